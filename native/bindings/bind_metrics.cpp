@@ -1,0 +1,7 @@
+#include "bindings/bindings.hpp"
+
+namespace rankgrove {
+
+void bind_metrics(nb::module_&) {}
+
+}  // namespace rankgrove

@@ -1,0 +1,50 @@
+// A feature matrix whose values have been replaced by small codes, and the bins behind the codes.
+//
+// Feature f has n_bins(f) value bins, numbered in ascending order of value, and code n_bins(f) for a
+// missing value (NaN). cut(f, b) is the float32 mid-point between bins b and b + 1: a value lies in
+// bins 0..b exactly if value <= cut(f, b). Every feature has at least one bin.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rankgrove {
+
+// Where each feature's bins begin and end; shared by all matrices coded with it.
+struct Bins {
+  std::vector<int64_t> offsets;      // of each feature's cuts, n_features + 1
+  std::vector<float> cuts;           // ascending within a feature
+  std::vector<uint8_t> has_missing;  // 1 if the training data had a NaN in this feature
+  std::vector<float> fill;           // value that stands in for NaN; NaN itself to keep it missing
+
+  int32_t n_features() const { return static_cast<int32_t>(offsets.size()) - 1; }
+  int32_t n_bins(int32_t f) const { return static_cast<int32_t>(offsets[f + 1] - offsets[f]) + 1; }
+  float cut(int32_t f, int32_t bin) const { return cuts[offsets[f] + bin]; }
+};
+
+// Codes are u8 where every feature has at most 255 value bins, else u16 for all features. They are
+// stored feature by feature.
+struct BinnedMatrix {
+  std::shared_ptr<const Bins> bins;
+  int64_t n_rows = 0;
+  bool wide = false;               // codes16 is used, else codes8
+  std::vector<uint8_t> codes8;     // n_features x n_rows
+  std::vector<uint16_t> codes16;
+
+  int32_t n_features() const { return bins->n_features(); }
+  int32_t n_bins(int32_t f) const { return bins->n_bins(f); }
+  int32_t missing_bin(int32_t f) const { return bins->n_bins(f); }
+  bool has_missing(int32_t f) const { return bins->has_missing[f] != 0; }
+
+  template <typename Code>
+  const Code* column(int32_t f) const {
+    if constexpr (sizeof(Code) == 1) {
+      return codes8.data() + static_cast<int64_t>(f) * n_rows;
+    } else {
+      return codes16.data() + static_cast<int64_t>(f) * n_rows;
+    }
+  }
+};
+
+}  // namespace rankgrove

@@ -1,0 +1,49 @@
+// One grown tree, as flat arrays.
+//
+// Node 0 is the root. Siblings are neighbours: the left child of node i is left[i], the right child
+// left[i] + 1, and both are greater than i (so a tree cannot have a cycle). A leaf has left = -1 and
+// feature = -1. A row goes left if its value <= threshold, or if it is missing (NaN) and
+// missing_left is 1. `value` of an inner node is what the node would answer as a leaf.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rankgrove {
+
+struct Tree {
+  std::vector<int32_t> feature;
+  std::vector<float> threshold;
+  std::vector<int32_t> left;
+  std::vector<uint8_t> missing_left;
+  std::vector<double> value;
+  std::vector<uint32_t> count;  // training rows that reached the node
+  std::vector<float> gain;      // improvement of the split's criterion; 0 for a leaf
+
+  int32_t n_nodes() const { return static_cast<int32_t>(feature.size()); }
+  bool is_leaf(int32_t node) const { return left[node] < 0; }
+
+  // Appends a leaf and returns its number.
+  int32_t add_leaf(double leaf_value, uint32_t n_rows) {
+    feature.push_back(-1);
+    threshold.push_back(0.0f);
+    left.push_back(-1);
+    missing_left.push_back(0);
+    value.push_back(leaf_value);
+    count.push_back(n_rows);
+    gain.push_back(0.0f);
+    return n_nodes() - 1;
+  }
+
+  // Makes an inner node of a leaf whose two children have just been, or will next be, appended.
+  void split_leaf(int32_t node, int32_t split_feature, float split_threshold, bool nan_left,
+                  float split_gain, int32_t left_child) {
+    feature[node] = split_feature;
+    threshold[node] = split_threshold;
+    missing_left[node] = nan_left;
+    gain[node] = split_gain;
+    left[node] = left_child;
+  }
+};
+
+}  // namespace rankgrove

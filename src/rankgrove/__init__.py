@@ -1,0 +1,54 @@
+"""Learning to rank with tree ensembles: every published ranker on one fast native engine."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> module that defines it. Imported on first use, so that `import rankgrove` is quick.
+# Ranker classes come from the registry of rankers.
+_PUBLIC = {
+    "Dataset": "rankgrove.data.dataset",
+    "load": "rankgrove.data.loading",
+    "load_folds": "rankgrove.data.folds",
+    "kfold": "rankgrove.data.folds",
+    "QueryGroups": "rankgrove.data.queries",
+    "Metric": "rankgrove.metrics.metric",
+    "metric": "rankgrove.metrics.metric",
+    "evaluate": "rankgrove.metrics.evaluation",
+    "TreeEnsemble": "rankgrove.trees.ensemble",
+    "load_model": "rankgrove.formats.container",
+    "from_lightgbm": "rankgrove.formats.lightgbm",
+    "from_xgboost": "rankgrove.formats.xgboost",
+    "from_catboost": "rankgrove.formats.catboost",
+    "from_sklearn": "rankgrove.formats.sklearn",
+    "merge": "rankgrove.rankers.forest",
+    "make_ranker": "rankgrove.rankers.registry",
+    "DataError": "rankgrove.errors",
+    "ModelError": "rankgrove.errors",
+    "RankgroveError": "rankgrove.errors",
+}
+_MODULES = ("datasets", "metrics", "experiments")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"rankgrove.{name}")
+    if name in _PUBLIC:
+        value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    else:
+        from rankgrove.rankers.registry import CLASS_NAMES, ranker_class
+
+        if name not in CLASS_NAMES:
+            raise AttributeError(f"module 'rankgrove' has no attribute {name!r}")
+        value = ranker_class(CLASS_NAMES[name])
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    from rankgrove.rankers.registry import CLASS_NAMES
+
+    return sorted(["__version__", *_MODULES, *_PUBLIC, *CLASS_NAMES])

@@ -1,0 +1,1 @@
+"""Readers, the Dataset, folds and missing-value policies."""

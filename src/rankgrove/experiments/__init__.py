@@ -1,0 +1,1 @@
+"""Comparisons, curves, tables, plots and reports."""

@@ -1,0 +1,1 @@
+"""Model files: our own, and one file per foreign format."""

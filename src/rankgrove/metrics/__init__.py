@@ -1,0 +1,1 @@
+"""Ranking metrics and the conventions of the tools that people compare with."""

@@ -1,0 +1,1 @@
+"""The rankers of the papers, one file each, and the registry of their names."""

@@ -1,0 +1,110 @@
+"""One tree format for every ranker: flat arrays that growers produce and everything else reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_NODE_FIELDS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
+
+
+@dataclass(frozen=True)
+class TreeEnsemble:
+    """A weighted sum of trees, per output.
+
+    The score of output o is ``base_score[o] + sum of tree_weights[t] * value[leaf]`` over the trees t
+    with ``tree_outputs[t] == o``, summed in tree order in float64.
+
+    Nodes of tree t are ``tree_offsets[t]:tree_offsets[t + 1]``; ``left`` counts from the tree's own
+    root, the right child is ``left + 1``, and a child's number is greater than its parent's. A leaf
+    has ``left == -1`` and ``feature == -1``. A row goes left if ``x <= threshold``, or if x is NaN
+    and ``missing_left``.
+    """
+
+    n_features: int
+    tree_offsets: npt.NDArray[np.int64]
+    tree_weights: npt.NDArray[np.float64]
+    tree_outputs: npt.NDArray[np.int32]
+    base_score: npt.NDArray[np.float64]
+    feature: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.float32]
+    left: npt.NDArray[np.int32]
+    missing_left: npt.NDArray[np.uint8]
+    value: npt.NDArray[np.float64]
+    count: npt.NDArray[np.uint32]
+    gain: npt.NDArray[np.float32]
+
+    @classmethod
+    def from_trees(
+        cls,
+        trees: Sequence[Any],
+        n_features: int,
+        *,
+        weights: npt.ArrayLike = 1.0,
+        outputs: npt.ArrayLike = 0,
+        base_score: npt.ArrayLike = 0.0,
+    ) -> TreeEnsemble:
+        """Lay native trees end to end."""
+        sizes = [len(tree.feature) for tree in trees]
+        return cls(
+            n_features=n_features,
+            tree_offsets=np.r_[0, np.cumsum(sizes)].astype(np.int64),
+            tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
+            tree_outputs=np.broadcast_to(np.asarray(outputs, np.int32), len(trees)).copy(),
+            base_score=np.atleast_1d(np.asarray(base_score, np.float64)),
+            **{name: _joined(trees, name) for name in _NODE_FIELDS},
+        )
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.tree_offsets) - 1
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores per row (1, but for multi-class rankers)."""
+        return len(self.base_score)
+
+    @property
+    def n_leaves(self) -> npt.NDArray[np.int64]:
+        """Number of leaves of each tree (a tree with n leaves has 2n - 1 nodes)."""
+        return (np.diff(self.tree_offsets) + 1) // 2
+
+    def head(self, n_trees: int) -> TreeEnsemble:
+        """Return the first trees, as views."""
+        end = self.tree_offsets[n_trees]
+        return replace(
+            self,
+            tree_offsets=self.tree_offsets[: n_trees + 1],
+            tree_weights=self.tree_weights[:n_trees],
+            tree_outputs=self.tree_outputs[:n_trees],
+            **{name: getattr(self, name)[:end] for name in _NODE_FIELDS},
+        )
+
+    def importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
+        """Sum of split gains (``gain``) or number of splits (``split``) per feature, unscaled."""
+        inner = self.feature >= 0
+        weights = self.gain[inner].astype(np.float64) if kind == "gain" else None
+        counts = np.bincount(self.feature[inner], weights, minlength=self.n_features)
+        return counts.astype(np.float64)
+
+
+_DTYPES: dict[str, type] = {
+    "feature": np.int32,
+    "threshold": np.float32,
+    "left": np.int32,
+    "missing_left": np.uint8,
+    "value": np.float64,
+    "count": np.uint32,
+    "gain": np.float32,
+}
+
+
+def _joined(trees: Sequence[Any], name: str) -> npt.NDArray[Any]:
+    if not trees:
+        return np.empty(0, _DTYPES[name])
+    return np.concatenate([getattr(tree, name) for tree in trees]).astype(_DTYPES[name], copy=False)
