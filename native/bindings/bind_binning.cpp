@@ -1,7 +1,100 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
 #include "bindings/bindings.hpp"
+#include "trees/binned_matrix.hpp"
 
 namespace rankgrove {
+namespace {
 
-void bind_binning(nb::module_&) {}
+MatrixView matrix_view(const InMatrix<float>& x) {
+  require(x.shape(1) < (1u << 31), "X has too many columns");
+  return {x.data(), static_cast<int64_t>(x.shape(0)), static_cast<int32_t>(x.shape(1)), x.stride(0),
+          x.stride(1)};
+}
+
+std::shared_ptr<const Bins> find_bins_checked(InMatrix<float> x, int32_t max_bins, In<float> fill,
+                                              int n_threads) {
+  const MatrixView view = matrix_view(x);
+  require(max_bins >= 2 && max_bins <= kMaxBins16,
+          "max_bins must lie in 2..65535, not " + std::to_string(max_bins));
+  require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  require(fill.shape(0) == x.shape(1), "fill must have one value per feature");
+  const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));
+  nb::gil_scoped_release unlocked;
+  return find_bins(view, max_bins, fill_values, n_threads);
+}
+
+std::shared_ptr<BinnedMatrix> bin_matrix_checked(InMatrix<float> x,
+                                                 std::shared_ptr<const Bins> bins,
+                                                 std::optional<In<int64_t>> rows, int n_threads) {
+  const MatrixView view = matrix_view(x);
+  require(view.n_features == bins->n_features(), "X has " + std::to_string(view.n_features) +
+                                                     " features but the bins have " +
+                                                     std::to_string(bins->n_features()));
+  require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  const int64_t n_rows = rows ? static_cast<int64_t>(rows->shape(0)) : view.n_rows;
+  const int64_t* row_numbers = rows ? rows->data() : nullptr;
+  for (int64_t i = 0; row_numbers && i < n_rows; ++i) {
+    require(row_numbers[i] >= 0 && row_numbers[i] < view.n_rows,
+            "row number " + std::to_string(row_numbers[i]) + " is out of range");
+  }
+  nb::gil_scoped_release unlocked;
+  return bin_matrix(view, std::move(bins), row_numbers, n_rows, n_threads);
+}
+
+}  // namespace
+
+void bind_binning(nb::module_& m) {
+  nb::class_<Bins>(m, "Bins", "Where each feature's bins begin and end.")
+      .def_prop_ro("n_features", &Bins::n_features)
+      .def(
+          "n_bins",
+          [](const Bins& bins) {
+            std::vector<int32_t> result;
+            for (int32_t f = 0; f < bins.n_features(); ++f) result.push_back(bins.n_bins(f));
+            return to_numpy(std::move(result));
+          },
+          "Number of value bins of each feature, without the one for missing values.")
+      .def(
+          "cuts",
+          [](const Bins& bins, int32_t feature) {
+            require(feature >= 0 && feature < bins.n_features(), "no such feature");
+            return to_numpy(std::vector<float>(bins.cuts.begin() + bins.offsets[feature],
+                                               bins.cuts.begin() + bins.offsets[feature + 1]));
+          },
+          nb::arg("feature"), "Thresholds between the bins of one feature.")
+      .def_prop_ro("has_missing", [](const Bins& bins) {
+        return to_numpy(std::vector<uint8_t>(bins.has_missing));
+      });
+  nb::class_<BinnedMatrix>(m, "BinnedMatrix", "A feature matrix as bin codes.")
+      .def_ro("n_rows", &BinnedMatrix::n_rows)
+      .def_prop_ro("n_features", &BinnedMatrix::n_features)
+      .def_prop_ro("bins", [](const BinnedMatrix& binned) { return binned.bins; })
+      .def_ro("wide", &BinnedMatrix::wide, "Whether codes take 16 bits instead of 8.")
+      .def_prop_ro("nbytes",
+                   [](const BinnedMatrix& binned) {
+                     return binned.codes8.size() + 2 * binned.codes16.size();
+                   })
+      .def(
+          "codes",
+          [](const BinnedMatrix& binned, int32_t feature) {
+            require(feature >= 0 && feature < binned.n_features(), "no such feature");
+            std::vector<uint16_t> result(binned.n_rows);
+            for (int64_t i = 0; i < binned.n_rows; ++i) {
+              result[i] = binned.wide ? binned.column<uint16_t>(feature)[i]
+                                      : binned.column<uint8_t>(feature)[i];
+            }
+            return to_numpy(std::move(result));
+          },
+          nb::arg("feature"), "Codes of one feature, as a copy.");
+  m.def("find_bins", &find_bins_checked, nb::arg("x"), nb::arg("max_bins"), nb::arg("fill"),
+        nb::arg("n_threads"));
+  m.def("bin_matrix", &bin_matrix_checked, nb::arg("x"), nb::arg("bins"), nb::arg("rows").none(),
+        nb::arg("n_threads"));
+}
 
 }  // namespace rankgrove

@@ -1,7 +1,7 @@
 // A feature matrix whose values have been replaced by small codes, and the bins behind the codes.
 //
-// Feature f has n_bins(f) value bins, numbered in ascending order of value, and code n_bins(f) for a
-// missing value (NaN). cut(f, b) is the float32 mid-point between bins b and b + 1: a value lies in
+// Feature f has n_bins(f) value bins, numbered in ascending order of value, and code n_bins(f) for
+// a missing value (NaN). cut(f, b) is a float32 strictly between bins b and b + 1: a value lies in
 // bins 0..b exactly if value <= cut(f, b). Every feature has at least one bin.
 #pragma once
 
@@ -13,10 +13,11 @@ namespace rankgrove {
 
 // Where each feature's bins begin and end; shared by all matrices coded with it.
 struct Bins {
-  std::vector<int64_t> offsets;      // of each feature's cuts, n_features + 1
-  std::vector<float> cuts;           // ascending within a feature
-  std::vector<uint8_t> has_missing;  // 1 if the training data had a NaN in this feature
-  std::vector<float> fill;           // value that stands in for NaN; NaN itself to keep it missing
+  std::vector<int64_t> offsets;       // of each feature's cuts, n_features + 1
+  std::vector<float> cuts;            // ascending within a feature, finite
+  std::vector<uint8_t> has_missing;   // 1 if the training data had a NaN in this feature
+  std::vector<uint8_t> has_infinity;  // 1 if the training data had a +inf in this feature
+  std::vector<float> fill;            // value that stands in for NaN; NaN itself to keep it missing
 
   int32_t n_features() const { return static_cast<int32_t>(offsets.size()) - 1; }
   int32_t n_bins(int32_t f) const { return static_cast<int32_t>(offsets[f + 1] - offsets[f]) + 1; }
@@ -28,8 +29,8 @@ struct Bins {
 struct BinnedMatrix {
   std::shared_ptr<const Bins> bins;
   int64_t n_rows = 0;
-  bool wide = false;               // codes16 is used, else codes8
-  std::vector<uint8_t> codes8;     // n_features x n_rows
+  bool wide = false;            // codes16 is used, else codes8
+  std::vector<uint8_t> codes8;  // n_features x n_rows
   std::vector<uint16_t> codes16;
 
   int32_t n_features() const { return bins->n_features(); }
@@ -46,5 +47,27 @@ struct BinnedMatrix {
     }
   }
 };
+
+// A float32 matrix in the caller's memory. Strides are in elements.
+struct MatrixView {
+  const float* data;
+  int64_t n_rows;
+  int32_t n_features;
+  int64_t row_stride;
+  int64_t column_stride;
+};
+
+inline constexpr int32_t kMaxBins8 = 255;
+inline constexpr int32_t kMaxBins16 = 65535;
+
+// Finds at most max_bins bins per feature: one per distinct value where these are few, else bins of
+// about equal numbers of rows in which frequent values stand alone. `fill` has one value per
+// feature.
+std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
+                                      const std::vector<float>& fill, int n_threads);
+
+// Codes the rows of x, in the order of `rows` (length n_rows of the result) or as they are if null.
+std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<const Bins> bins,
+                                         const int64_t* rows, int64_t n_rows, int n_threads);
 
 }  // namespace rankgrove

@@ -1,8 +1,8 @@
 // One grown tree, as flat arrays.
 //
 // Node 0 is the root. Siblings are neighbours: the left child of node i is left[i], the right child
-// left[i] + 1, and both are greater than i (so a tree cannot have a cycle). A leaf has left = -1 and
-// feature = -1. A row goes left if its value <= threshold, or if it is missing (NaN) and
+// left[i] + 1, and both are greater than i (so a tree cannot have a cycle). A leaf has left = -1
+// and feature = -1. A row goes left if its value <= threshold, or if it is missing (NaN) and
 // missing_left is 1. `value` of an inner node is what the node would answer as a leaf.
 #pragma once
 
