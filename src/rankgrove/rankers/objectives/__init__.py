@@ -1,0 +1,1 @@
+"""What a boosted ranker minimises: one file per objective, over native gradient kernels."""
