@@ -1,0 +1,253 @@
+"""What every ranker is: a scikit-learn estimator that knows about queries.
+
+Life of a ranker:
+
+1. Created with parameters only; nothing is checked yet (so that ``clone`` and ``set_params`` work).
+2. ``fit`` calls ``_start_fit``, which checks parameters against the table ``_constraints`` and the
+   data, and records the columns and the fill of missing values.
+3. ``fit`` trains and sets the fitted attributes (they end with an underscore).
+4. ``predict``, ``rank`` and ``score`` check the columns and call ``_scores``.
+5. ``_get_state`` and ``_from_state`` carry it to a model file and back; pickling goes the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.rankers.inputs import (
+    RankingInput,
+    check_columns,
+    feature_matrix,
+    is_dataset,
+    query_groups,
+    ranking_input,
+    row_values,
+)
+from rankgrove.rankers.parameters import (
+    AnyOf,
+    Choice,
+    Constraint,
+    Integer,
+    Nothing,
+    Satisfies,
+    check_parameters,
+)
+from rankgrove.rankers.registry import CLASS_NAMES
+
+Arrays = dict[str, npt.NDArray[Any]]
+Self = TypeVar("Self", bound="BaseRanker")
+
+
+class BaseRanker(BaseEstimator):  # type: ignore[misc]
+    """Base of all rankers.
+
+    Subclasses define ``__init__`` (parameters only), ``fit`` and ``_scores``, add their parameters
+    to ``_constraints`` and what they learn to ``_get_fitted`` and ``_set_fitted``.
+    """
+
+    # scikit-learn's metadata routing: qid goes to fit and score without being asked for.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "missing": Choice("keep", "zero", "mean", "median", "inf"),
+        "n_jobs": AnyOf(
+            Nothing(),
+            Satisfies(lambda n: Integer().accepts(n) and n != 0, "a whole number but 0", int),
+        ),
+        "random_state": AnyOf(
+            Nothing(),
+            Integer(0, 2**32 - 1),
+            Satisfies(lambda r: isinstance(r, np.random.RandomState), "a numpy RandomState"),
+        ),
+        "verbose": Integer(0),
+    }
+
+    missing: str
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    n_features_in_: int
+    fill_: npt.NDArray[np.float32] | None
+
+    def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Score a checked matrix; one number per row."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """Score documents: the higher, the more relevant.
+
+        No query ids are needed, because a document is scored by its own features. Scores are
+        comparable only among documents of the same query.
+
+        Parameters
+        ----------
+        X : matrix, data frame or Dataset with the columns of the training data
+
+        Returns
+        -------
+        float64 array, one score per row of X, in the order of X
+        """
+        return self._scores(self._prediction_matrix(X))
+
+    def rank(self, X: Any, qid: Any = None, *, group_sizes: Any = None) -> npt.NDArray[np.int64]:
+        """Rank documents within their query: 1 is the best; equal scores keep their input order.
+
+        Parameters
+        ----------
+        X : matrix, data frame or Dataset with the columns of the training data
+        qid : one query id per row (a Dataset brings its own)
+        group_sizes : documents per query, instead of ``qid``
+
+        Returns
+        -------
+        int64 array, one rank per row of X, in the order of X
+        """
+        matrix = self._prediction_matrix(X)
+        groups: QueryGroups
+        if is_dataset(X) and qid is None and group_sizes is None:
+            groups = X.groups
+        else:
+            groups = query_groups(qid, group_sizes, len(matrix), "rank")
+        scores = groups.grouped(self._scores(matrix))
+        query = np.repeat(np.arange(groups.n_queries), groups.sizes)
+        best_first = np.lexsort((-scores, query))
+        ranks = np.empty(len(scores), np.int64)
+        ranks[best_first] = (
+            np.arange(len(scores)) - np.repeat(groups.offsets[:-1], groups.sizes) + 1
+        )
+        return groups.restored(ranks)
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group_sizes: Any = None,
+        metric: Any = "ndcg@10",
+    ) -> float:
+        """Mean NDCG@10 over queries (or another metric); refuses to guess the queries.
+
+        Inside scikit-learn's model selection, ``qid`` arrives through metadata routing:
+        ``sklearn.set_config(enable_metadata_routing=True)``.
+        """
+        from rankgrove.metrics.metric import metric as as_metric
+
+        matrix = self._prediction_matrix(X)
+        if is_dataset(X) and y is None and qid is None and group_sizes is None:
+            groups, labels = X.groups, X.y
+        else:
+            groups = query_groups(qid, group_sizes, len(matrix), "score")
+            labels = y
+        labels = groups.grouped(row_values(labels, len(matrix), "y"))
+        evaluate = as_metric(metric).prepare(labels, groups.offsets, n_jobs=self.n_jobs)
+        return float(evaluate(groups.grouped(self._scores(matrix))))
+
+    def save(self, path: Any) -> None:
+        """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``."""
+        from rankgrove.formats.container import save_model
+
+        save_model(self, path)
+
+    @property
+    def ranker_name(self) -> str:
+        """The registered name of the ranker (its class name if it is not registered)."""
+        name = type(self).__name__
+        return CLASS_NAMES.get(name, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+
+    def _start_fit(
+        self, X: Any, y: Any, qid: Any, group_sizes: Any, sample_weight: Any = None
+    ) -> RankingInput:
+        """Check parameters and data; record the columns and the fill of missing values."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, sample_weight=sample_weight)
+        self.n_features_in_ = data.X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.asarray(data.feature_names, dtype=object)
+        self.fill_ = None
+        if self.missing != "keep":
+            from rankgrove.data.missing import fill_values
+
+            self.fill_ = fill_values(data.X, self.missing)
+        return data
+
+    def _seed(self) -> int:
+        """Draw the seed of this fit from ``random_state``."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _prediction_matrix(self, X: Any) -> npt.NDArray[Any]:
+        self._check_fitted()
+        matrix, names = feature_matrix(X)
+        expected = getattr(self, "feature_names_in_", None)
+        check_columns(matrix.shape[1], names, self.n_features_in_, expected)
+        return matrix
+
+    def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
+        """What was learnt: values for JSON, and arrays. Subclasses extend both."""
+        names = getattr(self, "feature_names_in_", None)
+        values = {
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else list(names),
+        }
+        return values, {} if self.fill_ is None else {"fill": self.fill_}
+
+    def _set_fitted(self, values: dict[str, Any], arrays: Arrays) -> None:
+        """Take back what ``_get_fitted`` gave."""
+        self.n_features_in_ = int(values["n_features"])
+        if values["feature_names"] is not None:
+            self.feature_names_in_ = np.asarray(values["feature_names"], dtype=object)
+        self.fill_ = arrays.get("fill")
+
+    def _get_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Parameters and learnt values for a model file: a JSON-able dict, and arrays."""
+        self._check_fitted()
+        values, arrays = self._get_fitted()
+        params = {k: _jsonable(v) for k, v in self.get_params(deep=False).items()}
+        return {"ranker": self.ranker_name, "params": params, "fitted": values}, arrays
+
+    @classmethod
+    def _from_state(cls: type[Self], state: Mapping[str, Any], arrays: Arrays) -> Self:
+        """Build the ranker that ``_get_state`` described."""
+        known = cls._get_param_names()
+        ranker = cls(
+            **{
+                name: value
+                for name, value in state["params"].items()
+                if name in known and not _is_description(value)
+            }
+        )
+        ranker._set_fitted(state["fitted"], arrays)
+        return ranker
+
+
+def _jsonable(value: Any) -> Any:
+    """A parameter as JSON; what JSON cannot hold (a user's function) is only described."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return {"description": repr(value)}
+
+
+def _is_description(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"description"}

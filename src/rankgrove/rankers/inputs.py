@@ -1,0 +1,183 @@
+"""From what a caller hands to fit or predict to checked arrays.
+
+Matrices stay in the caller's order and layout (the engine and the scorer read any strides); labels
+and weights come back in grouped order, as kernels want them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+
+
+@dataclass(frozen=True)
+class RankingInput:
+    """Checked data of one fit or one evaluation.
+
+    Attributes
+    ----------
+    X : float32 matrix in the caller's row order, any strides
+    y : float64 labels in grouped order
+    groups : the queries; ``groups.order`` are the rows of X in grouped order
+    weight : float64 document weights in grouped order, or None
+    feature_names : names of the columns, or None if the caller gave none
+    """
+
+    X: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    weight: npt.NDArray[np.float64] | None = None
+    feature_names: tuple[str, ...] | None = None
+
+
+def is_dataset(value: Any) -> bool:
+    """Tell whether the value is a Dataset, without importing the readers."""
+    return all(hasattr(value, name) for name in ("X", "y", "groups", "feature_names"))
+
+
+def ranking_input(
+    X: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    group_sizes: Any = None,
+    sample_weight: Any = None,
+    what: str = "fit",
+) -> RankingInput:
+    """Check a Dataset, or a matrix with labels and queries; ``what`` starts the error messages."""
+    if is_dataset(X):
+        if y is not None or qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
+        groups, y = X.groups, X.y
+        if y is None:
+            raise DataError(f"{what}: the Dataset has no labels")
+        matrix, names = feature_matrix(X)
+    else:
+        if y is None:
+            raise DataError(f"{what}: y is missing: give labels, or a Dataset")
+        matrix, names = feature_matrix(X)
+        groups = query_groups(qid, group_sizes, len(matrix), what)
+    if len(matrix) == 0:
+        raise DataError(f"{what}: there are no rows")
+    if matrix.shape[1] == 0:
+        raise DataError(f"{what}: there are no features")
+    if matrix.dtype != np.float32:
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, which splits as it should
+            matrix = matrix.astype(np.float32)
+    return RankingInput(
+        X=matrix,
+        y=np.ascontiguousarray(groups.grouped(row_values(y, len(matrix), "y"))),
+        groups=groups,
+        weight=_weights(sample_weight, groups),
+        feature_names=names,
+    )
+
+
+def query_groups(qid: Any, group_sizes: Any, n_rows: int, what: str = "fit") -> QueryGroups:
+    """Group rows by ids or by sizes; exactly one of them must be given."""
+    if qid is None and group_sizes is None:
+        raise DataError(
+            f"{what} needs the queries: pass qid (one query id per row) or group_sizes (documents "
+            "per query), or a Dataset"
+        )
+    if qid is not None and group_sizes is not None:
+        raise DataError(f"{what}: pass either qid or group_sizes, not both")
+    if group_sizes is not None:
+        return QueryGroups.from_sizes(group_sizes, n_rows)
+    groups = QueryGroups.from_qid(qid)
+    if groups.n_rows != n_rows:
+        raise DataError(
+            f"{what}: qid has {groups.n_rows} entries but X has {n_rows} rows: give one id per row "
+            "(or documents per query as group_sizes)"
+        )
+    return groups
+
+
+def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
+    """Return a two-dimensional floating-point matrix (no copy if it is one) and column names."""
+    names: tuple[str, ...] | None = None
+    if is_dataset(X):
+        names = None if X.feature_names is None else tuple(str(name) for name in X.feature_names)
+        X = X.X
+    elif hasattr(X, "toarray"):
+        X = X.toarray()
+    elif hasattr(X, "to_numpy") or hasattr(X, "__dataframe__"):
+        names, X = _frame_matrix(X)
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise DataError(
+            f"X must be a matrix with one row per document, not an array of shape {matrix.shape}"
+        )
+    if matrix.dtype not in (np.float32, np.float64):
+        try:
+            matrix = matrix.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"X must hold numbers: {error}") from error
+    return matrix, names
+
+
+def row_values(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
+    """Check one finite number per row."""
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers: {error}") from error
+    if result.ndim != 1:
+        raise DataError(f"{name} must have one dimension, not shape {result.shape}")
+    if len(result) != n_rows:
+        raise DataError(f"{name} has {len(result)} entries but X has {n_rows} rows")
+    bad = np.flatnonzero(~np.isfinite(result))
+    if len(bad):
+        raise DataError(f"{name} of row {bad[0]} is {result[bad[0]]}, not a finite number")
+    return result
+
+
+def check_columns(
+    n_features: int,
+    names: Sequence[str] | None,
+    expected: int,
+    expected_names: Sequence[str] | None,
+) -> None:
+    """Refuse a matrix whose columns are not those of the training data."""
+    if n_features != expected:
+        raise DataError(
+            f"X has {n_features} features but the model was trained on {expected}: pad or cut the "
+            f"columns, or load the data with n_features={expected}"
+        )
+    if names is None or expected_names is None or tuple(names) == tuple(expected_names):
+        return
+    column = next(i for i, (a, b) in enumerate(zip(names, expected_names, strict=True)) if a != b)
+    raise DataError(
+        f"column {column} of X is {names[column]!r} but the model was trained with "
+        f"{expected_names[column]!r} there"
+    )
+
+
+def _weights(sample_weight: Any, groups: QueryGroups) -> npt.NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    weight = row_values(sample_weight, groups.n_rows, "sample_weight")
+    if weight.min() < 0:
+        row = int(weight.argmin())
+        raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
+    if weight.max() == 0:
+        raise DataError("sample_weight is 0 in every row")
+    return np.ascontiguousarray(groups.grouped(weight))
+
+
+def _frame_matrix(frame: Any) -> tuple[tuple[str, ...] | None, Any]:
+    columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    names = tuple(str(name) for name in columns) if columns is not None else None
+    try:
+        if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas: nullable columns too
+            return names, frame.to_numpy(dtype=np.float32, na_value=np.nan)
+        return names, frame.to_numpy() if hasattr(frame, "to_numpy") else np.asarray(frame)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X must hold numbers: {error}") from error
