@@ -3,7 +3,7 @@
 Life of a ranker:
 
 1. Created with parameters only; nothing is checked yet (so that ``clone`` and ``set_params`` work).
-2. ``fit`` calls ``_start_fit``, which checks parameters against the table ``_constraints`` and the
+2. ``fit`` calls ``_start_fit``, which checks parameters against the declared ranges and the
    data, and records the columns and the fill of missing values.
 3. ``fit`` trains and sets the fitted attributes (they end with an underscore).
 4. ``predict``, ``rank`` and ``score`` check the columns and call ``_scores``.
@@ -23,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from rankgrove.data.queries import QueryGroups
+from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.inputs import (
     RankingInput,
     check_columns,
@@ -47,38 +48,47 @@ Arrays = dict[str, npt.NDArray[Any]]
 Self = TypeVar("Self", bound="BaseRanker")
 
 
+@ranker
 class BaseRanker(BaseEstimator):  # type: ignore[misc]
     """Base of all rankers.
 
-    Subclasses define ``__init__`` (parameters only), ``fit`` and ``_scores``, add their parameters
-    to ``_constraints`` and what they learn to ``_get_fitted`` and ``_set_fitted``.
+    Subclasses declare their parameters (see ``declaration``), define ``fit`` and ``_scores``, and
+    add what they learn to ``_get_fitted`` and ``_set_fitted``.
     """
 
     # scikit-learn's metadata routing: qid goes to fit and score without being asked for.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "missing": Choice("keep", "zero", "mean", "median", "inf"),
-        "n_jobs": AnyOf(
+    _constraints: ClassVar[Mapping[str, Constraint]]
+
+    missing: str = param(
+        "keep",
+        Choice("keep", "zero", "mean", "median", "inf"),
+        "what stands in for a missing value (NaN): nothing (each split learns the side to which "
+        "missing values go), 0, the mean or median of the training data, or +inf; it is part of "
+        "the model and applied when predicting",
+    )
+    n_jobs: int | None = param(
+        None,
+        AnyOf(
             Nothing(),
             Satisfies(lambda n: Integer().accepts(n) and n != 0, "a whole number but 0", int),
         ),
-        "random_state": AnyOf(
+        "threads; None or -1: all; the model does not depend on it",
+    )
+    random_state: Any = param(
+        None,
+        AnyOf(
             Nothing(),
             Integer(0, 2**32 - 1),
             Satisfies(lambda r: isinstance(r, np.random.RandomState), "a numpy RandomState"),
         ),
-        "verbose": Integer(0),
-    }
-
-    missing: str
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
-
-    n_features_in_: int
-    fill_: npt.NDArray[np.float32] | None
+        "seed of everything random; None: another one each time",
+    )
+    verbose: int = param(
+        0, Integer(0), "0: quiet; 1: a progress bar on a terminal; 2: also a line per step"
+    )
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Score a checked matrix; one number per row."""
@@ -183,7 +193,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if data.feature_names is not None:
             self.feature_names_in_ = np.asarray(data.feature_names, dtype=object)
-        self.fill_ = None
+        self.fill_: npt.NDArray[np.float32] | None = None
         if self.missing != "keep":
             from rankgrove.data.missing import fill_values
 
@@ -228,15 +238,15 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
     def _from_state(cls: type[Self], state: Mapping[str, Any], arrays: Arrays) -> Self:
         """Build the ranker that ``_get_state`` described."""
         known = cls._get_param_names()
-        ranker = cls(
+        loaded = cls(
             **{
                 name: value
                 for name, value in state["params"].items()
                 if name in known and not _is_description(value)
             }
         )
-        ranker._set_fitted(state["fitted"], arrays)
-        return ranker
+        loaded._set_fitted(state["fitted"], arrays)
+        return loaded
 
 
 def _jsonable(value: Any) -> Any:

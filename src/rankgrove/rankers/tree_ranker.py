@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.rankers.base import Arrays, BaseRanker
+from rankgrove.rankers.declaration import ranker
 from rankgrove.trees.ensemble import TreeEnsemble
 
 
+@ranker
 class TreeRanker(BaseRanker):
     """A ranker whose raw scores are those of its ``ensemble_``; subclasses set it in ``fit``."""
-
-    ensemble_: TreeEnsemble
 
     def compile(self) -> Any:
         """Return the prepared scorer of the ensemble, for serving (``predict`` uses it by itself).
@@ -87,7 +87,7 @@ class TreeRanker(BaseRanker):
 
     def _set_fitted(self, values: dict[str, Any], arrays: Arrays) -> None:
         super()._set_fitted(values, arrays)
-        self.ensemble_ = TreeEnsemble(
+        self.ensemble_: TreeEnsemble = TreeEnsemble(
             n_features=self.n_features_in_,
             **{
                 field.name: arrays[f"trees/{field.name}"]
