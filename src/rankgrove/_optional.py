@@ -15,5 +15,5 @@ def require(module: str, extra: str, purpose: str) -> Any:
     except ImportError as error:
         package = module.split(".")[0]
         raise MissingDependencyError(
-            f"{purpose} needs {package}: pip install 'rankgrove[{extra}]' (or pip install {package})"
+            f"{purpose} needs {package}: pip install 'rankgrove[{extra}]' or pip install {package}"
         ) from error

@@ -16,8 +16,8 @@ _NODE_FIELDS = ("feature", "threshold", "left", "missing_left", "value", "count"
 class TreeEnsemble:
     """A weighted sum of trees, per output.
 
-    The score of output o is ``base_score[o] + sum of tree_weights[t] * value[leaf]`` over the trees t
-    with ``tree_outputs[t] == o``, summed in tree order in float64.
+    The score of output o is ``base_score[o] + sum of tree_weights[t] * value[leaf]`` over the trees
+    t with ``tree_outputs[t] == o``, summed in tree order in float64.
 
     Nodes of tree t are ``tree_offsets[t]:tree_offsets[t + 1]``; ``left`` counts from the tree's own
     root, the right child is ``left + 1``, and a child's number is greater than its parent's. A leaf
