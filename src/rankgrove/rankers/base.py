@@ -183,14 +183,21 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
+    def _same_fitted(self: Self) -> Self:
+        """Return a shallow copy that keeps what was learnt while this ranker is fitted anew."""
+        twin = type(self)(**self.get_params(deep=False))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def _start_fit(
         self, X: Any, y: Any, qid: Any, group_sizes: Any, sample_weight: Any = None
     ) -> RankingInput:
         """Check parameters and data; record the columns and the fill of missing values."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, sample_weight=sample_weight)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a fit that fails must not leave half of an older model
         self.n_features_in_ = data.X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
         if data.feature_names is not None:
             self.feature_names_in_ = np.asarray(data.feature_names, dtype=object)
         self.fill_: npt.NDArray[np.float32] | None = None

@@ -17,6 +17,9 @@ from rankgrove.trees.ensemble import TreeEnsemble
 class TreeRanker(BaseRanker):
     """A ranker whose raw scores are those of its ``ensemble_``; subclasses set it in ``fit``."""
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_")
+
     def compile(self) -> Any:
         """Return the prepared scorer of the ensemble, for serving (``predict`` uses it by itself).
 

@@ -85,6 +85,36 @@ class TreeEnsemble:
             **{name: getattr(self, name)[:end] for name in _NODE_FIELDS},
         )
 
+    def tail(self, first: int) -> TreeEnsemble:
+        """Return the trees from number ``first`` on, with base score 0; nodes are views."""
+        start = self.tree_offsets[first]
+        return replace(
+            self,
+            tree_offsets=self.tree_offsets[first:] - start,
+            tree_weights=self.tree_weights[first:],
+            tree_outputs=self.tree_outputs[first:],
+            base_score=np.zeros_like(self.base_score),
+            **{name: getattr(self, name)[start:] for name in _NODE_FIELDS},
+        )
+
+    def followed_by(self, other: TreeEnsemble) -> TreeEnsemble:
+        """Append the trees of another ensemble with the same features and outputs."""
+        if (self.n_features, self.n_outputs) != (other.n_features, other.n_outputs):
+            raise ValueError(
+                f"an ensemble of {other.n_features} features and {other.n_outputs} outputs cannot "
+                f"follow one of {self.n_features} and {self.n_outputs}"
+            )
+        names = ("tree_weights", "tree_outputs", *_NODE_FIELDS)
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
+        }
+        return replace(
+            self,
+            tree_offsets=np.r_[self.tree_offsets, other.tree_offsets[1:] + self.tree_offsets[-1]],
+            base_score=self.base_score + other.base_score,
+            **joined,
+        )
+
     def importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
         """Sum of split gains (``gain``) or number of splits (``split``) per feature, unscaled."""
         inner = self.feature >= 0
