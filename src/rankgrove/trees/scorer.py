@@ -1,0 +1,120 @@
+"""Scores rows with any tree ensemble, by the fastest way that its trees allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.errors import DataError, ModelError
+from rankgrove.trees.ensemble import TreeEnsemble
+
+_SCORED_FIELDS = (
+    "n_features",
+    "tree_offsets",
+    "tree_weights",
+    "tree_outputs",
+    "base_score",
+    "feature",
+    "threshold",
+    "left",
+    "missing_left",
+    "value",
+)
+
+
+class Scorer:
+    """A tree ensemble prepared for scoring; safe to share between threads.
+
+    Scores are the same bits whatever the number of threads, the batch size and the memory layout of
+    the input: leaf values are added in tree order in float64. Inputs of up to about a thousand rows
+    (one query) are scored on the calling thread.
+
+    Parameters
+    ----------
+    ensemble : the trees
+    fill : float32 array of n_features values that replace NaN; NaN keeps a feature's missing values
+        missing, and each split's own direction decides. None: all features keep them.
+    """
+
+    def __init__(self, ensemble: TreeEnsemble, fill: npt.ArrayLike | None = None) -> None:
+        fill_values = np.empty(0, np.float32) if fill is None else np.asarray(fill, np.float32)
+        if fill is not None and fill_values.shape != (ensemble.n_features,):
+            raise ValueError(
+                f"fill must have one value for each of {ensemble.n_features} features, "
+                f"not shape {fill_values.shape}"
+            )
+        try:
+            self._native = _native.Scorer(**_native_arguments(ensemble), fill=fill_values)
+        except ValueError as error:
+            raise ModelError(f"these trees cannot be scored: {error}") from error
+        self.n_features = ensemble.n_features
+        self.n_outputs = ensemble.n_outputs
+        self.n_trees = ensemble.n_trees
+
+    def predict(
+        self,
+        X: npt.ArrayLike,
+        n_jobs: int | None = None,
+        out: npt.NDArray[np.float64] | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """Score each row of X.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features). float32 and float64 are read in place in C, Fortran or
+            any strided order; float64 is rounded to the nearest float32, in which all comparisons
+            are made. Other types are converted first. NaN is missing.
+        n_jobs : number of threads (None or -1: all)
+        out : C-contiguous float64 array that receives the scores
+
+        Returns
+        -------
+        float64 array of n scores, or (n, n_outputs) if the model has several outputs
+        """
+        matrix = _as_matrix(X)
+        n_rows = matrix.shape[0]
+        shape = (n_rows,) if self.n_outputs == 1 else (n_rows, self.n_outputs)
+        if out is None:
+            out = np.empty(shape)
+        elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise ValueError(
+                f"out must be a C-contiguous float64 array of shape {shape}, "
+                f"not {out.dtype} of shape {out.shape}"
+            )
+        if matrix.shape[1] != self.n_features:
+            raise DataError(
+                f"X has {matrix.shape[1]} features but the model was built on {self.n_features}"
+            )
+        self._native.predict(matrix, resolve_n_jobs(n_jobs), out.reshape(n_rows, self.n_outputs))
+        return out
+
+
+def check_ensemble(ensemble: TreeEnsemble) -> None:
+    """Raise ModelError unless everything that scoring relies on holds."""
+    try:
+        _native.check_ensemble(**_native_arguments(ensemble))
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+
+
+def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:
+    return {name: getattr(ensemble, name) for name in _SCORED_FIELDS}
+
+
+def _as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise DataError(f"X must have two dimensions, not shape {matrix.shape}")
+    if matrix.dtype != np.float32 and matrix.dtype != np.float64:
+        try:
+            matrix = matrix.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"X must hold numbers, not {matrix.dtype}: {error}") from error
+    step = matrix.itemsize
+    if not matrix.flags.aligned or matrix.strides[0] % step or matrix.strides[1] % step:
+        matrix = np.ascontiguousarray(matrix)
+    return matrix

@@ -1,0 +1,219 @@
+"""Every way to score gives the bits of the plain walk over the trees."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles import scoring
+from tests.oracles.ensembles import random_ensemble, rows_for
+
+from rankgrove.errors import DataError, ModelError
+from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.scorer import Scorer
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n_trees=st.integers(1, 12),
+    n_leaves=st.sampled_from([1, 2, 3, 5, 8, 9, 31, 32, 33, 64, 65, 100, 200]),
+    n_features=st.integers(1, 40),
+    shape=st.sampled_from(["random", "chain", "oblivious"]),
+    n_outputs=st.integers(1, 3),
+    n_rows=st.sampled_from([0, 1, 2, 7, 31, 32, 33]),
+    with_fill=st.booleans(),
+)
+def test_scores_equal_the_plain_walk(
+    seed, n_trees, n_leaves, n_features, shape, n_outputs, n_rows, with_fill
+):
+    ensemble = random_ensemble(seed, n_trees, n_leaves, n_features, shape, n_outputs)
+    X = rows_for(ensemble, n_rows, seed)
+    fill = None
+    if with_fill:
+        fill = np.random.default_rng(seed).choice([np.nan, 0.0, 1.0], n_features)
+    scores = Scorer(ensemble, fill).predict(X)
+    np.testing.assert_array_equal(scores, scoring.predict(ensemble, X, fill), strict=True)
+
+
+@pytest.mark.parametrize("shape", ["random", "chain", "oblivious"])
+@pytest.mark.parametrize("n_leaves", [1, 2, 31, 64, 200, 3000])
+def test_batch_size_and_threads_do_not_change_a_bit(shape, n_leaves):
+    n_leaves = min(n_leaves, 512) if shape == "oblivious" else n_leaves
+    ensemble = random_ensemble(3, 9, n_leaves, 17, shape, n_thresholds=200)
+    X = rows_for(ensemble, 3000, 4)
+    scorer = Scorer(ensemble)
+    expected = scorer.predict(X, n_jobs=1)
+    np.testing.assert_array_equal(expected[:60], scoring.predict(ensemble, X[:60]))
+    np.testing.assert_array_equal(scorer.predict(X, n_jobs=3), expected)
+    for size in (1, 5, 33, 128, 129, 257, 1000):
+        parts = [scorer.predict(X[i : i + size]) for i in range(0, 1000, size)]
+        np.testing.assert_array_equal(np.concatenate(parts)[:1000], expected[:1000])
+
+
+def test_trees_of_several_shapes_mix_in_one_ensemble():
+    parts = [
+        random_ensemble(1, 3, 31, 6),
+        random_ensemble(2, 2, 3000, 6, n_thresholds=500),
+        random_ensemble(3, 3, 64, 6, "oblivious"),
+        random_ensemble(4, 2, 1, 6),
+        random_ensemble(5, 3, 40, 6, "chain"),
+    ]
+    ensemble = joined(parts)
+    X = rows_for(ensemble, 300, 6)
+    np.testing.assert_array_equal(Scorer(ensemble).predict(X), scoring.predict(ensemble, X))
+
+
+def test_no_trees_and_no_features():
+    empty = random_ensemble(0, 3, 4, 5).head(0)
+    np.testing.assert_array_equal(
+        Scorer(empty).predict(np.zeros((4, 5))), np.repeat(empty.base_score, 4)
+    )
+    featureless = random_ensemble(0, 3, 1, 0)
+    X = np.zeros((40, 0), np.float32)
+    np.testing.assert_array_equal(Scorer(featureless).predict(X), scoring.predict(featureless, X))
+
+
+@pytest.mark.parametrize("n_leaves", [31, 3000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_layout_is_read_in_place(n_leaves, dtype):
+    ensemble = random_ensemble(7, 6, n_leaves, 9)
+    X = rows_for(ensemble, 500, 8).astype(dtype)
+    expected = Scorer(ensemble).predict(np.ascontiguousarray(X))
+    wide = np.full((1000, 27), 7.0, dtype)
+    wide[::2, ::3] = X
+    views = {
+        "fortran": np.asfortranarray(X),
+        "strided": wide[::2, ::3],
+        "reversed": np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+        "transposed": np.ascontiguousarray(X.T).T,
+        "read-only": X.copy(),
+        "other byte order": X.astype(X.dtype.newbyteorder()),
+        "unaligned": np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(dtype).reshape(X.shape),
+        "broadcast": None,
+    }
+    views["read-only"].flags.writeable = False
+    del views["broadcast"]
+    for name, view in views.items():
+        np.testing.assert_array_equal(Scorer(ensemble).predict(view), expected, err_msg=name)
+    repeated = np.broadcast_to(X[0], X.shape)
+    np.testing.assert_array_equal(Scorer(ensemble).predict(repeated), np.full(500, expected[0]))
+
+
+def test_float64_is_rounded_to_the_nearest_float32():
+    ensemble = random_ensemble(1, 1, 2, 1)
+    t = float(ensemble.threshold[0])
+    tiny = np.spacing(np.float32(t)) / 8
+    X = np.array([[t], [t + tiny], [t - tiny], [1e300], [-1e300], [np.nan]])
+    np.testing.assert_array_equal(Scorer(ensemble).predict(X), scoring.predict(ensemble, X))
+    on, above, *_ = Scorer(ensemble).predict(X)
+    assert on == above
+
+
+def test_out_receives_the_scores():
+    ensemble = random_ensemble(1, 4, 8, 3, n_outputs=2)
+    X = rows_for(ensemble, 10, 1)
+    out = np.full((10, 2), np.nan)
+    assert Scorer(ensemble).predict(X, out=out) is out
+    np.testing.assert_array_equal(out, scoring.predict(ensemble, X))
+    for wrong in (np.empty(10), np.empty((10, 2), np.float32), np.empty((2, 10)).T):
+        with pytest.raises(ValueError, match="out must be"):
+            Scorer(ensemble).predict(X, out=wrong)
+
+
+def test_other_inputs_are_converted_or_refused():
+    ensemble = random_ensemble(1, 4, 8, 3)
+    X = np.arange(12).reshape(4, 3)
+    expected = scoring.predict(ensemble, X.astype(np.float32))
+    np.testing.assert_array_equal(Scorer(ensemble).predict(X), expected)
+    np.testing.assert_array_equal(Scorer(ensemble).predict(X.tolist()), expected)
+    with pytest.raises(DataError, match="4 features but the model was built on 3"):
+        Scorer(ensemble).predict(np.zeros((2, 4)))
+    with pytest.raises(DataError, match="two dimensions"):
+        Scorer(ensemble).predict(np.zeros(3))
+    with pytest.raises(DataError, match="numbers"):
+        Scorer(ensemble).predict(np.array([["a", "b", "c"]]))
+
+
+def test_one_scorer_serves_many_threads():
+    ensemble = random_ensemble(5, 40, 31, 20)
+    X = rows_for(ensemble, 400, 6)
+    scorer = Scorer(ensemble)
+    expected = scorer.predict(X)
+    failures = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(60):
+            start, size = rng.integers(300), rng.integers(1, 100)
+            scores = scorer.predict(X[start : start + size], n_jobs=1)
+            if not np.array_equal(scores, expected[start : start + size]):
+                failures.append((seed, start, size))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+BROKEN = {
+    "feature beyond the last": ("feature", 0, 99, "splits on feature 99 of 4"),
+    "negative feature of a split": ("feature", 0, -1, "splits on feature -1"),
+    "child beyond the tree": ("left", 0, 9999, "left child at 9999"),
+    "child of itself": ("left", 0, 0, "left child at 0"),
+    "leaf with a feature": ("left", 0, -1, "neither a leaf nor a split"),
+    "threshold NaN": ("threshold", 0, np.nan, "threshold"),
+    "threshold inf": ("threshold", 0, np.inf, "threshold"),
+    "missing direction": ("missing_left", 0, 2, "missing_left 2"),
+    "offset": ("tree_offsets", 1, -5, "tree 0 ends at node -5"),
+    "first offset": ("tree_offsets", 0, 1, "does not start with 0"),
+    "last offset": ("tree_offsets", -1, 7, "tree"),
+    "output": ("tree_outputs", 0, 1, "output 1 of 1"),
+    "weight": ("tree_weights", 0, np.inf, "weight of tree 0"),
+    "base score": ("base_score", 0, np.nan, "base_score"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_trees_are_refused(what):
+    field, position, value, message = BROKEN[what]
+    ensemble = random_ensemble(1, 3, 8, 4)
+    array = getattr(ensemble, field).copy()
+    array[position] = value
+    with pytest.raises(ModelError, match=message):
+        Scorer(dataclasses.replace(ensemble, **{field: array}))
+
+
+def test_two_parents_and_short_arrays_are_refused():
+    ensemble = random_ensemble(1, 1, 4, 4, "oblivious")
+    left = ensemble.left.copy()
+    left[2] = left[1]
+    with pytest.raises(ModelError, match="shares its children"):
+        Scorer(dataclasses.replace(ensemble, left=left))
+    with pytest.raises(ModelError, match="value has 6 entries instead of 7"):
+        Scorer(dataclasses.replace(ensemble, value=ensemble.value[:-1]))
+    value = ensemble.value.copy()
+    value[-1] = np.inf
+    with pytest.raises(ModelError, match="node 6 of tree 0 has the value inf"):
+        Scorer(dataclasses.replace(ensemble, value=value))
+    with pytest.raises(ValueError, match="fill must have one value for each of 4 features"):
+        Scorer(ensemble, fill=[0.0])
+
+
+def joined(parts: list[TreeEnsemble]) -> TreeEnsemble:
+    def stack(name: str) -> np.ndarray:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    sizes = np.concatenate([np.diff(part.tree_offsets) for part in parts])
+    names = ("tree_weights", "tree_outputs", "feature", "threshold", "left", "missing_left")
+    return dataclasses.replace(
+        parts[0],
+        tree_offsets=np.r_[0, np.cumsum(sizes)],
+        **{name: stack(name) for name in (*names, "value", "count", "gain")},
+    )
