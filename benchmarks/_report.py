@@ -1,0 +1,184 @@
+"""What every benchmark prints and writes: the machine, an aligned table, ratios, peak memory.
+
+A benchmark is a script like this::
+
+    from _report import Report, benchmark_arguments
+
+    arguments = benchmark_arguments(__doc__).parse_args()
+    report = Report("reading", arguments, libraries=["scikit-learn", "lightgbm"])
+    report.table(
+        ["reader", "seconds", "MB/s", "rankgrove is"],
+        [["rankgrove", 0.41, 1210.0, ""], ["lightgbm", 4.9, 101.2, ratio(4.9, 0.41)]],
+        caption="Reading 720k x 136",
+    )
+    report.write()
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def benchmark_arguments(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that all benchmarks have."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every library")
+    parser.add_argument("--no-write", action="store_true", help="print, but write no result file")
+    return parser
+
+
+def ratio(theirs: float, ours: float) -> str:
+    """Say how many times faster (or smaller) ours is."""
+    if ours <= 0:
+        return "-"
+    value = theirs / ours
+    return f"{value:.2f} x" if value < 10 else f"{value:.1f} x" if value < 100 else f"{value:.0f} x"
+
+
+def best_time(
+    function: Callable[[], Any], repeats: int = 3, at_least: float = 0.0
+) -> tuple[float, Any]:
+    """Return the shortest wall-clock time of several runs, and the last result.
+
+    Runs are repeated until ``at_least`` seconds have passed, if that takes more than ``repeats``.
+    """
+    best, spent, runs, result = float("inf"), 0.0, 0, None
+    while runs < repeats or spent < at_least:
+        start = time.perf_counter()
+        result = function()
+        seconds = time.perf_counter() - start
+        best, spent, runs = min(best, seconds), spent + seconds, runs + 1
+    return best, result
+
+
+def run_apart(code: str, *arguments: Any) -> dict[str, Any]:
+    """Run Python code in a process of its own and return what it stores in ``result``.
+
+    ``arguments`` (anything JSON can hold) are in the variable ``arguments``. The answer also has
+    ``peak_mb`` (largest resident size of the process) and ``seconds`` (its wall-clock time).
+    """
+    program = (
+        "import json, resource, sys\n"
+        "arguments = json.loads(sys.argv[1])\nresult = {}\n"
+        f"{code}\n"
+        "result['peak_mb'] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        "print('\\n' + json.dumps(result))\n"
+    )
+    start = time.perf_counter()
+    run = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(arguments)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
+    )
+    if run.returncode:
+        raise RuntimeError(f"a measured process failed:\n{run.stderr[-4000:]}")
+    answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return {"seconds": time.perf_counter() - start} | answer
+
+
+def peak_mb() -> float:
+    """Return the largest resident size of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class Report:
+    """Prints tables as they come, and writes all of them to one Markdown file."""
+
+    def __init__(self, name: str, arguments: argparse.Namespace, libraries: Sequence[str] = ()):
+        self.name = name
+        self.arguments = arguments
+        lines = environment(libraries, arguments.threads)
+        print("\n".join(lines), flush=True)
+        self.parts = [f"# {name}", "\n".join(f"- {line}" for line in lines)]
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+    ) -> None:
+        """Print an aligned table and keep it for the file."""
+        cells = [[_cell(value) for value in row] for row in rows]
+        widths = [max(len(row[j]) for row in [list(columns), *cells]) for j in range(len(columns))]
+
+        def line(row: Sequence[str]) -> str:
+            return "  ".join(
+                text.rjust(width) if j else text.ljust(width)
+                for j, (text, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+
+        rule = "  ".join("-" * width for width in widths)
+        print("\n".join(["", *filter(None, [caption]), line(columns), rule, *map(line, cells)]))
+        sys.stdout.flush()
+        marks = ["---", *["---:"] * (len(columns) - 1)]
+        body = [f"| {' | '.join(row)} |" for row in [list(columns), marks, *cells]]
+        self.parts.append("\n".join([*([f"## {caption}\n"] if caption else []), *body]))
+
+    def note(self, text: str) -> None:
+        """Print a remark and keep it for the file."""
+        print(f"\n{text}", flush=True)
+        self.parts.append(text)
+
+    def write(self) -> None:
+        """Write the file; a quick run is no result and goes to a name of its own."""
+        if self.arguments.no_write:
+            return
+        RESULTS.mkdir(exist_ok=True)
+        path = RESULTS / f"{self.name}{'.quick' if self.arguments.quick else ''}.md"
+        command = f"`python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".rstrip()
+        path.write_text("\n\n".join([*self.parts[:1], f"{command}`", *self.parts[1:]]) + "\n")
+        print(f"\nwritten to {path.relative_to(RESULTS.parents[1])}")
+
+
+def environment(libraries: Sequence[str], threads: int) -> list[str]:
+    """Describe the machine and the versions that were measured."""
+    versions = [f"{name} {_version(name)}" for name in ["rankgrove", "numpy", *libraries]]
+    return [
+        f"CPU: {_cpu()}, {os.cpu_count()} logical cores, {threads} threads used",
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        f"Versions: {', '.join(versions)}",
+        f"Date: {time.strftime('%Y-%m-%d')}",
+    ]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        digits = (
+            0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 3 if abs(value) >= 1 else 4
+        )
+        return f"{value:.{digits}f}"
+    return str(value)
+
+
+def _version(package: str) -> str:
+    if package == "rankgrove":
+        from rankgrove import __version__
+
+        return __version__
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

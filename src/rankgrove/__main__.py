@@ -1,0 +1,8 @@
+"""``python -m rankgrove`` is the command line."""
+
+import sys
+
+from rankgrove.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""Help texts: laid out by argparse, coloured on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from typing import IO, Any
+
+_HEADING = re.compile(r"^[a-z][a-z ]*:", re.MULTILINE)
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+
+
+class HelpParser(argparse.ArgumentParser):
+    """An argument parser that keeps the line breaks of its texts and knows colour."""
+
+    def __init__(self, **options: Any):
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options
+        )
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help text."""
+        stream: IO[str] = sys.stdout if file is None else file
+        text = self.format_help()
+        if stream.isatty() and "NO_COLOR" not in os.environ:
+            text = _HEADING.sub("\033[1;36m\\g<0>\033[0m", text)
+            text = _OPTION.sub("\033[32m\\g<0>\033[0m", text)
+        stream.write(text)

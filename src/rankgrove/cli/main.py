@@ -1,0 +1,115 @@
+"""The ``rankgrove`` command: finds the verb, runs it, and turns failures into exit codes.
+
+A verb is one module of this package with ``add_arguments(parser)``, ``run(arguments)``, a docstring
+that becomes its help text, and ``EXAMPLES``; and one line in ``VERBS``. It is imported only when
+asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from rankgrove import __version__
+from rankgrove.cli.help import HelpParser
+from rankgrove.errors import RankgroveError
+
+# Verb -> what it does, in one line. The module of `score-bench` is `score_bench`.
+VERBS = {
+    "info": "describe a data file: queries, grades, features, and what looks wrong",
+    "convert": "write a data file in another format (LETOR text, Parquet, ...)",
+    "evaluate": "measure a file of scores against judged data",
+}
+
+OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+EXIT_CODES = """\
+exit codes:
+  0    success
+  1    the data, a model or a file could not be used; the message on stderr says why
+  2    wrong usage of the command line
+  130  interrupted by Ctrl-C
+  141  the reader of a pipe went away"""
+
+EXAMPLES = """\
+examples:
+  rankgrove info train.txt
+  rankgrove convert train.txt train.parquet
+  rankgrove evaluate scores.txt test.txt --metrics ndcg@10 map
+
+`rankgrove VERB --help` explains a verb."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    arguments = _parse(list(sys.argv[1:] if argv is None else argv))
+    if arguments is None:
+        return USAGE
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python would complain once more when it flushes at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        if arguments.debug:
+            traceback.print_exc()
+        else:
+            print(f"rankgrove {arguments.verb}: {_message(error)}", file=sys.stderr)
+        return FAILURE
+    return OK
+
+
+def _parse(argv: list[str]) -> argparse.Namespace | None:
+    verbs = "\n".join(f"  {name:<12} {summary}" for name, summary in VERBS.items())
+    parser = HelpParser(
+        prog="rankgrove",
+        description="Learning to rank with tree ensembles.",
+        usage="rankgrove [-h] [--version] VERB ...",
+        epilog=f"verbs:\n{verbs}\n\n{EXAMPLES}\n\n{EXIT_CODES}",
+    )
+    parser.add_argument("--version", action="version", version=f"rankgrove {__version__}")
+    parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
+    given = parser.parse_args(argv[:1])
+    if given.verb is None:
+        parser.print_help(sys.stderr)
+        return None
+    if given.verb not in VERBS:
+        near = difflib.get_close_matches(given.verb, VERBS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VERBS)}"
+        parser.error(f"unknown verb {given.verb!r}: {hint}")
+    return _verb_parser(given.verb).parse_args(argv[1:])
+
+
+def _verb_parser(verb: str) -> HelpParser:
+    module = importlib.import_module(f"rankgrove.cli.{verb.replace('-', '_')}")
+    parser = HelpParser(
+        prog=f"rankgrove {verb}",
+        description=(module.__doc__ or "").strip(),
+        epilog=f"examples:\n{module.EXAMPLES.rstrip()}",
+    )
+    module.add_arguments(parser)
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.set_defaults(run=module.run, verb=verb)
+    return parser
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, RankgroveError | ValueError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error})" if str(error) else "not enough memory"
+    return f"{type(error).__name__}: {error} (--debug shows where)"

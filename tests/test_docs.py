@@ -1,0 +1,90 @@
+"""Every code block of the documentation runs.
+
+The blocks of one page run in order, ``python`` blocks in one namespace and ``bash`` blocks that
+call ``rankgrove`` through the command line, all in one temporary folder. Blocks of any other
+language (``text``, ``console``, ...) are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass
+class Block:
+    language: str
+    code: str
+    line: int
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [
+        Block(match[1], match[2], text.count("\n", 0, match.start()) + 2)
+        for match in BLOCK.finditer(text)
+    ]
+
+
+def commands_of(code: str) -> list[str]:
+    """Return the ``rankgrove`` commands of a shell block, with continued lines joined."""
+    lines = (line.strip() for line in code.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line.startswith("rankgrove ")]
+
+
+def runnable(block: Block) -> bool:
+    return block.language == "python" or (
+        block.language == "bash" and bool(commands_of(block.code))
+    )
+
+
+PAGES = [
+    path
+    for path in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+    if path.is_file() and any(runnable(block) for block in blocks_of(path.read_text()))
+]
+
+
+@pytest.fixture(scope="module")
+def shell_path(tmp_path_factory) -> str:
+    """Return a PATH on which ``rankgrove`` is the package under test."""
+    folder = tmp_path_factory.mktemp("bin")
+    command = folder / "rankgrove"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m rankgrove "$@"\n')
+    command.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(REPOSITORY)) for p in PAGES])
+def test_page_runs(page, tmp_path, monkeypatch, shell_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", shell_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text()):
+        if block.language == "python":
+            # Empty lines in front make tracebacks name the line of the page.
+            code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
+            exec(code, namespace)
+        elif block.language == "bash":
+            for command in commands_of(block.code):
+                run = subprocess.run(
+                    ["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True
+                )
+                assert run.returncode == 0, f"{page}:{block.line}: {command}\n{run.stderr}"
+
+
+def test_blocks_are_found_with_their_lines():
+    text = "# Title\n\n```python\nx = 1\n```\n\n```bash\nrankgrove info \\\n  a.txt # why\n```\n"
+    python, bash = blocks_of(text)
+    assert (python.language, python.code, python.line) == ("python", "x = 1\n", 4)
+    assert bash.line == 8
+    assert commands_of(bash.code) == ["rankgrove info    a.txt # why"]
