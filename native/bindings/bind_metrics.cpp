@@ -1,7 +1,262 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
 #include "bindings/bindings.hpp"
+#include "metrics/judged_queries.hpp"
+#include "metrics/metric_families.hpp"
+#include "metrics/query_metric.hpp"
+#include "metrics/ranking.hpp"
+#include "metrics/worth.hpp"
 
 namespace rankgrove {
 
-void bind_metrics(nb::module_&) {}
+namespace {
+
+using Queries = std::shared_ptr<const JudgedQueries>;
+using Values = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+template <typename Enum>
+Enum choose(const std::map<std::string, Enum>& choices, const std::string& name, const char* what) {
+  const auto found = choices.find(name);
+  require(found != choices.end(), std::string("unknown ") + what + " '" + name + "'");
+  return found->second;
+}
+
+GainRule::Kind gain_kind(const std::string& name) {
+  return choose<GainRule::Kind>({{"exp", GainRule::Kind::exponential},
+                                 {"linear", GainRule::Kind::linear},
+                                 {"table", GainRule::Kind::table}},
+                                name, "gain");
+}
+
+std::shared_ptr<JudgedQueries> judged_queries(In<double> labels, In<int64_t> offsets,
+                                              std::optional<In<int64_t>> order) {
+  const auto n = static_cast<int64_t>(labels.size());
+  require(offsets.size() >= 1 && offsets(0) == 0 && offsets(offsets.size() - 1) == n,
+          "query offsets must run from 0 to the number of labels, " + std::to_string(n));
+  auto queries = std::make_shared<JudgedQueries>();
+  queries->offsets.assign(offsets.data(), offsets.data() + offsets.size());
+  for (int64_t q = 0; q < queries->n_queries(); ++q) {
+    require(queries->size(q) >= 0, "offsets of query " + std::to_string(q) + " decrease");
+    require(queries->size(q) <= std::numeric_limits<int32_t>::max(),
+            "query " + std::to_string(q) + " has more than 2^31 - 1 documents");
+  }
+  if (order) {
+    require(static_cast<int64_t>(order->size()) == n, "the row order must list every row once");
+    queries->order.assign(order->data(), order->data() + n);
+    for (int64_t row : queries->order) {
+      require(row >= 0 && row < n,
+              "row " + std::to_string(row) + " in the row order does not exist");
+    }
+  }
+  queries->labels.resize(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const double label = labels(queries->row(i));
+    require(std::isfinite(label),
+            "label of row " + std::to_string(queries->row(i)) + " is not a finite number");
+    queries->labels[i] = label;
+  }
+  return queries;
+}
+
+ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
+                     const std::string& short_lists, double empty) {
+  ListRules rules;
+  require(!k || *k >= 1, "k must be at least 1");
+  rules.k = k.value_or(kNoCutoff);
+  rules.ties = choose<TieRule>({{"input", TieRule::input},
+                                {"average", TieRule::average},
+                                {"worst", TieRule::worst},
+                                {"best", TieRule::best}},
+                               ties, "tie rule");
+  rules.short_lists = choose<ShortRule>(
+      {{"pad", ShortRule::pad}, {"cut", ShortRule::cut}, {"zero", ShortRule::zero}}, short_lists,
+      "rule for short lists");
+  rules.empty = empty;
+  return rules;
+}
+
+DiscountRule discount_rule(const std::string& kind, double power) {
+  using Kind = DiscountRule::Kind;
+  return {choose<Kind>({{"log2", Kind::log2},
+                        {"alpha", Kind::alpha},
+                        {"beta", Kind::beta},
+                        {"letor", Kind::letor}},
+                       kind, "discount"),
+          power};
+}
+
+// Weights of ranks: as many as the longest query, cut at k, can use.
+std::vector<double> rank_weights(const Queries& queries, In<double> weights,
+                                 const ListRules& rules) {
+  const int64_t needed = std::min(queries->longest(), rules.k);
+  require(static_cast<int64_t>(weights.size()) >= needed,
+          "there must be a weight for each of " + std::to_string(needed) + " ranks");
+  return {weights.data(), weights.data() + weights.size()};
+}
+
+template <typename Score>
+Values evaluate(const std::vector<std::shared_ptr<QueryMetric>>& metrics, In<Score> scores,
+                int n_threads) {
+  require(!metrics.empty(), "no metric to evaluate");
+  std::vector<const QueryMetric*> pointers;
+  for (const auto& metric : metrics) {
+    require(metric->queries() == metrics.front()->queries(), "metrics must share their judgments");
+    pointers.push_back(metric.get());
+  }
+  const int64_t n_rows = metrics.front()->queries()->n_rows();
+  require(static_cast<int64_t>(scores.size()) == n_rows,
+          "there are " + std::to_string(scores.size()) + " scores but " + std::to_string(n_rows) +
+              " judged rows");
+  int64_t bad_row = -1;
+  std::vector<double> values;
+  {
+    nb::gil_scoped_release release;
+    bad_row = first_nan(scores.data(), n_rows);
+    if (bad_row < 0) values = evaluate_metrics(pointers, scores.data(), n_threads);
+  }
+  require(bad_row < 0, "score of row " + std::to_string(bad_row) + " is NaN");
+  return to_numpy(std::move(values));
+}
+
+}  // namespace
+
+void bind_metrics(nb::module_& m) {
+  nb::class_<JudgedQueries>(m, "JudgedQueries", "Labels of a data set, grouped by query.")
+      .def(nb::new_(&judged_queries), nb::arg("labels"), nb::arg("offsets"),
+           nb::arg("order").none() = nb::none())
+      .def_prop_ro("n_queries", &JudgedQueries::n_queries)
+      .def_prop_ro("n_rows", &JudgedQueries::n_rows)
+      .def_prop_ro("longest", &JudgedQueries::longest);
+
+  nb::class_<Worth>(m, "Worth", "What a document of some label is worth to a metric.")
+      .def_static(
+          "gain",
+          [](const std::string& kind, std::vector<double> table) {
+            return Worth::gain({gain_kind(kind), std::move(table)});
+          },
+          nb::arg("kind"), nb::arg("table"))
+      .def_static("relevance", &Worth::relevance, nb::arg("threshold"))
+      .def_static(
+          "satisfaction",
+          [](const std::string& kind, double max_grade) {
+            return Worth::satisfaction(gain_kind(kind), max_grade);
+          },
+          nb::arg("kind"), nb::arg("max_grade"));
+
+  nb::class_<QueryMetric>(m, "QueryMetric", "A metric prepared for a set of judged queries.");
+
+  m.def(
+      "discount_table",
+      [](const std::string& kind, double power, int64_t n) {
+        return to_numpy(discount_table(discount_rule(kind, power), n));
+      },
+      nb::arg("kind"), nb::arg("power"), nb::arg("n"), "Factor of each of the first n ranks.");
+
+  m.def(
+      "cumulated_gain",
+      [](Queries queries, const Worth& worth, In<double> weights, const std::string& divisor,
+         std::optional<int64_t> k, const std::string& ties, const std::string& short_lists,
+         double empty) -> std::shared_ptr<QueryMetric> {
+        using Divisor = CumulatedGain::Divisor;
+        const ListRules rules = list_rules(k, ties, short_lists, empty);
+        const auto divisor_kind = choose<Divisor>({{"none", Divisor::none},
+                                                   {"ideal", Divisor::ideal},
+                                                   {"positive", Divisor::positive},
+                                                   {"cutoff", Divisor::cutoff}},
+                                                  divisor, "divisor");
+        auto table = rank_weights(queries, weights, rules);
+        nb::gil_scoped_release release;
+        return std::make_shared<CumulatedGain>(queries, worth.of(*queries), std::move(table),
+                                               divisor_kind, rules);
+      },
+      nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::arg("divisor"), nb::kw_only(),
+      nb::arg("k").none(), nb::arg("ties"), nb::arg("short_lists"), nb::arg("empty"));
+
+  m.def(
+      "mean_ndcg",
+      [](Queries queries, const Worth& worth, In<double> weights, std::optional<int64_t> k,
+         const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
+        const ListRules rules = list_rules(k, ties, "pad", empty);
+        auto table = rank_weights(queries, weights, rules);
+        nb::gil_scoped_release release;
+        return std::make_shared<MeanNdcg>(queries, worth.of(*queries), std::move(table), rules);
+      },
+      nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::kw_only(), nb::arg("k").none(),
+      nb::arg("ties"), nb::arg("empty"));
+
+  m.def(
+      "average_precision",
+      [](Queries queries, double threshold, bool cut_divisor, std::optional<int64_t> k,
+         const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
+        const ListRules rules = list_rules(k, ties, "pad", empty);
+        nb::gil_scoped_release release;
+        return std::make_shared<AveragePrecision>(queries, Worth::relevance(threshold).of(*queries),
+                                                  cut_divisor, rules);
+      },
+      nb::arg("queries"), nb::arg("threshold"), nb::kw_only(), nb::arg("cut_divisor"),
+      nb::arg("k").none(), nb::arg("ties"), nb::arg("empty"));
+
+  m.def(
+      "reciprocal_rank",
+      [](Queries queries, double threshold, std::optional<int64_t> k, const std::string& ties,
+         double empty) -> std::shared_ptr<QueryMetric> {
+        const ListRules rules = list_rules(k, ties, "pad", empty);
+        nb::gil_scoped_release release;
+        return std::make_shared<ReciprocalRank>(queries, Worth::relevance(threshold).of(*queries),
+                                                rules);
+      },
+      nb::arg("queries"), nb::arg("threshold"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
+      nb::arg("empty"));
+
+  m.def(
+      "expected_reciprocal_rank",
+      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
+         double empty) -> std::shared_ptr<QueryMetric> {
+        const ListRules rules = list_rules(k, ties, "pad", empty);
+        nb::gil_scoped_release release;
+        return std::make_shared<ExpectedReciprocalRank>(queries, worth.of(*queries), rules);
+      },
+      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
+      nb::arg("empty"));
+
+  m.def(
+      "root_mean_squared_error",
+      [](Queries queries) -> std::shared_ptr<QueryMetric> {
+        return std::make_shared<RootMeanSquaredError>(queries);
+      },
+      nb::arg("queries"));
+
+  m.def(
+      "kendall_tau",
+      [](Queries queries, bool correct_ties, double empty) -> std::shared_ptr<QueryMetric> {
+        return std::make_shared<KendallTau>(queries, correct_ties, empty);
+      },
+      nb::arg("queries"), nb::kw_only(), nb::arg("correct_ties"), nb::arg("empty"));
+
+  m.def("evaluate_metrics", &evaluate<double>, nb::arg("metrics"), nb::arg("scores").noconvert(),
+        nb::arg("n_threads"),
+        "Values of each metric for each query, metric by metric; NaN marks a skipped query.");
+  m.def("evaluate_metrics", &evaluate<float>, nb::arg("metrics"), nb::arg("scores").noconvert(),
+        nb::arg("n_threads"));
+
+  m.def(
+      "mean_over_queries",
+      [](In<double> values, std::optional<In<double>> weights) {
+        require(!weights || weights->size() == values.size(), "one weight per query is needed");
+        return mean_over_queries(values.data(), weights ? weights->data() : nullptr,
+                                 static_cast<int64_t>(values.size()));
+      },
+      nb::arg("values"), nb::arg("weights").none() = nb::none(),
+      "Weighted mean of the values that are not NaN.");
+}
 
 }  // namespace rankgrove

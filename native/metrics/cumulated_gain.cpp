@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "metrics/metric_families.hpp"
+
+namespace rankgrove {
+
+CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
+                             std::vector<double> worth, std::vector<double> weights,
+                             Divisor divisor, const ListRules& rules)
+    : ListMetric(std::move(queries), std::move(worth), rules), weights_(std::move(weights)) {
+  const JudgedQueries& judged = *this->queries();
+  scale_.resize(judged.n_queries());
+  std::vector<double> scratch;
+  for (int64_t q = 0; q < judged.n_queries(); ++q) {
+    const int64_t n = judged.size(q);
+    double by = 1.0;
+    switch (divisor) {
+      case Divisor::none:
+        break;
+      case Divisor::ideal:
+        by =
+            ideal_dcg(this->worth().data() + judged.begin(q), n, weights_.data(), rules.k, scratch);
+        break;
+      case Divisor::positive:
+        by = static_cast<double>(n_positive(q));
+        break;
+      case Divisor::cutoff:
+        by = static_cast<double>(rules.k == kNoCutoff || rules.short_lists == ShortRule::cut
+                                     ? std::min(n, rules.k)
+                                     : rules.k);
+        break;
+    }
+    scale_[q] = by > 0 ? 1.0 / by : 0.0;
+  }
+}
+
+double CumulatedGain::list_value(int64_t query, const double* worth, int64_t depth) const {
+  double sum = 0.0;
+  for (int64_t rank = 0; rank < depth; ++rank) sum += weights_[rank] * worth[rank];
+  return sum * scale_[query];
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,34 @@
+#include <algorithm>
+
+#include "metrics/metric_families.hpp"
+
+namespace rankgrove {
+
+MeanNdcg::MeanNdcg(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+                   std::vector<double> weights, const ListRules& rules)
+    : ListMetric(std::move(queries), std::move(worth), rules), weights_(std::move(weights)) {
+  const JudgedQueries& judged = *this->queries();
+  ideal_ = this->worth();
+  for (int64_t q = 0; q < judged.n_queries(); ++q) {
+    double* own = ideal_.data() + judged.begin(q);
+    std::sort(own, own + judged.size(q), std::greater<>());
+    double dcg = 0.0;
+    for (int64_t rank = 0; rank < std::min(judged.size(q), rules.k); ++rank) {
+      dcg += weights_[rank] * own[rank];
+      own[rank] = dcg;
+    }
+  }
+}
+
+double MeanNdcg::list_value(int64_t query, const double* worth, int64_t depth) const {
+  const double* ideal = ideal_.data() + queries()->begin(query);
+  double dcg = 0.0;
+  double sum = 0.0;
+  for (int64_t rank = 0; rank < depth; ++rank) {
+    dcg += weights_[rank] * worth[rank];
+    sum += dcg / ideal[rank];
+  }
+  return sum / static_cast<double>(depth);
+}
+
+}  // namespace rankgrove

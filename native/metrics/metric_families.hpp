@@ -1,0 +1,157 @@
+// The metrics themselves. Each takes the judgments, its parameters, and how to treat ties and empty
+// queries; see docs/metrics.md for the formulas.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "metrics/query_metric.hpp"
+
+namespace rankgrove {
+
+// What becomes of a cut-off k when a query has fewer than k documents.
+enum class ShortRule {
+  pad,   // the missing documents count as irrelevant
+  cut,   // k becomes the number of documents
+  zero,  // the value is 0
+};
+
+// What all families share.
+struct ListRules {
+  int64_t k = kNoCutoff;
+  TieRule ties = TieRule::input;
+  ShortRule short_lists = ShortRule::pad;
+  double empty = 0.0;  // value of an empty query; NaN skips it
+};
+
+// A metric that reads one number per document (gain, relevance, probability) in ranked order.
+class ListMetric : public QueryMetric {
+ public:
+  ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+             const ListRules& rules);
+
+  int64_t depth() const override { return rules_.k; }
+  bool needs_blocks() const override { return rules_.ties != TieRule::input; }
+  double value(int64_t query, const RankedQuery& ranked,
+               std::vector<double>& workspace) const override;
+
+ protected:
+  // Value of a query that is neither empty nor ruled out as too short. `worth` holds the worths by
+  // rank, sorted inside tie blocks where the rule says so; `depth` <= k are to be read.
+  virtual double list_value(int64_t query, const double* worth, int64_t depth) const = 0;
+  // The same under TieRule::average. The default replaces each worth by its block's mean, which is
+  // right for every metric that is linear in the worths.
+  virtual double expected_value(int64_t query, const RankedQuery& ranked,
+                                std::vector<double>& worth, int64_t depth) const;
+
+  const std::vector<double>& worth() const { return worth_; }  // by position in grouped order
+  const ListRules& rules() const { return rules_; }
+  int64_t n_positive(int64_t query) const { return n_positive_[query]; }
+
+ private:
+  std::vector<double> worth_;
+  std::vector<int64_t> n_positive_;
+  ListRules rules_;
+};
+
+// sum over ranks of weight * worth, divided by a number of the query: DCG, NDCG, precision, recall,
+// rank-biased precision.
+class CumulatedGain : public ListMetric {
+ public:
+  enum class Divisor {
+    none,
+    ideal,     // the largest sum that the query allows
+    positive,  // the number of documents with a positive worth
+    cutoff,    // k, or the number of documents where k is absent or short lists are cut
+  };
+  CumulatedGain(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+                std::vector<double> weights, Divisor divisor, const ListRules& rules);
+
+ protected:
+  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+
+ private:
+  std::vector<double> weights_;
+  std::vector<double> scale_;  // 1 / divisor of each query
+};
+
+// Mean of NDCG@1, NDCG@2, ... over all cut-offs up to min(k, n).
+class MeanNdcg : public ListMetric {
+ public:
+  MeanNdcg(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+           std::vector<double> weights, const ListRules& rules);
+
+ protected:
+  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+
+ private:
+  std::vector<double> weights_;
+  std::vector<double> ideal_;  // ideal DCG by position in grouped order
+};
+
+// Average precision; worths are 0 or 1.
+class AveragePrecision : public ListMetric {
+ public:
+  // Divides by the number of relevant documents, or by min(that, k) if `cut_divisor`.
+  AveragePrecision(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+                   bool cut_divisor, const ListRules& rules);
+
+ protected:
+  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+                        int64_t depth) const override;
+
+ private:
+  double divisor(int64_t query) const;
+  bool cut_divisor_;
+};
+
+// 1 / rank of the first relevant document; worths are 0 or 1.
+class ReciprocalRank : public ListMetric {
+ public:
+  using ListMetric::ListMetric;
+
+ protected:
+  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+                        int64_t depth) const override;
+};
+
+// Expected reciprocal rank (Chapelle et al. 2009); worths are probabilities of satisfaction.
+class ExpectedReciprocalRank : public ListMetric {
+ public:
+  using ListMetric::ListMetric;
+
+ protected:
+  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+                        int64_t depth) const override;
+};
+
+// Root of the mean squared difference of score and label inside each query.
+class RootMeanSquaredError : public QueryMetric {
+ public:
+  using QueryMetric::QueryMetric;
+  int64_t depth() const override { return 0; }
+  bool needs_blocks() const override { return false; }
+  double value(int64_t query, const RankedQuery& ranked,
+               std::vector<double>& workspace) const override;
+};
+
+// Kendall's rank correlation of scores and labels: tau-b, which corrects for ties, or tau-a.
+class KendallTau : public QueryMetric {
+ public:
+  // `empty` is the value of a query whose labels are all equal; NaN skips it.
+  KendallTau(std::shared_ptr<const JudgedQueries> queries, bool correct_ties, double empty)
+      : QueryMetric(std::move(queries)), correct_ties_(correct_ties), empty_(empty) {}
+  int64_t depth() const override { return kNoCutoff; }
+  bool needs_blocks() const override { return true; }
+  double value(int64_t query, const RankedQuery& ranked,
+               std::vector<double>& workspace) const override;
+
+ private:
+  bool correct_ties_;
+  double empty_;
+};
+
+}  // namespace rankgrove

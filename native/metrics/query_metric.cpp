@@ -1,0 +1,119 @@
+#include "metrics/query_metric.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "common/parallel.hpp"
+
+namespace rankgrove {
+
+namespace {
+
+// A thread takes this many documents at a time, in whole queries.
+constexpr int64_t kRowsPerTask = 4096;
+
+struct Workspace {
+  RankedQuery ranked;
+  std::vector<double> scores;
+  std::vector<double> values;
+};
+
+}  // namespace
+
+template <typename Score>
+std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>& metrics,
+                                     const Score* scores, int n_threads) {
+  const JudgedQueries& queries = *metrics.front()->queries();
+  const int64_t n_queries = queries.n_queries();
+  int64_t depth = 0;
+  bool whole_blocks = false;
+  for (const QueryMetric* metric : metrics) {
+    depth = std::max(depth, metric->depth());
+    whole_blocks = whole_blocks || metric->needs_blocks();
+  }
+  std::vector<double> result(metrics.size() * static_cast<size_t>(n_queries));
+
+  const auto evaluate_query = [&](int64_t query, Workspace& workspace) {
+    const int64_t begin = queries.begin(query);
+    const int64_t n = queries.size(query);
+    const double* own_scores = nullptr;
+    if constexpr (std::is_same_v<Score, double>) {
+      if (queries.order.empty()) own_scores = scores + begin;
+    }
+    if (own_scores == nullptr) {
+      workspace.scores.resize(n);
+      for (int64_t i = 0; i < n; ++i) {
+        workspace.scores[i] = static_cast<double>(scores[queries.row(begin + i)]);
+      }
+      own_scores = workspace.scores.data();
+    }
+    workspace.ranked.rank(own_scores, n, depth, whole_blocks);
+    for (size_t m = 0; m < metrics.size(); ++m) {
+      result[m * n_queries + query] = metrics[m]->value(query, workspace.ranked, workspace.values);
+    }
+  };
+
+  const int64_t n_tasks = (queries.n_rows() + kRowsPerTask - 1) / kRowsPerTask;
+  const int threads = static_cast<int>(
+      std::clamp<int64_t>(std::min<int64_t>(n_threads, n_tasks), 1, n_queries > 0 ? n_queries : 1));
+  ExceptionCarrier carrier;
+  std::atomic<int64_t> next_query{0};
+#pragma omp parallel num_threads(threads)
+  carrier.run([&] {
+    Workspace workspace;
+    while (!carrier.failed()) {
+      // Claim queries until they hold a task's worth of documents.
+      int64_t first = next_query.load();
+      int64_t last;
+      do {
+        if (first >= n_queries) return;
+        last = first + 1;
+        while (last < n_queries && queries.begin(last) - queries.begin(first) < kRowsPerTask)
+          ++last;
+      } while (!next_query.compare_exchange_weak(first, last));
+      for (int64_t query = first; query < last; ++query) evaluate_query(query, workspace);
+    }
+  });
+  carrier.rethrow();
+  return result;
+}
+
+template std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>&, const double*,
+                                              int);
+template std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>&, const float*,
+                                              int);
+
+template <typename Score>
+int64_t first_nan(const Score* scores, int64_t n) {
+  constexpr int64_t kBlock = 1024;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(n, begin + kBlock);
+    int found = 0;
+    for (int64_t i = begin; i < end; ++i) found |= scores[i] != scores[i];
+    if (!found) continue;
+    for (int64_t i = begin; i < end; ++i) {
+      if (std::isnan(scores[i])) return i;
+    }
+  }
+  return -1;
+}
+
+template int64_t first_nan(const double*, int64_t);
+template int64_t first_nan(const float*, int64_t);
+
+double mean_over_queries(const double* values, const double* weights, int64_t n_queries) {
+  double sum = 0.0;
+  double total = 0.0;
+  for (int64_t q = 0; q < n_queries; ++q) {
+    if (std::isnan(values[q])) continue;
+    const double weight = weights == nullptr ? 1.0 : weights[q];
+    sum += weight * values[q];
+    total += weight;
+  }
+  return total > 0 ? sum / total : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace rankgrove

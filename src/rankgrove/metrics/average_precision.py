@@ -1,0 +1,34 @@
+"""Mean average precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rankgrove import _native
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import empty_value, relevance_threshold
+
+
+@dataclass(frozen=True, repr=False)
+class MAP(Metric):
+    """Mean of the precision at the rank of each relevant document; those beyond k count 0."""
+
+    name: ClassVar[str] = "map"
+
+    k: int | None = None
+    rel: float | str = 1.0
+    denominator: str = "relevant"
+    ties: str = "input"
+    empty: float | str = 0.0
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        return _native.average_precision(
+            queries,
+            relevance_threshold(self.rel),
+            cut_divisor=self.denominator == "cutoff",
+            k=self.k,
+            ties=self.kernel_ties,
+            empty=empty_value(self.empty),
+        )

@@ -1,0 +1,42 @@
+"""Expected reciprocal rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rankgrove import _native
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import empty_value
+
+
+@dataclass(frozen=True, repr=False)
+class ERR(Metric):
+    """Expected 1/rank at which a cascading user is satisfied (Chapelle et al. 2009).
+
+    A document of label l satisfies with probability (2^l - 1) / 2^max_grade, or l / max_grade under
+    the linear gain.
+    """
+
+    name: ClassVar[str] = "err"
+
+    k: int | None = None
+    gain: str = "exp"
+    max_grade: float = 4.0
+    ties: str = "input"
+    empty: float | str = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gain not in ("exp", "linear"):
+            raise ValueError(f"gain of err must be 'exp' or 'linear', not {self.gain!r}")
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        return _native.expected_reciprocal_rank(
+            queries,
+            _native.Worth.satisfaction(self.gain, self.max_grade),
+            k=self.k,
+            ties=self.kernel_ties,
+            empty=empty_value(self.empty),
+        )

@@ -1,0 +1,35 @@
+"""The MeanNDCG of the LETOR 4.0 and MSLR evaluation scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rankgrove import _native
+from rankgrove.metrics.dcg import discounts, gain_worth
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import empty_value
+
+
+@dataclass(frozen=True, repr=False)
+class MeanNDCG(Metric):
+    """Mean of NDCG@1, NDCG@2, ... up to the length of the list (or k)."""
+
+    name: ClassVar[str] = "meanndcg"
+
+    k: int | None = None
+    gain: str | tuple[float, ...] = "exp"
+    discount: str = "log2"
+    ties: str = "input"
+    empty: float | str = 0.0
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        return _native.mean_ndcg(
+            queries,
+            gain_worth(self.gain),
+            discounts(self.discount, queries, self.k),
+            k=self.k,
+            ties=self.kernel_ties,
+            empty=empty_value(self.empty),
+        )

@@ -1,0 +1,251 @@
+"""A metric as a value: a name with declared parameters that measures how good a ranking is.
+
+>>> from rankgrove import metric
+>>> str(metric("NDCG@10", gain="linear"))
+'ndcg@10(gain=linear)'
+
+Life of a metric:
+
+1. ``metric("ndcg@10(empty=skip)")`` reads a text; ``str`` of the result reads back as an equal one.
+2. ``prepare`` computes what only labels decide (gains, ideal values) and returns a PreparedMetric.
+3. The prepared metric turns scores into the mean, or into one value per query, many times.
+
+Calling the metric itself does 2 and 3 at once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.queries import QueryGroups
+from rankgrove.metrics.judgments import (
+    as_labels,
+    as_query_weights,
+    as_scores,
+    judged_queries,
+    resolve_groups,
+)
+from rankgrove.metrics.parameters import PARAMETERS, format_value
+from rankgrove.metrics.registry import metric_class
+
+_Self = TypeVar("_Self", bound="Metric")
+
+_TEXT = re.compile(
+    r"\s*(?P<name>[A-Za-z]+)\s*(?:@\s*(?P<k>[^(\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
+)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Base of all metrics; a family adds its parameters as fields.
+
+    Two metrics are equal if their family and parameters are. ``greater_is_better`` says in which
+    direction it improves.
+    """
+
+    name: ClassVar[str]
+    greater_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for parameter, value in self.params.items():
+            object.__setattr__(self, parameter, PARAMETERS[parameter].check(parameter, value))
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return the parameters that this metric declares, with their defaults."""
+        return {field.name: field.default for field in fields(cls)}
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters with their values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def replace(self: _Self, **params: Any) -> _Self:
+        """Return the same metric with some parameters changed."""
+        return _build(type(self), {**self.params, **params})
+
+    def __str__(self) -> str:
+        defaults = self.defaults()
+        params = self.params
+        k = params.pop("k", None)
+        cutoff = "" if k is None else f"@{k}"
+        options = ",".join(
+            f"{key}={format_value(value)}"
+            for key, value in params.items()
+            if value != defaults[key]
+        )
+        return f"{self.name}{cutoff}" + (f"({options})" if options else "")
+
+    def __repr__(self) -> str:
+        return f"metric({str(self)!r})"
+
+    def prepare(
+        self,
+        y_true: npt.ArrayLike,
+        groups: QueryGroups,
+        query_weight: npt.ArrayLike | None = None,
+        *,
+        docid: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> PreparedMetric:
+        """Compute all that does not depend on scores, for repeated evaluation.
+
+        Parameters
+        ----------
+        y_true : labels, one per row in the caller's order
+        groups : the queries of the rows
+        query_weight : weight of each query in the mean, in the order of ``groups.ids``
+        docid : document ids of the rows, read only by the tie rule 'docid'
+        n_jobs : number of threads, as in scikit-learn
+        """
+        labels = as_labels(y_true)
+        resolve_groups(len(labels), None, None, groups)
+        queries = judged_queries(labels, groups, self.ranks_by_docid, docid)
+        weights = as_query_weights(query_weight, groups.n_queries)
+        return PreparedMetric(self, self.kernel(queries), groups, weights, resolve_n_jobs(n_jobs))
+
+    def __call__(
+        self,
+        y_true: npt.ArrayLike,
+        y_score: npt.ArrayLike,
+        *,
+        qid: npt.ArrayLike | None = None,
+        group_sizes: npt.ArrayLike | None = None,
+        groups: QueryGroups | None = None,
+        query_weight: npt.ArrayLike | None = None,
+        docid: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> float:
+        """Return the mean over queries (NaN if every query is skipped)."""
+        labels = as_labels(y_true)
+        groups = resolve_groups(len(labels), qid, group_sizes, groups)
+        return self.prepare(labels, groups, query_weight, docid=docid, n_jobs=n_jobs)(y_score)
+
+    def per_query(
+        self,
+        y_true: npt.ArrayLike,
+        y_score: npt.ArrayLike,
+        *,
+        qid: npt.ArrayLike | None = None,
+        group_sizes: npt.ArrayLike | None = None,
+        groups: QueryGroups | None = None,
+        docid: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """Return the value of each query, in order of first appearance; NaN for skipped ones."""
+        labels = as_labels(y_true)
+        groups = resolve_groups(len(labels), qid, group_sizes, groups)
+        return self.prepare(labels, groups, docid=docid, n_jobs=n_jobs).per_query(y_score)
+
+    @property
+    def ranks_by_docid(self) -> bool:
+        """Whether documents of equal score are ordered by their ids."""
+        return self.params.get("ties") == "docid"
+
+    @property
+    def kernel_ties(self) -> str:
+        """The tie rule of the kernel: document ids become the input order before it."""
+        return "input" if self.ranks_by_docid else str(self.params["ties"])
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        raise NotImplementedError
+
+    def mean(
+        self,
+        values: npt.NDArray[np.float64],
+        groups: QueryGroups,
+        weights: npt.NDArray[np.float64] | None,
+    ) -> float:
+        """Combine the values of queries into one; queries with NaN are left out."""
+        return _native.mean_over_queries(values, weights)
+
+
+class PreparedMetric:
+    """A metric with the labels it measures against: call it with scores in the caller's order."""
+
+    def __init__(
+        self,
+        metric: Metric,
+        kernel: _native.QueryMetric,
+        groups: QueryGroups,
+        weights: npt.NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> None:
+        self.metric = metric
+        self._kernels = [kernel]
+        self._groups = groups
+        self._weights = weights
+        self._n_threads = n_threads
+
+    def __call__(self, scores: npt.ArrayLike) -> float:
+        """Return the mean over queries."""
+        return self.metric.mean(self.per_query(scores), self._groups, self._weights)
+
+    def per_query(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the value of each query; NaN for skipped ones."""
+        return _native.evaluate_metrics(self._kernels, as_scores(scores), self._n_threads)
+
+
+def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metric:
+    """Read a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
+
+    Parameters
+    ----------
+    text : name, cut-off and options; a Metric is taken as it is
+    preset : conventions of another tool (see ``rankgrove.metrics.presets``) for all parameters that
+        are not given
+    params : further parameters, by name
+    """
+    if isinstance(text, Metric):
+        if preset is not None:
+            raise ValueError(f"a preset needs the name of a metric, not the ready {text!r}")
+        return text.replace(**params) if params else text
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(
+            f"cannot read the metric {text!r}: write it as name, name@k or name@k(option=value,...)"
+        )
+    family = metric_class(match["name"])
+    given = _read_options(text, match["options"])
+    if match["k"] is not None:
+        given["k"] = match["k"]
+    for key, value in params.items():
+        if key in given:
+            raise ValueError(f"{key} is given twice: in {text!r} and as {key}={value!r}")
+        given[key] = value
+    if preset is not None:
+        from rankgrove.metrics.presets import preset_params
+
+        given = preset_params(preset, family, given)
+    return _build(family, given)
+
+
+def _read_options(text: str, options: str | None) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for option in (options or "").split(","):
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not option.strip():
+            continue
+        if not equals or not value:
+            raise ValueError(f"cannot read the option {option.strip()!r} of the metric {text!r}")
+        if key in given:
+            raise ValueError(f"{key} is given twice in {text!r}")
+        given[key] = value
+    return given
+
+
+def _build(family: type[_Self], params: dict[str, Any]) -> _Self:
+    valid = family.defaults()
+    for key in params:
+        if key not in valid:
+            names = ", ".join(valid) or "none"
+            raise ValueError(f"{family.name} has no parameter {key!r}: its parameters are {names}")
+    return family(**params)

@@ -1,0 +1,38 @@
+"""Precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankgrove import _native
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import empty_value, relevance_threshold
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(Metric):
+    """Share of relevant documents among the first k."""
+
+    name: ClassVar[str] = "p"
+
+    k: int | None = None
+    rel: float | str = 1.0
+    ties: str = "input"
+    empty: float | str = 0.0
+    short: str = "pad"
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        return _native.cumulated_gain(
+            queries,
+            _native.Worth.relevance(relevance_threshold(self.rel)),
+            np.ones(queries.longest),
+            "cutoff",
+            k=self.k,
+            ties=self.kernel_ties,
+            short_lists=self.short,
+            empty=empty_value(self.empty),
+        )

@@ -1,0 +1,104 @@
+"""Conventions of the tools that people compare with.
+
+A preset sets the parameters that the tool fixes; parameters that are given win. What the tool does
+not define keeps rankgrove's default, apart from the tool's rules on ties and empty queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankgrove.metrics.metric import Metric
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One tool's conventions.
+
+    Attributes
+    ----------
+    tool : what it reproduces
+    common : parameters of every metric that declares them
+    families : parameters of one metric, by its name; these win over ``common``
+    """
+
+    tool: str
+    common: dict[str, Any] = field(default_factory=dict)
+    families: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+_LETOR_NDCG = {"discount": "letor", "short": "zero"}
+
+PRESETS = {
+    "letor3": Preset(
+        "Eval-Score-3.0.pl of LETOR 3.0",
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 1},
+        {"ndcg": _LETOR_NDCG, "p": {"short": "zero"}},
+    ),
+    "letor4": Preset(
+        "Eval-Score-4.0.pl of LETOR 4.0",
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 1},
+        {"ndcg": _LETOR_NDCG},
+    ),
+    "mslr": Preset(
+        "eval-score-mslr.pl of MSLR-WEB10K and WEB30K",
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 2},
+        {"ndcg": _LETOR_NDCG},
+    ),
+    "yahoo": Preset(
+        "evaluate.py of the Yahoo! Learning to Rank Challenge",
+        {"ties": "input", "gain": "exp", "discount": "log2", "max_grade": 4},
+        {"ndcg": {"empty": 1}},
+    ),
+    "trec": Preset(
+        "trec_eval, as pytrec_eval and ir_measures run it",
+        {"ties": "docid", "empty": 0, "gain": "linear", "discount": "log2", "rel": 1},
+        {"err": {"gain": "exp"}},
+    ),
+    "gdeval": Preset(
+        "gdeval.pl of the TREC Web track",
+        {"ties": "docid", "empty": "skip", "gain": "exp", "discount": "log2", "max_grade": 4},
+    ),
+    "lightgbm": Preset(
+        "LightGBM's ndcg and map",
+        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "rel": ">0.5"},
+        {"map": {"denominator": "cutoff"}},
+    ),
+    "xgboost": Preset(
+        "XGBoost's ndcg, map and pre",
+        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "rel": 1},
+        {"map": {"denominator": "cutoff"}, "p": {"empty": 0, "short": "cut"}},
+    ),
+    "xgboost-": Preset(
+        "XGBoost's ndcg- and map-",
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "rel": 1},
+        {"map": {"denominator": "cutoff"}, "p": {"short": "cut"}},
+    ),
+    "catboost": Preset(
+        "CatBoost's NDCG, DCG, MAP, MRR, ERR, PrecisionAt and RecallAt",
+        {"ties": "worst", "empty": 0, "gain": "linear", "discount": "log2", "rel": ">0.5"},
+        {"ndcg": {"empty": 1}, "err": {"max_grade": 1}},
+    ),
+    "ranklib": Preset(
+        "RankLib",
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "rel": ">0"},
+        {"map": {"k": None}, "p": {"short": "cut"}, "err": {"max_grade": 4}},
+    ),
+    "sklearn": Preset(
+        "scikit-learn's ndcg_score and dcg_score",
+        {"ties": "average", "empty": 0, "gain": "linear", "discount": "log2"},
+        {"err": {"gain": "exp"}},
+    ),
+}
+
+
+def preset_params(preset: str, family: type[Metric], given: dict[str, Any]) -> dict[str, Any]:
+    """Complete the parameters that were given by those of a preset."""
+    if preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}: choose from {', '.join(PRESETS)}")
+    declared = family.defaults()
+    conventions = PRESETS[preset]
+    common = {key: value for key, value in conventions.common.items() if key in declared}
+    return {**common, **conventions.families.get(family.name, {}), **given}

@@ -1,0 +1,32 @@
+"""Mean reciprocal rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rankgrove import _native
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import empty_value, relevance_threshold
+
+
+@dataclass(frozen=True, repr=False)
+class MRR(Metric):
+    """1 / rank of the first relevant document, 0 if it lies beyond k."""
+
+    name: ClassVar[str] = "mrr"
+
+    k: int | None = None
+    rel: float | str = 1.0
+    ties: str = "input"
+    empty: float | str = 0.0
+
+    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
+        """Prepare the native metric for judgments."""
+        return _native.reciprocal_rank(
+            queries,
+            relevance_threshold(self.rel),
+            k=self.k,
+            ties=self.kernel_ties,
+            empty=empty_value(self.empty),
+        )
