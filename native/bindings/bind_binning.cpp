@@ -20,7 +20,7 @@ std::shared_ptr<const Bins> find_bins_checked(InMatrix<float> x, int32_t max_bin
                                               int n_threads) {
   const MatrixView view = matrix_view(x);
   require(max_bins >= 2 && max_bins <= kMaxBins16,
-          "max_bins must lie in 2..65535, not " + std::to_string(max_bins));
+          "max_bins must lie in 2..65534, not " + std::to_string(max_bins));
   require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
   require(fill.shape(0) == x.shape(1), "fill must have one value per feature");
   const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));

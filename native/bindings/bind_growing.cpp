@@ -1,5 +1,14 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <optional>
+
 #include "bindings/bindings.hpp"
+#include "common/parallel.hpp"
 #include "trees/tree.hpp"
+#include "trees/tree_grower.hpp"
 
 namespace rankgrove {
 namespace {
@@ -10,6 +19,82 @@ auto array_of(nb::handle self) {
   auto& values = nb::cast<Tree&>(self).*Member;
   using T = typename std::remove_reference_t<decltype(values)>::value_type;
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, self);
+}
+
+Growth growth_named(const std::string& name) {
+  if (name == "leafwise") return Growth::kLeafWise;
+  if (name == "levelwise") return Growth::kLevelWise;
+  if (name == "oblivious") return Growth::kOblivious;
+  throw std::invalid_argument("tree must be 'leafwise', 'levelwise' or 'oblivious', not '" + name +
+                              "'");
+}
+
+std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binned,
+                                        const std::string& tree, int32_t max_leaf_nodes,
+                                        int32_t max_depth, int64_t min_samples_leaf,
+                                        double min_child_weight, double l2, double min_gain,
+                                        bool least_squares_splits, double max_features_tree,
+                                        double max_features_node,
+                                        std::optional<In<int8_t>> monotone, int n_threads) {
+  GrowOptions options;
+  options.growth = growth_named(tree);
+  options.max_leaf_nodes = max_leaf_nodes;
+  options.max_depth = max_depth;
+  options.least_squares_splits = least_squares_splits;
+  options.max_features_tree = max_features_tree;
+  options.max_features_node = max_features_node;
+  options.rules = {l2, min_gain, min_child_weight, min_samples_leaf, {}};
+  require(max_leaf_nodes >= 1, "max_leaf_nodes must be at least 1");
+  require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
+  require(l2 >= 0.0 && min_child_weight >= 0.0, "l2 and min_child_weight must not be negative");
+  require(binned->n_rows < (int64_t{1} << 29), "a tree is grown on at most 2^29 rows");
+  if (options.growth == Growth::kOblivious) {
+    require(max_depth >= 1 && max_depth <= 12,
+            "an oblivious tree has a depth of 1 to 12, not " + std::to_string(max_depth));
+    require(!monotone, "oblivious trees take no monotone constraints");
+  }
+  if (monotone) {
+    require(monotone->shape(0) == static_cast<size_t>(binned->n_features()),
+            "monotone must have one entry per feature");
+    options.rules.monotone.assign(monotone->data(), monotone->data() + monotone->shape(0));
+  }
+  nb::gil_scoped_release unlocked;
+  return std::make_unique<TreeGrower>(std::move(binned), std::move(options), n_threads);
+}
+
+Tree grow(TreeGrower& grower, In<float> gradients, std::optional<In<float>> hessians,
+          std::optional<In<int32_t>> rows, uint64_t seed) {
+  const auto n = static_cast<size_t>(grower.binned().n_rows);
+  require(gradients.shape(0) == n, "gradients must have one entry per row");
+  require(!hessians || hessians->shape(0) == n, "hessians must have one entry per row");
+  const int64_t n_sampled = rows ? static_cast<int64_t>(rows->shape(0)) : 0;
+  for (int64_t i = 0; i < n_sampled; ++i) {
+    const int32_t row = rows->data()[i];
+    require(row >= 0 && row < static_cast<int64_t>(n) && (i == 0 || row > rows->data()[i - 1]),
+            "rows must ascend and lie in the matrix");
+  }
+  nb::gil_scoped_release unlocked;
+  return grower.grow(gradients.data(), hessians ? hessians->data() : nullptr,
+                     rows ? rows->data() : nullptr, n_sampled, seed);
+}
+
+void add_leaf_values(Out<double> scores, In<int32_t> leaf_of_row, In<double> values,
+                     int n_threads) {
+  const auto n = static_cast<int64_t>(scores.shape(0));
+  require(leaf_of_row.shape(0) == scores.shape(0), "scores and leaf_of_row must be equally long");
+  const auto n_nodes = static_cast<uint32_t>(values.shape(0));
+  double* score = scores.data();
+  const int32_t* leaf = leaf_of_row.data();
+  const double* value = values.data();
+  nb::gil_scoped_release unlocked;
+  constexpr int64_t kBlock = 65536;
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, 1, [&](int64_t block) {
+    for (int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      require(static_cast<uint32_t>(leaf[i]) < n_nodes,
+              "leaf_of_row names a node that is not there");
+      score[i] += value[leaf[i]];
+    }
+  });
 }
 
 }  // namespace
@@ -23,7 +108,37 @@ void bind_growing(nb::module_& m) {
       .def_prop_ro("value", &array_of<&Tree::value>)
       .def_prop_ro("count", &array_of<&Tree::count>)
       .def_prop_ro("gain", &array_of<&Tree::gain>)
-      .def_prop_ro("n_nodes", &Tree::n_nodes);
+      .def_prop_ro("n_nodes", &Tree::n_nodes)
+      .def(
+          "apply_binned",
+          [](const Tree& tree, std::shared_ptr<const BinnedMatrix> binned, int n_threads) {
+            for (const int32_t f : tree.feature) {
+              require(f < binned->n_features(), "the tree uses a feature that the matrix lacks");
+            }
+            std::vector<int32_t> leaves;
+            {
+              nb::gil_scoped_release unlocked;
+              leaves = apply_tree(tree, *binned, n_threads);
+            }
+            return to_numpy(std::move(leaves));
+          },
+          nb::arg("binned"), nb::arg("n_threads"),
+          "The leaf of each row of a matrix that has the bins of the training data.");
+  nb::class_<TreeGrower>(m, "TreeGrower", "Grows trees on gradients; see trees/tree_grower.hpp.")
+      .def("grow", &grow, nb::arg("gradients"), nb::arg("hessians").none(), nb::arg("rows").none(),
+           nb::arg("seed"))
+      .def_prop_ro("leaf_of_row", [](nb::handle self) {
+        const std::vector<int32_t>& leaves = nb::cast<TreeGrower&>(self).leaf_of_row();
+        return nb::ndarray<nb::numpy, const int32_t, nb::ndim<1>>(leaves.data(), {leaves.size()},
+                                                                  self);
+      });
+  m.def("make_grower", &make_grower, nb::arg("binned"), nb::arg("tree"), nb::arg("max_leaf_nodes"),
+        nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),
+        nb::arg("l2"), nb::arg("min_gain"), nb::arg("least_squares_splits"),
+        nb::arg("max_features_tree"), nb::arg("max_features_node"), nb::arg("monotone").none(),
+        nb::arg("n_threads"));
+  m.def("add_leaf_values", &add_leaf_values, nb::arg("scores"), nb::arg("leaf_of_row"),
+        nb::arg("values"), nb::arg("n_threads"), "scores += values[leaf_of_row], in place.");
 }
 
 }  // namespace rankgrove

@@ -58,7 +58,7 @@ struct MatrixView {
 };
 
 inline constexpr int32_t kMaxBins8 = 255;
-inline constexpr int32_t kMaxBins16 = 65535;
+inline constexpr int32_t kMaxBins16 = 65534;
 
 // Finds at most max_bins bins per feature: one per distinct value where these are few, else bins of
 // about equal numbers of rows in which frequent values stand alone. `fill` has one value per

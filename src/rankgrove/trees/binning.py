@@ -24,7 +24,7 @@ def find_bins(
     A feature with at most ``max_bins`` distinct values gets one bin per value; others get bins of
     about equal numbers of rows, in which frequent values stand alone. Thresholds are float32
     mid-points strictly between two observed values; two values with no float32 between them share a
-    bin. Up to 255 bins are stored in one byte per value, up to 65535 in two.
+    bin. Up to 255 bins are stored in one byte per value, up to 65534 in two.
 
     Parameters
     ----------
@@ -43,5 +43,5 @@ def bin_matrix(
     rows: npt.NDArray[np.int64] | None = None,
     n_jobs: int | None = None,
 ) -> BinnedMatrix:
-    """Replace the values of X by bin codes, row ``rows[i]`` of X becoming row i (all as they are if None)."""
+    """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None)."""
     return _native.bin_matrix(X, bins, rows, resolve_n_jobs(n_jobs))

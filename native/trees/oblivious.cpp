@@ -1,0 +1,105 @@
+// Oblivious growth: one rule per level, the one that suits all nodes of the level best together.
+//
+// Nodes are numbered breadth-first, so that the whole tree is a table of 2^depth leaves.
+#include <algorithm>
+
+#include "common/parallel.hpp"
+#include "trees/tree_grower.hpp"
+
+namespace rankgrove {
+namespace {
+
+struct LevelNode {
+  int64_t begin, end;
+  int64_t total;
+  int64_t* histogram;
+};
+
+}  // namespace
+
+void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
+  const SplitRules& rules = options_.rules;
+  std::vector<LevelNode> level(1, {0, partition_.size(), 0, new_histogram()});
+  for (int64_t i = 0; i < partition_.size(); ++i) {
+    level[0].total += packed_.words[partition_.rows()[i]];
+  }
+  build_histogram(0, partition_.size(), level[0].histogram);
+  tree.add_leaf(0.0, static_cast<uint32_t>(partition_.size()));
+
+  int32_t depth = 0;
+  for (; depth < options_.max_depth; ++depth) {
+    const std::vector<int32_t> features =
+        draw_features(tree_features_, options_.max_features_node, seed, depth + 1);
+    std::vector<Split> by_feature(features.size());
+    parallel_for(static_cast<int64_t>(features.size()), n_threads_, 1, [&](int64_t i) {
+      const int32_t f = features[i];
+      const int32_t n_bins = layout_.n_bins[f];
+      const bool missing = layout_.missing[f] != 0;
+      std::vector<double> right(n_bins, 0.0), left(missing ? n_bins : 0, 0.0);
+      double unsplit = 0.0;
+      for (const LevelNode& node : level) {
+        search_.add_level_scores(f, node.histogram, node.total, packed_, right.data(),
+                                 missing ? left.data() : nullptr);
+        unsplit += search_.node_score(node.total, packed_);
+      }
+      Split& best = by_feature[i];
+      const auto consider = [&](const std::vector<double>& scores, int32_t n, bool missing_left) {
+        for (int32_t b = 0; b < n; ++b) {
+          const double gain = scores[b] - unsplit;
+          if (gain > best.gain && gain > rules.min_gain && gain > 1e-12 * scores[b]) {
+            best = {gain, f, b, missing_left, 0};
+          }
+        }
+      };
+      consider(right, n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0), false);
+      if (missing) consider(left, n_bins - 1, true);
+    });
+    Split best;
+    for (const Split& split : by_feature) {
+      if (split.gain > best.gain) best = split;
+    }
+    if (!best.found()) break;
+
+    const float level_threshold = threshold(best.feature, best.bin);
+    const bool last = depth + 1 == options_.max_depth;
+    std::vector<LevelNode> next;
+    const auto first_node = static_cast<int32_t>(tree.n_nodes() - level.size());
+    for (size_t j = 0; j < level.size(); ++j) {
+      LevelNode& parent = level[j];
+      const int64_t middle = partition_.split(
+          parent.begin, parent.end, {best.feature, best.bin, best.missing_left}, n_threads_);
+      LevelNode left{parent.begin, middle, 0, nullptr}, right{middle, parent.end, 0, nullptr};
+      for (int64_t i = left.begin; i < left.end; ++i) {
+        left.total += packed_.words[partition_.rows()[i]];
+      }
+      right.total = parent.total - left.total;
+      if (!last) {
+        const bool left_smaller = left.end - left.begin <= right.end - right.begin;
+        LevelNode& smaller = left_smaller ? left : right;
+        LevelNode& larger = left_smaller ? right : left;
+        smaller.histogram = new_histogram();
+        build_histogram(smaller.begin, smaller.end, smaller.histogram);
+        larger.histogram = parent.histogram;
+        for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
+      } else {
+        free_histograms_.push_back(parent.histogram);
+      }
+      const int32_t child = tree.add_leaf(0.0, static_cast<uint32_t>(middle - parent.begin));
+      tree.add_leaf(0.0, static_cast<uint32_t>(parent.end - middle));
+      tree.split_leaf(first_node + static_cast<int32_t>(j), best.feature, level_threshold,
+                      best.missing_left, j == 0 ? static_cast<float>(best.gain) : 0.0f, child);
+      next.push_back(left);
+      next.push_back(right);
+    }
+    level = std::move(next);
+  }
+  const auto first_leaf = static_cast<int32_t>(tree.n_nodes() - level.size());
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  for (size_t j = 0; j < level.size(); ++j) {
+    leaves_.push_back({first_leaf + static_cast<int32_t>(j), level[j].begin, level[j].end,
+                       -kUnbounded, kUnbounded});
+    if (level[j].histogram) free_histograms_.push_back(level[j].histogram);
+  }
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,33 @@
+// Gradients and Hessians as fixed-point integers, both in one 64-bit word.
+//
+// A word is (gradient << 30) + hessian. Words add up exactly, in any order, so a histogram does not
+// depend on the number of threads; and one addition serves both sums. Values are scaled by a power
+// of two, chosen so that no sum over any set of rows can overflow its field, and rounded up or down
+// at random in proportion to the remainder: sums of many small gradients keep their expectation.
+// Values that are multiples of the unit are exact.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rankgrove {
+
+inline constexpr int kHessianBits = 30;
+inline constexpr int64_t kHessianMask = (int64_t{1} << kHessianBits) - 1;
+
+inline int32_t gradient_field(int64_t word) { return static_cast<int32_t>(word >> kHessianBits); }
+inline int32_t hessian_field(int64_t word) { return static_cast<int32_t>(word & kHessianMask); }
+
+struct PackedGradients {
+  std::vector<int64_t> words;  // by row of the matrix
+  double gradient_unit = 1.0;  // real value of 1 in the gradient field
+  double hessian_unit = 1.0;
+  bool counts_rows = false;  // the Hessian field counts rows: every row has 1
+};
+
+// Packs the gradients of n rows. A null `hessians` means 1 for every row; negative Hessians count
+// as 0. Throws if a value is not finite.
+void pack_gradients(const float* gradients, const float* hessians, int64_t n, uint64_t seed,
+                    int n_threads, PackedGradients& packed);
+
+}  // namespace rankgrove

@@ -1,0 +1,82 @@
+#include "trees/row_partition.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/parallel.hpp"
+
+namespace rankgrove {
+namespace {
+
+constexpr int64_t kBlock = 8192;
+
+}  // namespace
+
+void RowPartition::reset(const int32_t* rows, int64_t n_rows) {
+  rows_.resize(n_rows);
+  scratch_.resize(n_rows);
+  if (rows) {
+    std::copy_n(rows, n_rows, rows_.begin());
+  } else {
+    std::iota(rows_.begin(), rows_.end(), 0);
+  }
+}
+
+// Each block writes its left rows forwards from its beginning and its right rows backwards from its
+// end; then, with all block sizes known, both are copied to where they belong.
+template <typename Code>
+int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end, int32_t bin,
+                                  int32_t missing, bool missing_left, int n_threads) {
+  const int64_t n_blocks = (end - begin + kBlock - 1) / kBlock;
+  std::vector<int64_t> n_left(n_blocks);
+  parallel_for(n_blocks, n_threads, 1, [&](int64_t block) {
+    const int64_t first = begin + block * kBlock;
+    const int64_t last = std::min(end, first + kBlock);
+    int32_t* left = scratch_.data() + first;
+    int32_t* right = scratch_.data() + last - 1;
+    for (int64_t i = first; i < last; ++i) {
+      const int32_t row = rows_[i];
+      const int32_t code = codes[row];
+      const bool goes_left = code == missing ? missing_left : code <= bin;
+      *left = row;
+      *right = row;
+      left += goes_left;
+      right -= !goes_left;
+    }
+    n_left[block] = left - (scratch_.data() + first);
+  });
+  std::vector<int64_t> left_start(n_blocks + 1, begin);
+  for (int64_t b = 0; b < n_blocks; ++b) left_start[b + 1] = left_start[b] + n_left[b];
+  const int64_t middle = left_start[n_blocks];
+  parallel_for(n_blocks, n_threads, 1, [&](int64_t block) {
+    const int64_t first = begin + block * kBlock;
+    const int64_t last = std::min(end, first + kBlock);
+    std::copy_n(scratch_.begin() + first, n_left[block], rows_.begin() + left_start[block]);
+    const int64_t rights_before = (first - begin) - (left_start[block] - begin);
+    std::reverse_copy(scratch_.begin() + first + n_left[block], scratch_.begin() + last,
+                      rows_.begin() + middle + rights_before);
+  });
+  return middle;
+}
+
+int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads) {
+  const int32_t missing = binned_.missing_bin(rule.feature);
+  if (binned_.wide) {
+    return split_codes(binned_.column<uint16_t>(rule.feature), begin, end, rule.bin, missing,
+                       rule.missing_left, n_threads);
+  }
+  return split_codes(binned_.column<uint8_t>(rule.feature), begin, end, rule.bin, missing,
+                     rule.missing_left, n_threads);
+}
+
+void RowPartition::count_codes(int64_t begin, int64_t end, int32_t feature, int64_t* counts) const {
+  if (binned_.wide) {
+    const uint16_t* codes = binned_.column<uint16_t>(feature);
+    for (int64_t i = begin; i < end; ++i) ++counts[codes[rows_[i]]];
+  } else {
+    const uint8_t* codes = binned_.column<uint8_t>(feature);
+    for (int64_t i = begin; i < end; ++i) ++counts[codes[rows_[i]]];
+  }
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,44 @@
+// Rows in node order: every node owns a contiguous range, in which rows ascend.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/binned_matrix.hpp"
+
+namespace rankgrove {
+
+// Which codes of a feature go left.
+struct CodeRule {
+  int32_t feature;
+  int32_t bin;  // codes up to here go left
+  bool missing_left;
+};
+
+class RowPartition {
+ public:
+  explicit RowPartition(const BinnedMatrix& binned) : binned_(binned) {}
+
+  // Starts over with one range that holds `rows` (all rows of the matrix if null).
+  void reset(const int32_t* rows, int64_t n_rows);
+
+  // Reorders a range, keeping the order within each side, and returns where the right side begins.
+  int64_t split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads);
+
+  // Adds to counts[code] the rows of a range by their code of one feature.
+  void count_codes(int64_t begin, int64_t end, int32_t feature, int64_t* counts) const;
+
+  const int32_t* rows() const { return rows_.data(); }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+
+ private:
+  template <typename Code>
+  int64_t split_codes(const Code* codes, int64_t begin, int64_t end, int32_t bin, int32_t missing,
+                      bool missing_left, int n_threads);
+
+  const BinnedMatrix& binned_;
+  std::vector<int32_t> rows_;
+  std::vector<int32_t> scratch_;
+};
+
+}  // namespace rankgrove

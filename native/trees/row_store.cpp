@@ -1,0 +1,193 @@
+#include "trees/row_store.hpp"
+
+#include <algorithm>
+
+#include "common/parallel.hpp"
+
+namespace rankgrove {
+namespace {
+
+constexpr int64_t kRowBlock = 512;
+constexpr int64_t kMinRowsPerThread = 2048;
+constexpr int64_t kPrefetchDistance = 8;
+
+template <typename Code>
+int32_t commonest_code(const Code* codes, int64_t n, int32_t n_codes) {
+  std::vector<int64_t> counts(n_codes, 0);
+  for (int64_t i = 0; i < n; ++i) ++counts[codes[i]];
+  return static_cast<int32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+}
+
+}  // namespace
+
+HistogramLayout::HistogramLayout(const Bins& bins) {
+  start.push_back(0);
+  for (int32_t f = 0; f < bins.n_features(); ++f) {
+    n_bins.push_back(bins.n_bins(f));
+    missing.push_back(bins.has_missing[f]);
+    start.push_back(start.back() + n_bins[f] + missing[f]);
+  }
+}
+
+RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads)
+    : layout_(layout), commonest_(layout.n_features()) {
+  const int32_t n_features = layout_.n_features();
+  parallel_for(n_features, n_threads, 1, [&](int64_t f) {
+    const auto feature = static_cast<int32_t>(f);
+    const int32_t n_codes = binned.n_bins(feature) + 1;
+    commonest_[f] = binned.wide
+                        ? commonest_code(binned.column<uint16_t>(feature), binned.n_rows, n_codes)
+                        : commonest_code(binned.column<uint8_t>(feature), binned.n_rows, n_codes);
+  });
+  for (int32_t first = 0; first < n_features;) {
+    int32_t last = first + 1;
+    while (last < n_features && layout_.start[last + 1] - layout_.start[first] <= kGroupBins)
+      ++last;
+    groups_.push_back(
+        {first, last, layout_.start[first], layout_.start[last] - layout_.start[first], {}, {}});
+    first = last;
+  }
+  for (Group& group : groups_) fill_group(binned, group, n_threads);
+}
+
+// With `count`, leaves each row's number of packs at packs[row + 1]; else writes the rows' entries.
+template <typename Code>
+void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end,
+                         bool count) {
+  uint32_t lengths[kRowBlock] = {};
+  for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
+    const Code* codes = binned.column<Code>(f);
+    const auto skipped = static_cast<Code>(commonest_[f]);
+    const auto base = static_cast<uint32_t>(layout_.start[f] - group.first_bin);
+    for (int64_t row = begin; row < end; ++row) {
+      uint32_t& length = lengths[row - begin];
+      // A value missing in data that had none missing in training has no bin: it is left out too.
+      if (codes[row] == skipped || codes[row] >= layout_.n_bins[f] + layout_.missing[f]) continue;
+      if (!count) {
+        group.entries[static_cast<int64_t>(group.packs[row]) * kPack + length] =
+            static_cast<uint16_t>(base + codes[row]);
+      }
+      ++length;
+    }
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    uint32_t length = lengths[row - begin];
+    if (count) {
+      group.packs[row + 1] = (length + kPack - 1) / kPack;
+    } else {
+      for (; length % kPack != 0; ++length) {
+        group.entries[static_cast<int64_t>(group.packs[row]) * kPack + length] =
+            static_cast<uint16_t>(group.n_bins);
+      }
+    }
+  }
+}
+
+void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_threads) {
+  const int64_t n_rows = binned.n_rows;
+  group.packs.assign(n_rows + 1, 0);
+  for (const bool count : {true, false}) {
+    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, 8, [&](int64_t block) {
+      const int64_t begin = block * kRowBlock;
+      const int64_t end = std::min(n_rows, begin + kRowBlock);
+      if (binned.wide) {
+        fill_rows<uint16_t>(binned, group, begin, end, count);
+      } else {
+        fill_rows<uint8_t>(binned, group, begin, end, count);
+      }
+    });
+    if (count) {
+      for (int64_t row = 0; row < n_rows; ++row) group.packs[row + 1] += group.packs[row];
+      group.entries.resize(static_cast<int64_t>(group.packs[n_rows]) * kPack);
+    }
+  }
+}
+
+void RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
+                          int64_t begin, int64_t end, int64_t* histogram) const {
+  const uint16_t* entries = group.entries.data();
+  const uint32_t* packs = group.packs.data();
+  const auto add_row = [&](int64_t row) {
+    const int64_t word = words[row];
+    const uint16_t* entry = entries + static_cast<int64_t>(packs[row]) * kPack;
+    const uint16_t* last = entries + static_cast<int64_t>(packs[row + 1]) * kPack;
+    for (; entry != last; entry += kPack) {
+      histogram[entry[0]] += word;
+      histogram[entry[1]] += word;
+      histogram[entry[2]] += word;
+      histogram[entry[3]] += word;
+    }
+  };
+  if (!rows) {
+    for (int64_t row = begin; row < end; ++row) add_row(row);
+    return;
+  }
+  const int64_t near_end = std::max(begin, end - 2 * kPrefetchDistance);
+  for (int64_t i = begin; i < near_end; ++i) {
+    const int32_t ahead = rows[i + kPrefetchDistance];
+    const uint16_t* next = entries + static_cast<int64_t>(packs[ahead]) * kPack;
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + 32);
+    __builtin_prefetch(next + 64);
+    __builtin_prefetch(words + ahead);
+    __builtin_prefetch(packs + rows[i + 2 * kPrefetchDistance]);
+    add_row(rows[i]);
+  }
+  for (int64_t i = near_end; i < end; ++i) add_row(rows[i]);
+}
+
+// Recovers the bins that were left out: what the node's total has beyond the feature's other bins.
+void RowStore::complete(int64_t total, int32_t first_feature, int32_t last_feature,
+                        int64_t* histogram) const {
+  for (int32_t f = first_feature; f < last_feature; ++f) {
+    int64_t* bins = histogram + layout_.start[f];
+    const int32_t n = layout_.start[f + 1] - layout_.start[f];
+    const int32_t skipped = commonest_[f];
+    if (skipped >= n) continue;
+    int64_t others = 0;
+    for (int32_t b = 0; b < n; ++b) others += bins[b];
+    bins[skipped] = total - (others - bins[skipped]);
+  }
+}
+
+void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
+                     int n_threads, std::vector<std::vector<int64_t>>& scratch,
+                     int64_t* histogram) const {
+  const int64_t n = end - begin;
+  const int n_parts =
+      static_cast<int>(std::clamp<int64_t>(n / kMinRowsPerThread, 1, std::max(n_threads, 1)));
+  // Each part has room for one bin of no feature behind every group.
+  const size_t part_size = layout_.size() + groups_.size();
+  if (scratch.size() < static_cast<size_t>(n_parts)) scratch.resize(n_parts);
+  std::vector<int64_t> totals(n_parts, 0);
+  const auto build_part = [&](int part) {
+    const int64_t part_begin = begin + n * part / n_parts;
+    const int64_t part_end = begin + n * (part + 1) / n_parts;
+    scratch[part].assign(part_size, 0);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      accumulate(groups_[g], words, rows, part_begin, part_end,
+                 scratch[part].data() + groups_[g].first_bin + g);
+    }
+    for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
+  };
+  if (n_parts == 1) {
+    build_part(0);
+  } else {
+#pragma omp parallel for schedule(static, 1) num_threads(n_parts)
+    for (int part = 0; part < n_parts; ++part) build_part(part);
+  }
+  int64_t total = 0;
+  for (const int64_t part_total : totals) total += part_total;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    int64_t* target = histogram + group.first_bin;
+    std::copy_n(scratch[0].data() + group.first_bin + g, group.n_bins, target);
+    for (int part = 1; part < n_parts; ++part) {
+      const int64_t* source = scratch[part].data() + group.first_bin + g;
+      for (int32_t b = 0; b < group.n_bins; ++b) target[b] += source[b];
+    }
+    complete(total, group.first_feature, group.last_feature, histogram);
+  }
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,183 @@
+#include "trees/split_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankgrove {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+// A gain below this share of the children's scores is rounding noise.
+constexpr double kNoise = 1e-12;
+
+// Room for the candidate splits of one feature, reused by each thread.
+struct Workspace {
+  std::vector<int64_t> left;
+  std::vector<int32_t> gradient, hessian;
+  std::vector<double> score;
+
+  void resize(int32_t n) {
+    if (static_cast<int32_t>(left.size()) >= n) return;
+    left.resize(n);
+    gradient.resize(n);
+    hessian.resize(n);
+    score.resize(n);
+  }
+};
+
+Workspace& workspace(int32_t n) {
+  thread_local Workspace space;
+  space.resize(n);
+  return space;
+}
+
+struct Units {
+  double gradient, hessian, l2, min_weight;
+};
+
+// Scores of both children for n candidate splits; -inf where a child is too light.
+__attribute__((target_clones("avx2", "default"))) void children_scores(
+    const int32_t* gradient, const int32_t* hessian, int32_t n, int32_t total_gradient,
+    int32_t total_hessian, Units units, double* score) {
+  for (int32_t b = 0; b < n; ++b) {
+    const double gl = gradient[b] * units.gradient;
+    const double gr = (static_cast<double>(total_gradient) - gradient[b]) * units.gradient;
+    const double wl = hessian[b] * units.hessian;
+    const double wr = (total_hessian - hessian[b]) * units.hessian;
+    const double hl = wl + units.l2;
+    const double hr = wr + units.l2;
+    const double both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
+    score[b] = (wl >= units.min_weight) & (wr >= units.min_weight) ? both : kNone;
+  }
+}
+
+double own_score(int64_t word, const Units& units) {
+  const double g = gradient_field(word) * units.gradient;
+  const double h = hessian_field(word) * units.hessian + units.l2;
+  return h > 0.0 ? g * g / h : 0.0;
+}
+
+}  // namespace
+
+double node_answer(double gradient, double hessian, double l2, double lower, double upper) {
+  const double weight = hessian + l2;
+  const double answer = weight > 0.0 ? -gradient / weight : 0.0;
+  return std::clamp(answer, lower, upper);
+}
+
+struct SplitSearch::Candidates {
+  int32_t feature;
+  int32_t n;  // candidates: bins 0..n-1
+  bool missing_left;
+  int64_t missing;  // packed sum of the missing bin, part of the left child if missing_left
+  const int64_t* histogram;   // the feature's bins
+  const int64_t* row_counts;  // the feature's rows per bin (missing last), or null
+  int64_t node_rows;
+};
+
+void SplitSearch::consider(const Candidates& c, const NodeSums& node, const PackedGradients& packed,
+                           Split& best) const {
+  if (c.n <= 0) return;
+  Workspace& space = workspace(c.n);
+  int64_t left = c.missing_left ? c.missing : 0;
+  for (int32_t b = 0; b < c.n; ++b) {
+    left += c.histogram[b];
+    space.left[b] = left;
+    space.gradient[b] = gradient_field(left);
+    space.hessian[b] = hessian_field(left);
+  }
+  // A child needs some weight (one unit) even where the rules ask for none.
+  double min_weight = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
+  if (packed.counts_rows) {
+    min_weight = std::max(min_weight, static_cast<double>(rules_.min_samples_leaf));
+  }
+  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2, min_weight};
+  children_scores(space.gradient.data(), space.hessian.data(), c.n, gradient_field(node.total),
+                  hessian_field(node.total), units, space.score.data());
+  if (c.row_counts) {
+    int64_t rows = c.missing_left ? c.row_counts[layout_.n_bins[c.feature]] : 0;
+    for (int32_t b = 0; b < c.n; ++b) {
+      rows += c.row_counts[b];
+      if (std::min(rows, c.node_rows - rows) < rules_.min_samples_leaf) space.score[b] = kNone;
+    }
+  }
+  double node_score = own_score(node.total, units);
+  const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
+  const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
+  if (direction != 0 || bounded) {
+    const auto clipped_score = [&](double g, double h, double answer) {
+      return -(2.0 * g * answer + (h + rules_.l2) * answer * answer);
+    };
+    const double g = gradient_field(node.total) * units.gradient;
+    const double h = hessian_field(node.total) * units.hessian;
+    node_score = clipped_score(g, h, node_answer(g, h, rules_.l2, node.lower, node.upper));
+    for (int32_t b = 0; b < c.n; ++b) {
+      if (space.score[b] == kNone) continue;
+      const double gl = space.gradient[b] * units.gradient;
+      const double hl = space.hessian[b] * units.hessian;
+      const double answer_left = node_answer(gl, hl, rules_.l2, node.lower, node.upper);
+      const double answer_right = node_answer(g - gl, h - hl, rules_.l2, node.lower, node.upper);
+      const bool allowed = direction * (answer_right - answer_left) >= 0.0;
+      space.score[b] =
+          allowed ? clipped_score(gl, hl, answer_left) + clipped_score(g - gl, h - hl, answer_right)
+                  : kNone;
+    }
+  }
+  for (int32_t b = 0; b < c.n; ++b) {
+    const double gain = space.score[b] - node_score;
+    if (gain > best.gain && gain > rules_.min_gain && gain > kNoise * space.score[b]) {
+      best = {gain, c.feature, b, c.missing_left, space.left[b]};
+    }
+  }
+}
+
+Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
+                                   const PackedGradients& packed, const int64_t* row_counts) const {
+  const int32_t n_bins = layout_.n_bins[feature];
+  const int64_t* bins = histogram + layout_.start[feature];
+  const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
+  int64_t node_rows = 0;
+  if (row_counts) {
+    for (int32_t b = 0; b <= n_bins; ++b) node_rows += row_counts[b];
+  }
+  Split best;
+  const int32_t n_right = n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0);
+  consider({feature, n_right, false, missing, bins, row_counts, node_rows}, node, packed, best);
+  if (missing != 0) {
+    consider({feature, n_bins - 1, true, missing, bins, row_counts, node_rows}, node, packed, best);
+  }
+  return best;
+}
+
+double SplitSearch::node_score(int64_t total, const PackedGradients& packed) const {
+  return own_score(total, {packed.gradient_unit, packed.hessian_unit, rules_.l2, 0.0});
+}
+
+void SplitSearch::add_level_scores(int32_t feature, const int64_t* histogram, int64_t total,
+                                   const PackedGradients& packed, double* right_scores,
+                                   double* left_scores) const {
+  const int32_t n_bins = layout_.n_bins[feature];
+  const int64_t* bins = histogram + layout_.start[feature];
+  const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
+  Workspace& space = workspace(n_bins);
+  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2,
+                    0.5 * packed.hessian_unit};
+  const double unsplit = own_score(total, units);
+  for (const bool missing_left : {false, true}) {
+    double* scores = missing_left ? left_scores : right_scores;
+    if (!scores) continue;
+    int64_t left = missing_left ? missing : 0;
+    for (int32_t b = 0; b < n_bins; ++b) {
+      left += bins[b];
+      space.gradient[b] = gradient_field(left);
+      space.hessian[b] = hessian_field(left);
+    }
+    children_scores(space.gradient.data(), space.hessian.data(), n_bins, gradient_field(total),
+                    hessian_field(total), units, space.score.data());
+    for (int32_t b = 0; b < n_bins; ++b) {
+      scores[b] += space.score[b] == kNone ? unsplit : space.score[b];
+    }
+  }
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,80 @@
+// The best split of a node, from its histogram.
+//
+// With G and H the sums of gradients and Hessians, a node scores G^2 / (H + l2); the gain of a
+// split is the children's scores less the node's own. Equal gains go to the lower feature, then
+// missing values to the right before to the left, then the lower bin.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "trees/packed_gradients.hpp"
+#include "trees/row_store.hpp"
+
+namespace rankgrove {
+
+struct SplitRules {
+  double l2 = 0.0;
+  double min_gain = 0.0;
+  double min_child_weight = 0.0;
+  int64_t min_samples_leaf = 1;
+  std::vector<int8_t> monotone;  // per feature -1, 0 or 1; empty for none
+};
+
+struct Split {
+  double gain = -std::numeric_limits<double>::infinity();
+  int32_t feature = -1;
+  int32_t bin = -1;  // rows with a code of at most `bin` go left
+  bool missing_left = false;
+  int64_t left = 0;  // packed sums of the left child
+
+  bool found() const { return feature >= 0; }
+};
+
+// What a search knows of a node: its packed sums, and the range its answer must keep to.
+struct NodeSums {
+  int64_t total = 0;
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+};
+
+// The answer of a node with these sums, kept within the node's range.
+double node_answer(double gradient, double hessian, double l2, double lower, double upper);
+
+class SplitSearch {
+ public:
+  SplitSearch(const HistogramLayout& layout, const Bins& bins, SplitRules rules)
+      : layout_(layout), bins_(bins), rules_(std::move(rules)) {}
+
+  const SplitRules& rules() const { return rules_; }
+
+  // The best split of one feature, or none. `row_counts`, if given, holds the feature's rows per
+  // bin and makes min_samples_leaf exact where the packed Hessians do not count rows.
+  Split best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
+                        const PackedGradients& packed, const int64_t* row_counts = nullptr) const;
+
+  // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
+  // there would score (both children together; an impossible split scores what the node does).
+  // Both arrays have n_bins entries; the last one splits missing values from all others.
+  void add_level_scores(int32_t feature, const int64_t* histogram, int64_t total,
+                        const PackedGradients& packed, double* right_scores,
+                        double* left_scores) const;
+
+  // What a node scores unsplit.
+  double node_score(int64_t total, const PackedGradients& packed) const;
+
+  // Whether the last bin can be split from the missing values: its threshold must be finite.
+  bool can_split_missing(int32_t feature) const { return bins_.has_infinity[feature] == 0; }
+
+ private:
+  struct Candidates;
+  void consider(const Candidates& candidates, const NodeSums& node, const PackedGradients& packed,
+                Split& best) const;
+
+  const HistogramLayout& layout_;
+  const Bins& bins_;
+  SplitRules rules_;
+};
+
+}  // namespace rankgrove

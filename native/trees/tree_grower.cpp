@@ -1,0 +1,318 @@
+#include "trees/tree_grower.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <numeric>
+#include <queue>
+
+#include "common/parallel.hpp"
+#include "common/random.hpp"
+
+namespace rankgrove {
+namespace {
+
+constexpr int64_t kLeafBlock = 8192;
+// Below this many bins one thread searches all features.
+constexpr int32_t kMinBinsForThreads = 2048;
+
+}  // namespace
+
+// A leaf that may still be split.
+struct TreeGrower::OpenNode {
+  int32_t node;
+  int32_t depth;
+  int64_t begin, end;
+  NodeSums sums;
+  int64_t* histogram;
+  Split split;
+
+  int64_t n_rows() const { return end - begin; }
+};
+
+TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options,
+                       int n_threads)
+    : binned_(std::move(binned)),
+      options_(std::move(options)),
+      n_threads_(n_threads),
+      layout_(*binned_->bins),
+      store_(*binned_, layout_, n_threads),
+      search_(layout_, *binned_->bins, options_.rules),
+      partition_(*binned_) {}
+
+int64_t* TreeGrower::new_histogram() {
+  if (free_histograms_.empty()) {
+    histograms_.push_back(std::make_unique_for_overwrite<int64_t[]>(layout_.size()));
+    return histograms_.back().get();
+  }
+  int64_t* histogram = free_histograms_.back();
+  free_histograms_.pop_back();
+  return histogram;
+}
+
+void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram) {
+  const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
+  store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
+               partial_histograms_, histogram);
+}
+
+float TreeGrower::threshold(int32_t feature, int32_t bin) const {
+  return bin + 1 < layout_.n_bins[feature] ? binned_->bins->cut(feature, bin) : FLT_MAX;
+}
+
+// A sorted draw without replacement of a share of the pool, at least one feature.
+std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool, double share,
+                                               uint64_t seed, uint64_t stream) const {
+  const auto wanted =
+      std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(pool.size()) + 0.5), 1,
+                         std::max<size_t>(pool.size(), 1));
+  if (wanted >= pool.size()) return pool;
+  std::vector<int32_t> drawn = pool;
+  Random random(seed, stream);
+  for (size_t i = 0; i < wanted; ++i) {
+    std::swap(drawn[i], drawn[i + random.below(drawn.size() - i)]);
+  }
+  drawn.resize(wanted);
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+Split TreeGrower::find_split(const OpenNode& node, uint64_t seed) {
+  const std::vector<int32_t> features =
+      draw_features(tree_features_, options_.max_features_node, seed, node.node + 1);
+  std::vector<Split> by_feature(features.size());
+  const int threads = layout_.size() < kMinBinsForThreads ? 1 : n_threads_;
+  parallel_for(static_cast<int64_t>(features.size()), threads, 8, [&](int64_t i) {
+    by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
+  });
+  Split best = best_with_enough_rows(node, by_feature);
+  // Where the node has no missing value, one that comes later follows the heavier child.
+  if (best.found() && !best.missing_left) {
+    const int32_t f = best.feature;
+    const bool none =
+        !layout_.missing[f] || node.histogram[layout_.start[f] + layout_.n_bins[f]] == 0;
+    if (none) {
+      best.missing_left = 2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
+    }
+  }
+  return best;
+}
+
+// The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
+// where the weights leave a doubt the rows of that one feature are counted.
+Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
+  const int64_t min_rows = options_.rules.min_samples_leaf;
+  std::vector<uint8_t> counted(by_feature.size(), packed_.counts_rows || min_rows <= 1);
+  for (;;) {
+    size_t best = by_feature.size();
+    double gain = -std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < by_feature.size(); ++i) {
+      if (by_feature[i].found() && by_feature[i].gain > gain) {
+        best = i;
+        gain = by_feature[i].gain;
+      }
+    }
+    if (best == by_feature.size()) return {};
+    const Split& split = by_feature[best];
+    const int64_t left = hessian_field(split.left);
+    const int64_t lighter = std::min(left, hessian_field(node.sums.total) - left);
+    if (counted[best] || lighter >= min_rows * largest_row_weight_) return split;
+    std::vector<int64_t> counts(layout_.n_bins[split.feature] + 1, 0);
+    partition_.count_codes(node.begin, node.end, split.feature, counts.data());
+    by_feature[best] =
+        search_.best_of_feature(split.feature, node.histogram, node.sums, packed_, counts.data());
+    counted[best] = 1;
+  }
+}
+
+void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
+  const bool leaf_wise = options_.growth == Growth::kLeafWise;
+  // The next node to split comes out on top.
+  const auto later = [&](const OpenNode& a, const OpenNode& b) {
+    if (leaf_wise && a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
+    return a.node > b.node;
+  };
+  std::priority_queue<OpenNode, std::vector<OpenNode>, decltype(later)> open(later);
+  const auto close = [&](const OpenNode& node) {
+    leaves_.push_back({node.node, node.begin, node.end, node.sums.lower, node.sums.upper});
+    if (node.histogram) free_histograms_.push_back(node.histogram);
+  };
+  const auto may_split = [&](const OpenNode& node) {
+    return (options_.max_depth == 0 || node.depth < options_.max_depth) &&
+           node.n_rows() >= 2 * options_.rules.min_samples_leaf && node.n_rows() >= 2;
+  };
+  const auto offer = [&](OpenNode node) {
+    if (node.histogram) node.split = find_split(node, seed);
+    if (node.split.found()) {
+      open.push(node);
+    } else {
+      close(node);
+    }
+  };
+
+  OpenNode root{tree.add_leaf(0.0, static_cast<uint32_t>(partition_.size())),
+                0,
+                0,
+                partition_.size(),
+                {},
+                nullptr,
+                {}};
+  for (int64_t i = 0; i < root.end; ++i) root.sums.total += packed_.words[partition_.rows()[i]];
+  if (may_split(root) && options_.max_leaf_nodes > 1) {
+    root.histogram = new_histogram();
+    build_histogram(root.begin, root.end, root.histogram);
+  }
+  offer(root);
+
+  int32_t n_leaves = 1;
+  while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
+    OpenNode parent = open.top();
+    open.pop();
+    const Split& split = parent.split;
+    const int64_t middle = partition_.split(
+        parent.begin, parent.end, {split.feature, split.bin, split.missing_left}, n_threads_);
+    OpenNode left{-1, parent.depth + 1, parent.begin, middle, parent.sums, nullptr, {}};
+    OpenNode right{-1, parent.depth + 1, middle, parent.end, parent.sums, nullptr, {}};
+    left.sums.total = split.left;
+    right.sums.total = parent.sums.total - split.left;
+    if (!options_.rules.monotone.empty() && options_.rules.monotone[split.feature] != 0) {
+      const auto answer = [&](int64_t word) {
+        return node_answer(gradient_field(word) * packed_.gradient_unit,
+                           hessian_field(word) * packed_.hessian_unit, options_.rules.l2,
+                           parent.sums.lower, parent.sums.upper);
+      };
+      const double between = 0.5 * (answer(left.sums.total) + answer(right.sums.total));
+      const bool increasing = options_.rules.monotone[split.feature] > 0;
+      (increasing ? left.sums.upper : left.sums.lower) = between;
+      (increasing ? right.sums.lower : right.sums.upper) = between;
+    }
+    left.node = tree.add_leaf(0.0, static_cast<uint32_t>(left.n_rows()));
+    right.node = tree.add_leaf(0.0, static_cast<uint32_t>(right.n_rows()));
+    tree.split_leaf(parent.node, split.feature, threshold(split.feature, split.bin),
+                    split.missing_left, static_cast<float>(split.gain), left.node);
+    ++n_leaves;
+
+    // The smaller child is counted, the larger one is what is left of the parent.
+    const bool more = n_leaves < options_.max_leaf_nodes;
+    if (more && (may_split(left) || may_split(right))) {
+      OpenNode& smaller = left.n_rows() <= right.n_rows() ? left : right;
+      OpenNode& larger = left.n_rows() <= right.n_rows() ? right : left;
+      smaller.histogram = new_histogram();
+      build_histogram(smaller.begin, smaller.end, smaller.histogram);
+      larger.histogram = parent.histogram;
+      for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
+      for (OpenNode* child : {&left, &right}) {
+        if (may_split(*child)) continue;
+        free_histograms_.push_back(child->histogram);
+        child->histogram = nullptr;
+      }
+    } else {
+      free_histograms_.push_back(parent.histogram);
+    }
+    offer(left);
+    offer(right);
+  }
+  for (; !open.empty(); open.pop()) close(open.top());
+}
+
+// Sums the real gradients of each leaf, in blocks of a fixed size so that the order of the
+// additions is the same for any number of threads, and sets the Newton step as the node's answer.
+void TreeGrower::fill_leaves(Tree& tree, const float* gradients, const float* hessians) {
+  struct Block {
+    const Leaf* leaf;
+    int64_t begin, end;
+    double gradient, hessian;
+  };
+  std::vector<Block> blocks;
+  for (const Leaf& leaf : leaves_) {
+    for (int64_t begin = leaf.begin; begin < leaf.end; begin += kLeafBlock) {
+      blocks.push_back({&leaf, begin, std::min(leaf.end, begin + kLeafBlock), 0.0, 0.0});
+    }
+  }
+  leaf_of_row_.resize(binned_->n_rows);
+  const int32_t* rows = partition_.rows();
+  parallel_for(static_cast<int64_t>(blocks.size()), n_threads_, 1, [&](int64_t b) {
+    Block& block = blocks[b];
+    for (int64_t i = block.begin; i < block.end; ++i) {
+      const int32_t row = rows[i];
+      leaf_of_row_[row] = block.leaf->node;
+      block.gradient += gradients[row];
+      block.hessian += hessians ? std::max(hessians[row], 0.0f) : 1.0f;
+    }
+  });
+  std::vector<double> gradient(tree.n_nodes(), 0.0), hessian(tree.n_nodes(), 0.0);
+  for (const Block& block : blocks) {
+    gradient[block.leaf->node] += block.gradient;
+    hessian[block.leaf->node] += block.hessian;
+  }
+  for (int32_t node = tree.n_nodes() - 1; node >= 0; --node) {
+    if (tree.is_leaf(node)) continue;
+    const int32_t left = tree.left[node];
+    gradient[node] = gradient[left] + gradient[left + 1];
+    hessian[node] = hessian[left] + hessian[left + 1];
+  }
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    tree.value[node] =
+        node_answer(gradient[node], hessian[node], options_.rules.l2, -kUnbounded, kUnbounded);
+  }
+  for (const Leaf& leaf : leaves_) {
+    tree.value[leaf.node] = std::clamp(tree.value[leaf.node], leaf.lower, leaf.upper);
+  }
+}
+
+Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32_t* rows,
+                      int64_t n_rows, uint64_t seed) {
+  const float* split_hessians = options_.least_squares_splits ? nullptr : hessians;
+  pack_gradients(gradients, split_hessians, binned_->n_rows, seed, n_threads_, packed_);
+  largest_row_weight_ = 1;
+  if (!packed_.counts_rows && options_.rules.min_samples_leaf > 1) {
+    for (const int64_t word : packed_.words) {
+      largest_row_weight_ = std::max(largest_row_weight_, hessian_field(word));
+    }
+  }
+  samples_all_rows_ = rows == nullptr;
+  partition_.reset(rows, samples_all_rows_ ? binned_->n_rows : n_rows);
+  leaves_.clear();
+  std::vector<int32_t> all(layout_.n_features());
+  std::iota(all.begin(), all.end(), 0);
+  tree_features_ = draw_features(all, options_.max_features_tree, seed, 0);
+
+  Tree tree;
+  if (options_.growth == Growth::kOblivious) {
+    grow_oblivious(tree, seed);
+  } else {
+    grow_node_by_node(tree, seed);
+  }
+  fill_leaves(tree, gradients, hessians);
+  if (!samples_all_rows_) leaf_of_row_ = apply_tree(tree, *binned_, n_threads_);
+  return tree;
+}
+
+std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
+  RowPartition partition(binned);
+  partition.reset(nullptr, binned.n_rows);
+  std::vector<int32_t> leaves(binned.n_rows);
+  std::vector<std::pair<int64_t, int64_t>> range(tree.n_nodes());
+  range[0] = {0, binned.n_rows};
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    const auto [begin, end] = range[node];
+    if (tree.is_leaf(node)) {
+      for (int64_t i = begin; i < end; ++i) leaves[partition.rows()[i]] = node;
+      continue;
+    }
+    const int32_t f = tree.feature[node];
+    const Bins& bins = *binned.bins;
+    const auto first = bins.cuts.begin() + bins.offsets[f];
+    const auto last = bins.cuts.begin() + bins.offsets[f + 1];
+    const auto bin =
+        static_cast<int32_t>(std::upper_bound(first, last, tree.threshold[node]) - first) - 1;
+    const CodeRule rule{f, tree.threshold[node] == FLT_MAX ? bins.n_bins(f) - 1 : bin,
+                        tree.missing_left[node] != 0};
+    const int64_t middle = partition.split(begin, end, rule, n_threads);
+    range[tree.left[node]] = {begin, middle};
+    range[tree.left[node] + 1] = {middle, end};
+  }
+  return leaves;
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,93 @@
+// Grows regression trees on gradients.
+//
+// Life of a grower: built once per fit on a binned matrix; then, for each tree, grow() is called
+// with that iteration's gradients, and leaf_of_row() tells the leaf of every row of the matrix
+// until the next call. All working memory is kept from tree to tree.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trees/binned_matrix.hpp"
+#include "trees/packed_gradients.hpp"
+#include "trees/row_partition.hpp"
+#include "trees/row_store.hpp"
+#include "trees/split_search.hpp"
+#include "trees/tree.hpp"
+
+namespace rankgrove {
+
+enum class Growth {
+  kLeafWise,   // the leaf with the greatest gain next
+  kLevelWise,  // level by level, within a level in the order of the nodes
+  kOblivious,  // one rule per level, for all nodes of the level
+};
+
+struct GrowOptions {
+  Growth growth = Growth::kLeafWise;
+  int32_t max_leaf_nodes = 31;
+  int32_t max_depth = 0;  // 0: no limit
+  // Choose splits by least squares on the gradients (every row weighs 1) instead of by Newton
+  // gains; leaves answer with the Newton step either way.
+  bool least_squares_splits = false;
+  double max_features_tree = 1.0;  // share of the features drawn for each tree
+  double max_features_node = 1.0;  // share of these drawn for each node (each level, if oblivious)
+  SplitRules rules;
+};
+
+class TreeGrower {
+ public:
+  TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options, int n_threads);
+  TreeGrower(const TreeGrower&) = delete;
+  TreeGrower& operator=(const TreeGrower&) = delete;
+
+  // Grows one tree on the given rows, ascending (all rows if null). A null `hessians` means 1 for
+  // every row. Arrays have one entry per row of the matrix.
+  Tree grow(const float* gradients, const float* hessians, const int32_t* rows, int64_t n_rows,
+            uint64_t seed);
+
+  const std::vector<int32_t>& leaf_of_row() const { return leaf_of_row_; }
+  const BinnedMatrix& binned() const { return *binned_; }
+
+ private:
+  struct OpenNode;
+  struct Leaf {
+    int32_t node;
+    int64_t begin, end;
+    double lower, upper;
+  };
+
+  void grow_node_by_node(Tree& tree, uint64_t seed);
+  void grow_oblivious(Tree& tree, uint64_t seed);
+  Split find_split(const OpenNode& node, uint64_t seed);
+  Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
+  std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
+                                     uint64_t stream) const;
+  int64_t* new_histogram();
+  void build_histogram(int64_t begin, int64_t end, int64_t* histogram);
+  float threshold(int32_t feature, int32_t bin) const;
+  void fill_leaves(Tree& tree, const float* gradients, const float* hessians);
+
+  std::shared_ptr<const BinnedMatrix> binned_;
+  GrowOptions options_;
+  int n_threads_;
+  HistogramLayout layout_;
+  RowStore store_;
+  SplitSearch search_;
+  RowPartition partition_;
+  PackedGradients packed_;
+  bool samples_all_rows_ = true;
+  int32_t largest_row_weight_ = 1;  // of the Hessian field
+  std::vector<int32_t> tree_features_;
+  std::vector<std::unique_ptr<int64_t[]>> histograms_;  // all that were ever made
+  std::vector<int64_t*> free_histograms_;
+  std::vector<std::vector<int64_t>> partial_histograms_;
+  std::vector<Leaf> leaves_;
+  std::vector<int32_t> leaf_of_row_;
+};
+
+// The leaf that each row of a matrix reaches, for a tree grown on the same bins.
+std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads);
+
+}  // namespace rankgrove

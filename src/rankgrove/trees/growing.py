@@ -1,0 +1,103 @@
+"""Growing trees on gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._native import BinnedMatrix, Tree
+from rankgrove._threads import resolve_n_jobs
+
+__all__ = ["Tree", "TreeGrower", "add_leaf_values", "apply_binned"]
+
+
+class TreeGrower:
+    """Grows one tree after the other on a binned matrix.
+
+    With G and H the sums of gradients and Hessians of a node, a split gains
+    ``G_l² / (H_l + l2) + G_r² / (H_r + l2) - G² / (H + l2)`` and a leaf answers ``-G / (H + l2)``.
+
+    Parameters
+    ----------
+    tree : "leafwise" splits the leaf with the greatest gain next, "levelwise" goes level by level,
+        "oblivious" takes one rule per level for all its nodes (depth 1 to 12)
+    max_leaf_nodes : most leaves (node-by-node growth)
+    max_depth : most splits on the way to a leaf; None for no limit (required if oblivious)
+    min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child
+    l2, min_gain : regularisation of leaf values, and the gain that a split must exceed
+    split_by : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
+        (a regression tree fitted to the gradients); leaves answer with the Newton step either way
+    max_features_tree, max_features : share of the features drawn per tree, and of these per node
+        (per level, if oblivious)
+    monotone : per feature 1 (answers must not fall as it grows), -1 (must not rise) or 0
+    """
+
+    def __init__(
+        self,
+        binned: BinnedMatrix,
+        *,
+        tree: str = "leafwise",
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        min_child_weight: float = 0.0,
+        l2: float = 0.0,
+        min_gain: float = 0.0,
+        split_by: str = "newton",
+        max_features_tree: float = 1.0,
+        max_features: float = 1.0,
+        monotone: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        if split_by not in ("newton", "least_squares"):
+            raise ValueError(f"split_by must be 'newton' or 'least_squares', not {split_by!r}")
+        self._grower = _native.make_grower(
+            binned,
+            tree,
+            max_leaf_nodes,
+            max_depth or 0,
+            min_samples_leaf,
+            min_child_weight,
+            l2,
+            min_gain,
+            split_by == "least_squares",
+            max_features_tree,
+            max_features,
+            None if monotone is None else np.ascontiguousarray(monotone, np.int8),
+            resolve_n_jobs(n_jobs),
+        )
+
+    def grow(
+        self,
+        gradients: npt.NDArray[np.float32],
+        hessians: npt.NDArray[np.float32] | None,
+        *,
+        rows: npt.NDArray[np.int32] | None = None,
+        seed: int = 0,
+    ) -> Tree:
+        """Grow a tree on ``rows`` (ascending; all if None). No Hessians means 1 for every row."""
+        return self._grower.grow(gradients, hessians, rows, seed)
+
+    @property
+    def leaf_of_row(self) -> npt.NDArray[np.int32]:
+        """The leaf of every row of the matrix, also of rows left out of the sample.
+
+        A view that the next tree overwrites.
+        """
+        return self._grower.leaf_of_row
+
+
+def apply_binned(tree: Tree, binned: BinnedMatrix, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
+    """Return the leaf of each row of a matrix with the bins of the training data."""
+    return tree.apply_binned(binned, resolve_n_jobs(n_jobs))
+
+
+def add_leaf_values(
+    scores: npt.NDArray[np.float64],
+    leaf_of_row: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float64],
+    n_jobs: int | None = None,
+) -> None:
+    """Add each row's leaf value to its score, in place."""
+    _native.add_leaf_values(scores, leaf_of_row, values, resolve_n_jobs(n_jobs))
