@@ -88,7 +88,9 @@ class TreeGrower:
         return self._grower.leaf_of_row
 
 
-def apply_binned(tree: Tree, binned: BinnedMatrix, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
+def apply_binned(
+    tree: Tree, binned: BinnedMatrix, n_jobs: int | None = None
+) -> npt.NDArray[np.int32]:
     """Return the leaf of each row of a matrix with the bins of the training data."""
     return tree.apply_binned(binned, resolve_n_jobs(n_jobs))
 
