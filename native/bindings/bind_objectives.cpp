@@ -1,7 +1,133 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <optional>
+
 #include "bindings/bindings.hpp"
+#include "metrics/ranking.hpp"
+#include "objectives/lambda.hpp"
+#include "objectives/pointwise.hpp"
 
 namespace rankgrove {
+namespace {
 
-void bind_objectives(nb::module_&) {}
+// Offsets that start at 0, never fall and end at the number of documents.
+Queries checked_queries(const In<int64_t>& offsets, size_t n_documents) {
+  require(offsets.shape(0) >= 1, "offsets must have at least one entry");
+  const int64_t* p = offsets.data();
+  const auto count = static_cast<int64_t>(offsets.shape(0)) - 1;
+  require(p[0] == 0, "offsets must start at 0, not " + std::to_string(p[0]));
+  for (int64_t q = 0; q < count; ++q) {
+    require(p[q] <= p[q + 1], "offsets fall at query " + std::to_string(q));
+    require(p[q + 1] - p[q] < (int64_t{1} << 31), "query " + std::to_string(q) + " is too long");
+  }
+  require(p[count] == static_cast<int64_t>(n_documents),
+          "offsets end at " + std::to_string(p[count]) + " but there are " +
+              std::to_string(n_documents) + " documents");
+  return {p, count};
+}
+
+template <typename Array>
+void require_length(const Array& array, size_t n, const char* name) {
+  require(array.shape(0) == n, std::string(name) + " has " + std::to_string(array.shape(0)) +
+                                   " entries, not " + std::to_string(n));
+}
+
+const double* optional_data(const std::optional<In<double>>& array, size_t n, const char* name) {
+  if (!array) return nullptr;
+  require_length(*array, n, name);
+  return array->data();
+}
+
+void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
+                              std::optional<In<double>> weight, int metric, int64_t cutoff,
+                              int64_t truncation, double sigma, bool query_norm,
+                              bool difference_norm, int n_threads, Out<float> gradients,
+                              Out<float> hessians) {
+  const size_t n = scores.shape(0);
+  const Queries queries = checked_queries(offsets, n);
+  require_length(value, n, "value");
+  require_length(gradients, n, "gradients");
+  require_length(hessians, n, "hessians");
+  const double* weights = optional_data(weight, n, "weight");
+  require(metric >= 0 && metric <= 3, "no metric has the number " + std::to_string(metric));
+  require(cutoff >= 1, "the cut-off must be at least 1, not " + std::to_string(cutoff));
+  require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
+  require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
+  const LambdaOptions options{
+      static_cast<LambdaMetric>(metric), cutoff, truncation, sigma, query_norm, difference_norm};
+  nb::gil_scoped_release unlocked;
+  lambda_gradients(queries, scores.data(), value.data(), weights, options, n_threads,
+                   gradients.data(), hessians.data());
+}
+
+void squared_error_gradients_checked(In<double> scores, In<double> target,
+                                     std::optional<In<double>> weight, int n_threads,
+                                     Out<float> gradients, std::optional<Out<float>> hessians) {
+  const size_t n = scores.shape(0);
+  require_length(target, n, "target");
+  require_length(gradients, n, "gradients");
+  if (hessians) require_length(*hessians, n, "hessians");
+  const double* weights = optional_data(weight, n, "weight");
+  nb::gil_scoped_release unlocked;
+  squared_error_gradients(scores.data(), target.data(), weights, static_cast<int64_t>(n), n_threads,
+                          gradients.data(), hessians ? hessians->data() : nullptr);
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> document_gains_checked(In<double> labels,
+                                                                   const std::string& kind,
+                                                                   In<double> table) {
+  GainRule rule;
+  if (kind == "linear") {
+    rule.kind = GainRule::Kind::linear;
+  } else if (kind == "table") {
+    rule.kind = GainRule::Kind::table;
+    rule.table.assign(table.data(), table.data() + table.shape(0));
+    for (const double gain : rule.table) {
+      require(std::isfinite(gain) && gain >= 0,
+              "gains must be finite numbers of at least 0, not " + std::to_string(gain));
+    }
+  } else {
+    require(kind == "exp", "unknown gain '" + kind + "'");
+  }
+  std::vector<double> gains(labels.shape(0));
+  for (size_t i = 0; i < gains.size(); ++i) {
+    gains[i] = rule(labels.data()[i], [] { return std::string("label"); });
+  }
+  return to_numpy(std::move(gains));
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> ideal_dcg_checked(In<int64_t> offsets, In<double> gains,
+                                                              int64_t cutoff) {
+  const Queries queries = checked_queries(offsets, gains.shape(0));
+  require(cutoff >= 1, "the cut-off must be at least 1, not " + std::to_string(cutoff));
+  const std::vector<double> discount = discount_table({}, std::min(queries.longest(), cutoff));
+  std::vector<double> scratch;
+  std::vector<double> ideal(static_cast<size_t>(queries.count));
+  for (int64_t q = 0; q < queries.count; ++q) {
+    ideal[q] = ideal_dcg(gains.data() + queries.offsets[q], queries.size(q), discount.data(),
+                         cutoff, scratch);
+  }
+  return to_numpy(std::move(ideal));
+}
+
+}  // namespace
+
+void bind_objectives(nb::module_& m) {
+  m.def("document_gains", &document_gains_checked, nb::arg("labels"), nb::arg("kind"),
+        nb::arg("table"), "Gain of each label: kind is 'exp', 'linear' or 'table'.");
+  m.def("ideal_dcg", &ideal_dcg_checked, nb::arg("offsets"), nb::arg("gains"), nb::arg("cutoff"),
+        "Largest DCG at the cut-off that the documents of each query allow.");
+  m.def("squared_error_gradients", &squared_error_gradients_checked, nb::arg("scores"),
+        nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert().none(),
+        "Fill the gradients of least squares.");
+  m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
+        nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("cutoff"),
+        nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"), nb::arg("difference_norm"),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill LambdaMART gradients and Hessians.");
+}
 
 }  // namespace rankgrove

@@ -99,4 +99,5 @@ class Objective(ABC):
 
     def link(self, raw: Floats) -> Floats:
         """Turn the outputs, shape (n_outputs, n_documents), into one score per document."""
-        return raw[0]
+        first: Floats = raw[0]
+        return first

@@ -1,0 +1,17 @@
+// exp() over arrays, the same bits on every processor.
+#pragma once
+
+#include <cstddef>
+
+namespace rankgrove {
+
+// out[i] = exp(scale * (x[i] - shift)) where the exponent is in [-kExpRange, kExpRange]; 0 below,
+// exp(kExpRange) above. Relative error below 4e-16. x and out may be the same array.
+constexpr double kExpRange = 700.0;
+void exp_array(const double* x, double shift, double scale, size_t n, double* out);
+
+// As above for single precision results: 0 where the exponent is below -85, so that no result is
+// subnormal (those are slow to compute with). Exponents above 85 give exp(85).
+void exp_array(const double* x, double shift, double scale, size_t n, float* out);
+
+}  // namespace rankgrove

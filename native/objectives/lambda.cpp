@@ -1,0 +1,125 @@
+#include "objectives/lambda.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "objectives/exponential.hpp"
+#include "objectives/lambda_deltas.hpp"
+#include "objectives/lambda_pairs.hpp"
+#include "objectives/ranking_order.hpp"
+
+namespace rankgrove {
+namespace {
+
+template <typename Delta>
+struct LambdaScratch {
+  LambdaScratch(size_t cutoff, size_t longest)
+      : delta_of(cutoff, longest),
+        ranking(longest),
+        sorted(longest),
+        score(longest + kPairPadding),
+        decay(longest + kPairPadding),
+        value(longest + kPairPadding),
+        delta(longest + kPairPadding),
+        gradient(longest + kPairPadding),
+        hessian(longest + kPairPadding) {}
+
+  Delta delta_of;
+  RankingOrder ranking;
+  std::vector<double> sorted;
+  std::vector<float> score, decay, value, delta, gradient, hessian;  // in rank order
+};
+
+// Beyond this distance, measured in sigma * score, decays are computed for a new base.
+constexpr double kRebaseDistance = 40.0;
+// Scores further below the top than this are as good as there: their gaps must not overflow.
+constexpr double kLowestScore = -1e18;
+
+// Leaves gradients and Hessians in rank order in the scratch, without the factors sigma and
+// sigma^2; returns the sum of the pairs' |delta| rho.
+template <typename Delta>
+double one_query(const double* scores, const float* value, size_t n, const int32_t* order,
+                 const LambdaOptions& options, LambdaScratch<Delta>& s) {
+  for (size_t r = 0; r < n; ++r) {
+    s.sorted[r] = scores[order[r]];
+    s.value[r] = value[order[r]];
+    s.score[r] = static_cast<float>(std::max(s.sorted[r] - s.sorted[0], kLowestScore));
+  }
+  for (size_t r = n; r < n + kPairPadding; ++r) {
+    s.score[r] = s.score[n - 1];
+    s.decay[r] = s.delta[r] = 0.0f;
+  }
+  std::fill_n(s.gradient.begin(), n + kPairPadding, 0.0f);
+  std::fill_n(s.hessian.begin(), n + kPairPadding, 0.0f);
+
+  const bool regularised = options.difference_norm && s.sorted[0] != s.sorted[n - 1];
+  s.delta_of.start(s.value.data(), n);
+  const size_t last =
+      std::min({s.delta_of.last_rank(), static_cast<size_t>(options.truncation), n - 1});
+  size_t base = 0;
+  double lambda_sum = 0;
+  for (size_t i = 0; i < last; ++i) {
+    if (i == 0 || options.sigma * (s.sorted[base] - s.sorted[i]) > kRebaseDistance) {
+      base = i;
+      exp_array(s.sorted.data() + i, s.sorted[i], options.sigma, n - i, s.decay.data() + i);
+    }
+    s.delta_of.fill(i, s.delta.data());
+    const PairSums sums = add_pairs(s.delta.data(), s.decay.data(), s.score.data(), i, n,
+                                    regularised, s.gradient.data(), s.hessian.data());
+    s.gradient[i] += sums.gradient;
+    s.hessian[i] += sums.hessian;
+    lambda_sum += static_cast<double>(sums.lambda);
+  }
+  return lambda_sum;
+}
+
+template <typename Delta>
+void all_queries(const Queries& queries, const double* scores, const float* value,
+                 const double* weight, const LambdaOptions& options, int n_threads,
+                 float* gradients, float* hessians) {
+  const auto longest = static_cast<size_t>(queries.longest());
+  const auto make_scratch = [&] {
+    return LambdaScratch<Delta>(static_cast<size_t>(options.cutoff), longest);
+  };
+  for_each_query(queries, n_threads, make_scratch, [&](int64_t q, LambdaScratch<Delta>& s) {
+    const int64_t first = queries.offsets[q];
+    const auto n = static_cast<size_t>(queries.size(q));
+    if (n == 0) return;
+    const int32_t* order = s.ranking.sort(scores + first, n);
+    const double lambda_sum = one_query(scores + first, value + first, n, order, options, s);
+
+    double scale = options.sigma;
+    const double documents_sum = 2.0 * options.sigma * lambda_sum;  // both documents of each pair
+    if (options.query_norm && documents_sum > 0) {
+      scale *= std::log2(1.0 + documents_sum) / documents_sum;
+    }
+    for (size_t r = 0; r < n; ++r) {
+      const int64_t row = first + order[r];
+      const double factor = weight ? scale * weight[row] : scale;
+      gradients[row] = static_cast<float>(factor * s.gradient[r]);
+      hessians[row] = static_cast<float>(factor * options.sigma * s.hessian[r]);
+    }
+  });
+}
+
+}  // namespace
+
+void lambda_gradients(const Queries& queries, const double* scores, const float* value,
+                      const double* weight, const LambdaOptions& options, int n_threads,
+                      float* gradients, float* hessians) {
+  const auto run = [&]<typename Delta>() {
+    all_queries<Delta>(queries, scores, value, weight, options, n_threads, gradients, hessians);
+  };
+  switch (options.metric) {
+    case LambdaMetric::kNdcg:
+      return run.template operator()<NdcgDelta>();
+    case LambdaMetric::kAveragePrecision:
+      return run.template operator()<AveragePrecisionDelta>();
+    case LambdaMetric::kExpectedReciprocalRank:
+      return run.template operator()<ExpectedReciprocalRankDelta>();
+    case LambdaMetric::kReciprocalRank:
+      return run.template operator()<ReciprocalRankDelta>();
+  }
+}
+
+}  // namespace rankgrove

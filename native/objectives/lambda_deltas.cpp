@@ -1,0 +1,138 @@
+#include "objectives/lambda_deltas.hpp"
+
+#include <algorithm>
+
+#include "common/simd.hpp"
+#include "metrics/ranking.hpp"
+
+namespace rankgrove {
+namespace {
+
+RANKGROVE_SIMD void ndcg_row(const float* value, const float* discount, size_t i, size_t n,
+                             float* delta) {
+  const float value_i = value[i];
+  const float discount_i = discount[i];
+  for (size_t j = i + 1; j < n; ++j) {
+    delta[j] = (value_i - value[j]) * (discount_i - discount[j]);
+  }
+}
+
+// delta = scale * (value_i - value_j)
+RANKGROVE_SIMD void difference_row(const float* value, float value_i, float scale, size_t begin,
+                                   size_t n, float* delta) {
+  for (size_t j = begin; j < n; ++j) delta[j] = scale * (value_i - value[j]);
+}
+
+}  // namespace
+
+NdcgDelta::NdcgDelta(size_t cutoff, size_t longest) : discount_(longest), cutoff_(cutoff) {
+  for (size_t r = 0; r < std::min(longest, cutoff_); ++r) {
+    discount_[r] = static_cast<float>(1.0 / std::log2(static_cast<double>(r) + 2.0));
+  }
+}
+
+size_t NdcgDelta::last_rank() const { return std::min(n_, cutoff_); }
+
+void NdcgDelta::fill(size_t i, float* delta) const {
+  ndcg_row(value_, discount_.data(), i, n_, delta);
+}
+
+AveragePrecisionDelta::AveragePrecisionDelta(size_t, size_t longest)
+    : precision_(longest), reciprocal_(longest + 1) {}
+
+void AveragePrecisionDelta::start(const float* value, size_t n) {
+  value_ = value;
+  n_ = n;
+  n_relevant_ = 0;
+  double sum = 0;
+  for (size_t r = 0; r < n; ++r) {
+    const double rank = static_cast<double>(r) + 1.0;
+    reciprocal_[r] = sum;
+    n_relevant_ += value[r];
+    sum += value[r] / rank;
+    precision_[r] = n_relevant_ / rank;
+  }
+  reciprocal_[n] = sum;
+}
+
+// A relevant document at i swapped with an irrelevant one at j loses its precision at i, gains the
+// precision at j, and lowers the count at each relevant rank m between them by one (1 / m each).
+// The other way round the counts rise, and the precision gained at i counts the document itself.
+void AveragePrecisionDelta::fill(size_t i, float* delta) const {
+  const float value_i = value_[i];
+  const double own = value_i > 0 ? 0.0 : 1.0 / (static_cast<double>(i) + 1.0);
+  const double at_i = precision_[i] + own - reciprocal_[i + 1];
+  for (size_t j = i + 1; j < n_; ++j) {
+    const double change = (at_i - precision_[j] + reciprocal_[j]) / n_relevant_;
+    delta[j] = (value_i - value_[j]) * static_cast<float>(change);
+  }
+}
+
+ExpectedReciprocalRankDelta::ExpectedReciprocalRankDelta(size_t cutoff, size_t longest)
+    : cutoff_(cutoff), reached_(longest) {}
+
+void ExpectedReciprocalRankDelta::start(const float* value, size_t n) {
+  value_ = value;
+  n_ = n;
+  double reached = 1.0;
+  for (size_t r = 0; r < n; ++r) {
+    reached_[r] = reached;
+    reached *= 1.0 - value[r];
+  }
+}
+
+size_t ExpectedReciprocalRankDelta::last_rank() const { return std::min(n_, cutoff_); }
+
+// With R the probabilities, A the probability of reaching rank i, B the expected reciprocal rank
+// and Q the probability of passing between i and j (both given that i was passed),
+//   ERR(now) - ERR(swapped) = A (R_i - R_j) (1 / i - B - Q / j),
+// since what follows j is reached with the same probability either way. Ranks beyond the cut-off
+// count 0, so B stays as it is from there on.
+void ExpectedReciprocalRankDelta::fill(size_t i, float* delta) const {
+  const double at_i = 1.0 / (static_cast<double>(i) + 1.0);
+  const size_t end = std::min(n_, cutoff_);
+  double between = 0.0;
+  double passing = 1.0;
+  for (size_t j = i + 1; j < end; ++j) {
+    const double reciprocal = 1.0 / (static_cast<double>(j) + 1.0);
+    const double change = reached_[i] * (at_i - between - passing * reciprocal);
+    delta[j] = static_cast<float>(change) * (value_[i] - value_[j]);
+    between += passing * value_[j] * reciprocal;
+    passing *= 1.0 - value_[j];
+  }
+  const auto beyond = static_cast<float>(reached_[i] * (at_i - between));
+  difference_row(value_, value_[i], beyond, std::max(end, i + 1), n_, delta);
+}
+
+ReciprocalRankDelta::ReciprocalRankDelta(size_t cutoff, size_t) : cutoff_(cutoff) {}
+
+void ReciprocalRankDelta::start(const float* value, size_t n) {
+  value_ = value;
+  n_ = n;
+  const auto next_relevant = [&](size_t from) {
+    return static_cast<size_t>(
+        std::find_if(value + std::min(from, n), value + n, [](float v) { return v > 0; }) - value);
+  };
+  first_ = next_relevant(0);
+  second_ = next_relevant(first_ + 1);
+}
+
+size_t ReciprocalRankDelta::last_rank() const {
+  return std::min({n_, cutoff_, first_ == n_ ? size_t{0} : first_ + 1});
+}
+
+// Only two kinds of swap move the first relevant rank: it goes down itself, as far as the second
+// relevant document allows, or a relevant document from anywhere below comes above it.
+void ReciprocalRankDelta::fill(size_t i, float* delta) const {
+  if (i == first_) {
+    for (size_t j = i + 1; j < n_; ++j) {
+      delta[j] = (1.0f - value_[j]) * (reciprocal(i) - reciprocal(std::min(j, second_)));
+    }
+  } else if (i < first_) {
+    difference_row(value_, 0.0f, reciprocal(i) - reciprocal(first_), i + 1, n_, delta);
+  } else {
+    std::fill(delta + i + 1, delta + n_, 0.0f);
+  }
+}
+
+}  // namespace rankgrove

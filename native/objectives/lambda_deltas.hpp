@@ -1,0 +1,82 @@
+// How much a metric changes when two documents of a ranking swap places.
+//
+// Each class is built for lists up to a length and a cut-off (the number of ranks that count), and
+// serves one query at a time, documents in rank order, ranks counted from 0:
+//   start(value, n)   takes what the metric needs of each document (see each class);
+//   last_rank()       is the number of leading ranks that can change the metric at all;
+//   fill(i, delta)    writes delta[j] = metric(now) - metric(i and j swapped) for j in (i, n).
+// An oracle in the tests swaps and evaluates anew. Signs follow from the metrics: moving the better
+// of two documents up never hurts.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace rankgrove {
+
+// value: gain / ideal DCG of the query. discount(r) = 1 / log2(r + 2) for ranks below the cut-off.
+class NdcgDelta {
+ public:
+  NdcgDelta(size_t cutoff, size_t longest);
+  void start(const float* value, size_t n) { value_ = value, n_ = n; }
+  size_t last_rank() const;
+  void fill(size_t i, float* delta) const;
+
+ private:
+  std::vector<float> discount_;
+  size_t cutoff_;
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+};
+
+// value: 1 for a relevant document, 0 otherwise. Average precision over the whole list.
+class AveragePrecisionDelta {
+ public:
+  AveragePrecisionDelta(size_t /*cutoff*/, size_t longest);
+  void start(const float* value, size_t n);
+  size_t last_rank() const { return n_relevant_ > 0 ? n_ : 0; }
+  void fill(size_t i, float* delta) const;
+
+ private:
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+  double n_relevant_ = 0;
+  std::vector<double> precision_;   // relevant documents at ranks 0..r, divided by r + 1
+  std::vector<double> reciprocal_;  // sum of 1 / (m + 1) over relevant ranks m < r
+};
+
+// value: probability that a document satisfies the user, in [0, 1].
+class ExpectedReciprocalRankDelta {
+ public:
+  ExpectedReciprocalRankDelta(size_t cutoff, size_t longest);
+  void start(const float* value, size_t n);
+  size_t last_rank() const;
+  void fill(size_t i, float* delta) const;
+
+ private:
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+  size_t cutoff_;
+  std::vector<double> reached_;  // probability that the user looks at rank r
+};
+
+// value: 1 for a relevant document, 0 otherwise.
+class ReciprocalRankDelta {
+ public:
+  ReciprocalRankDelta(size_t cutoff, size_t longest);
+  void start(const float* value, size_t n);
+  size_t last_rank() const;
+  void fill(size_t i, float* delta) const;
+
+ private:
+  float reciprocal(size_t rank) const {
+    return rank < cutoff_ && rank < n_ ? 1.0f / static_cast<float>(rank + 1) : 0.0f;
+  }
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+  size_t cutoff_;
+  size_t first_ = 0;   // rank of the first relevant document, n if there is none
+  size_t second_ = 0;  // of the second
+};
+
+}  // namespace rankgrove
