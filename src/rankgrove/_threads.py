@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rankgrove import _native
 
+_MOST_THREADS = 4096  # beyond any machine, within any integer type
+
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Turn scikit-learn's ``n_jobs`` into a number of threads.
@@ -17,4 +19,4 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         raise ValueError("n_jobs must not be 0: use 1 for one thread or -1 for all cores")
     if n_jobs < 0:
         return max(1, _native.max_threads() + 1 + n_jobs)
-    return int(n_jobs)
+    return min(int(n_jobs), _MOST_THREADS)

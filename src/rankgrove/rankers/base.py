@@ -23,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import ModelError
 from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.inputs import (
     RankingInput,
@@ -229,10 +230,19 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, values: dict[str, Any], arrays: Arrays) -> None:
         """Take back what ``_get_fitted`` gave."""
-        self.n_features_in_ = int(values["n_features"])
-        if values["feature_names"] is not None:
-            self.feature_names_in_ = np.asarray(values["feature_names"], dtype=object)
+        n_features, names = values["n_features"], values["feature_names"]
+        if type(n_features) is not int or not 0 <= n_features < 2**31:
+            raise ModelError(f"n_features is {n_features!r:.100}")
+        self.n_features_in_ = n_features
+        if names is not None:
+            if len(names) != n_features or not all(isinstance(name, str) for name in names):
+                raise ModelError(f"feature_names does not name {n_features} features")
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         self.fill_ = arrays.get("fill")
+        if self.fill_ is not None and (
+            self.fill_.shape != (n_features,) or self.fill_.dtype != np.float32
+        ):
+            raise ModelError(f"fill does not have a float32 value for {n_features} features")
 
     def _get_state(self) -> tuple[dict[str, Any], Arrays]:
         """Parameters and learnt values for a model file: a JSON-able dict, and arrays."""
@@ -252,8 +262,27 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
                 if name in known and not _is_description(value)
             }
         )
+        check_parameters(cls.__name__, loaded.get_params(deep=False), cls._constraints)
         loaded._set_fitted(state["fitted"], arrays)
         return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle through the model file's container, with the parameters as they are."""
+        if not self.__sklearn_is_fitted__():
+            return dict(super().__getstate__())
+        from rankgrove.formats.container import to_bytes
+
+        return {"params": self.get_params(deep=False), "model": to_bytes(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "model" not in state:
+            super().__setstate__(state)
+            return
+        from rankgrove.formats.container import read_container
+
+        self.__dict__.update(state["params"])
+        header, arrays = read_container(state["model"], "pickled ranker")
+        self._set_fitted(header["fitted"], arrays)
 
 
 def _jsonable(value: Any) -> Any:

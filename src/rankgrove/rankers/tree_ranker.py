@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rankgrove.rankers.base import Arrays, BaseRanker
 from rankgrove.rankers.declaration import ranker
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.scorer import Scorer, check_ensemble
 
 
 @ranker
@@ -20,17 +21,15 @@ class TreeRanker(BaseRanker):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
 
-    def compile(self) -> Any:
+    def compile(self) -> Scorer:
         """Return the prepared scorer of the ensemble, for serving (``predict`` uses it by itself).
 
         It gives raw scores: the same as ``predict`` unless the ranker turns several outputs into
         one score.
         """
         self._check_fitted()
-        scorer = self.__dict__.get("_scorer")
-        if scorer is None:
-            from rankgrove.trees.scorer import Scorer
-
+        scorer: Scorer | None = self.__dict__.get("_scorer")
+        if scorer is None or scorer.ensemble is not self.ensemble_:
             scorer = self._scorer = Scorer(self.ensemble_, fill=self.fill_)
         return scorer
 
@@ -98,9 +97,4 @@ class TreeRanker(BaseRanker):
                 if field.name != "n_features"
             },
         )
-        self.__dict__.pop("_scorer", None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_scorer", None)
-        return state
+        check_ensemble(self.ensemble_)

@@ -49,11 +49,11 @@ class Scorer:
             )
         try:
             self._native = _native.Scorer(**_native_arguments(ensemble), fill=fill_values)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error
+        self.ensemble = ensemble
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
-        self.n_trees = ensemble.n_trees
 
     def predict(
         self,
@@ -94,11 +94,15 @@ class Scorer:
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:
-    """Raise ModelError unless everything that scoring relies on holds."""
+    """Raise ModelError unless the trees are well formed: what scoring and explaining rely on."""
     try:
         _native.check_ensemble(**_native_arguments(ensemble))
-    except ValueError as error:
-        raise ModelError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the trees are not well formed: {error}") from error
+    for name, dtype in (("count", np.uint32), ("gain", np.float32)):
+        array = getattr(ensemble, name)
+        if array.shape != ensemble.feature.shape or array.dtype != dtype:
+            raise ModelError(f"{name} does not have a {np.dtype(dtype)} value for each node")
 
 
 def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:

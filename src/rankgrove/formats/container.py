@@ -1,0 +1,237 @@
+"""rankgrove's own model files: a JSON header and raw arrays (docs/model-format.md).
+
+Nothing in a file is trusted: lengths, checksums, layout, types and everything that scoring relies
+on are checked before a model comes out, and nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import mmap as mmap_module
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._files import replacing
+from rankgrove.errors import ModelError
+from rankgrove.rankers.registry import ranker_class
+
+FORMAT_VERSION = 1
+
+MAGIC = b"RGROVE\r\n"  # a line end, so that a transfer in text mode is noticed
+PRELUDE = struct.Struct("<8sIIII")  # magic, format version, header length, header CRC-32, zero
+ALIGNMENT = 64
+MAX_HEADER = 1 << 28
+DTYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f4", "<f8"})
+
+# What reading values of the wrong kind can raise.
+_NONSENSE = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    ArithmeticError,
+    RecursionError,
+)
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted ranker to a model file; the same model gives the same bytes."""
+    state, arrays = model._get_state()
+    with replacing(path) as stream:
+        write_container(stream, state, arrays)
+
+
+def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
+    """Read a ranker from a model file.
+
+    Parameters
+    ----------
+    path : a file written by ``save``
+    mmap : map the file instead of reading it, so that processes share one copy of the trees; the
+        file must then not be changed in place while the model lives (``save`` never does that)
+
+    Returns
+    -------
+    The fitted ranker, of the class that was saved
+
+    Raises
+    ------
+    ModelError : the file is damaged, of a newer format, or not a model; nothing was loaded
+    """
+    source = str(path)
+    try:
+        with Path(path).open("rb") as stream:
+            if mmap and os.fstat(stream.fileno()).st_size > 0:
+                data: Any = mmap_module.mmap(stream.fileno(), 0, access=mmap_module.ACCESS_READ)
+            else:
+                data = stream.read()
+    except OSError as error:
+        raise ModelError(f"{source}: {error.strerror or error}") from error
+    state, arrays = read_container(data, source)
+    try:
+        cls = ranker_class(state["ranker"])
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{source}: {error}") from error
+    return restore(cls, state, arrays, source)
+
+
+def to_bytes(model: Any) -> bytes:
+    """Return the model file as bytes (pickling uses it)."""
+    stream = io.BytesIO()
+    write_container(stream, *model._get_state())
+    return stream.getvalue()
+
+
+def restore(cls: Any, state: Mapping[str, Any], arrays: Arrays, source: str) -> Any:
+    """Build a ranker of a known class from what a container held."""
+    try:
+        return cls._from_state(state, arrays)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+    except KeyError as error:
+        raise ModelError(f"{source}: the model lacks {error}") from error
+    except _NONSENSE as error:
+        raise ModelError(f"{source}: the model makes no sense: {error}") from error
+
+
+def write_container(stream: BinaryIO, state: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write a JSON-able state and arrays."""
+    blobs = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
+    table = []
+    offset = 0
+    for name, blob in blobs.items():
+        table.append(
+            {
+                "name": name,
+                "dtype": blob.dtype.str,
+                "shape": list(blob.shape),
+                "offset": offset,
+                "crc32": zlib.crc32(_raw(blob)),
+            }
+        )
+        offset = _aligned(offset + blob.nbytes)
+    try:
+        text = json.dumps(
+            {**state, "arrays": table}, sort_keys=True, allow_nan=False, separators=(",", ":")
+        )
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"this model cannot be saved: {error}") from error
+    header = text.encode("ascii")
+    header += b" " * (_aligned(PRELUDE.size + len(header)) - PRELUDE.size - len(header))
+    stream.write(PRELUDE.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header), 0))
+    stream.write(header)
+    for blob in blobs.values():
+        stream.write(_raw(blob))
+        stream.write(bytes(_aligned(blob.nbytes) - blob.nbytes))
+
+
+def read_container(data: Any, source: str) -> tuple[dict[str, Any], Arrays]:
+    """Read what ``write_container`` wrote; the arrays are read-only views of ``data``."""
+    state, begin = _read_header(data, source)
+    table = state.pop("arrays", None)
+    if not isinstance(table, list):
+        raise ModelError(f"{source}: the header has no list of arrays")
+    if not isinstance(state.get("ranker"), str):
+        raise ModelError(f"{source}: the header does not name a ranker")
+    arrays: Arrays = {}
+    offset = 0
+    for entry in table:
+        name, array = _read_array(data, begin, offset, entry, source)
+        if name in arrays:
+            raise ModelError(f"{source}: array {name!r} is there twice")
+        arrays[name] = array
+        offset = _aligned(offset + array.nbytes)
+    if begin + offset != len(data):
+        raise ModelError(
+            f"{source}: the arrays end at byte {begin + offset} but the file has {len(data)} bytes"
+        )
+    return state, arrays
+
+
+def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int]:
+    if len(data) < PRELUDE.size:
+        raise ModelError(f"{source}: {len(data)} bytes are too few for a rankgrove model file")
+    magic, version, length, checksum, zero = PRELUDE.unpack_from(data, 0)
+    if magic != MAGIC:
+        raise ModelError(f"{source}: not a rankgrove model file (it starts with {magic!r})")
+    if version != FORMAT_VERSION:
+        raise ModelError(
+            f"{source}: format version {version} is unknown to this rankgrove, which reads "
+            f"version {FORMAT_VERSION}: update rankgrove"
+        )
+    begin = PRELUDE.size + length
+    if zero or length > MAX_HEADER or begin > len(data) or begin % ALIGNMENT:
+        raise ModelError(f"{source}: the header length {length} does not fit the file")
+    header = bytes(data[PRELUDE.size : begin])
+    if zlib.crc32(header) != checksum:
+        raise ModelError(f"{source}: the header is damaged (wrong checksum)")
+    try:
+        state = json.loads(header, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{source}: the header is not JSON: {error}") from error
+    if not isinstance(state, dict):
+        raise ModelError(f"{source}: the header is not a JSON object")
+    return state, begin
+
+
+def _read_array(
+    data: Any, begin: int, offset: int, entry: Any, source: str
+) -> tuple[str, npt.NDArray[Any]]:
+    keys = {"name", "dtype", "shape", "offset", "crc32"}
+    if not isinstance(entry, dict) or set(entry) != keys or not isinstance(entry["name"], str):
+        raise ModelError(f"{source}: the header describes an array by {entry!r:.200}")
+    name, shape, dtype = entry["name"], entry["shape"], entry["dtype"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ModelError(f"{source}: array {name!r} has the unknown type {dtype!r}")
+    if (
+        not isinstance(shape, list)
+        or len(shape) not in (1, 2)
+        or not all(type(size) is int and 0 <= size < 2**48 for size in shape)
+    ):
+        raise ModelError(f"{source}: array {name!r} has the shape {shape!r:.200}")
+    start = begin + offset
+    end = start + math.prod(shape) * np.dtype(dtype).itemsize
+    if entry["offset"] != offset or end > len(data):
+        raise ModelError(
+            f"{source}: array {name!r} at offset {entry['offset']!r} with shape {shape} does not "
+            f"fit the file of {len(data)} bytes"
+        )
+    view = memoryview(data)[start:end]
+    if zlib.crc32(view) != entry["crc32"]:
+        raise ModelError(f"{source}: array {name!r} is damaged (wrong checksum)")
+    array = np.frombuffer(view, dtype).reshape(shape)
+    array.flags.writeable = False
+    return name, array
+
+
+def _little_endian(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    blob = np.ascontiguousarray(array)
+    blob = blob.astype(blob.dtype.newbyteorder("<"), copy=False)
+    if blob.dtype.str not in DTYPES or blob.ndim not in (1, 2):
+        raise ModelError(
+            f"array {name!r} of type {blob.dtype} with {blob.ndim} dimensions cannot be saved"
+        )
+    return blob
+
+
+def _raw(blob: npt.NDArray[Any]) -> memoryview:
+    return blob.reshape(-1).view(np.uint8).data
+
+
+def _aligned(position: int) -> int:
+    return -(-position // ALIGNMENT) * ALIGNMENT
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
