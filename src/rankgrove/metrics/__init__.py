@@ -1,1 +1,10 @@
 """Ranking metrics and the conventions of the tools that people compare with."""
+
+from __future__ import annotations
+
+from rankgrove.metrics.evaluation import Evaluation, evaluate
+from rankgrove.metrics.metric import Metric, PreparedMetric, metric
+from rankgrove.metrics.presets import PRESETS
+from rankgrove.metrics.registry import METRICS
+
+__all__ = ["METRICS", "PRESETS", "Evaluation", "Metric", "PreparedMetric", "evaluate", "metric"]

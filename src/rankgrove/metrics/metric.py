@@ -89,7 +89,7 @@ class Metric:
     def prepare(
         self,
         y_true: npt.ArrayLike,
-        groups: QueryGroups,
+        groups: QueryGroups | npt.NDArray[np.int64],
         query_weight: npt.ArrayLike | None = None,
         *,
         docid: npt.ArrayLike | None = None,
@@ -100,12 +100,14 @@ class Metric:
         Parameters
         ----------
         y_true : labels, one per row in the caller's order
-        groups : the queries of the rows
+        groups : the queries of the rows, or the offsets of queries whose rows stand together
         query_weight : weight of each query in the mean, in the order of ``groups.ids``
         docid : document ids of the rows, read only by the tie rule 'docid'
         n_jobs : number of threads, as in scikit-learn
         """
         labels = as_labels(y_true)
+        if not isinstance(groups, QueryGroups):
+            groups = QueryGroups.from_sizes(np.diff(groups))
         resolve_groups(len(labels), None, None, groups)
         queries = judged_queries(labels, groups, self.ranks_by_docid, docid)
         weights = as_query_weights(query_weight, groups.n_queries)

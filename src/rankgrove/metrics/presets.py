@@ -59,6 +59,7 @@ PRESETS = {
     ),
     "gdeval": Preset(
         "gdeval.pl of the TREC Web track",
+        # Topics without a relevant document are not counted; ir_measures gives them 0 afterwards.
         {"ties": "docid", "empty": "skip", "gain": "exp", "discount": "log2", "max_grade": 4},
     ),
     "lightgbm": Preset(
@@ -79,7 +80,13 @@ PRESETS = {
     "catboost": Preset(
         "CatBoost's NDCG, DCG, MAP, MRR, ERR, PrecisionAt and RecallAt",
         {"ties": "worst", "empty": 0, "gain": "linear", "discount": "log2", "rel": ">0.5"},
-        {"ndcg": {"empty": 1}, "err": {"max_grade": 1}},
+        {
+            "ndcg": {"empty": 1},
+            "map": {"denominator": "cutoff"},
+            "err": {"max_grade": 1},
+            "p": {"short": "cut"},
+            "recall": {"empty": 1},
+        },
     ),
     "ranklib": Preset(
         "RankLib",

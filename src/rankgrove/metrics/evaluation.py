@@ -1,0 +1,175 @@
+"""Several metrics of one ranking at once: means, and a table of queries."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.queries import QueryGroups
+from rankgrove.metrics.judgments import (
+    as_labels,
+    as_query_weights,
+    as_scores,
+    judged_queries,
+    resolve_groups,
+)
+from rankgrove.metrics.metric import Metric, metric
+from rankgrove.metrics.parameters import format_value
+
+DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Values of several metrics; ``str`` of it is an aligned table.
+
+    Attributes
+    ----------
+    metrics : what was measured
+    means : one value per metric
+    per_query : array of metrics x queries; NaN where a query is skipped
+    query_ids, query_sizes : id and number of documents of each query
+    query_weight : weights of the queries in the means, or None
+    """
+
+    metrics: tuple[Metric, ...]
+    means: npt.NDArray[np.float64]
+    per_query: npt.NDArray[np.float64]
+    query_ids: npt.NDArray[Any]
+    query_sizes: npt.NDArray[np.int64]
+    query_weight: npt.NDArray[np.float64] | None
+
+    def __getitem__(self, name: str | Metric) -> float:
+        return float(self.means[self._index(name)])
+
+    def values(self, name: str | Metric) -> npt.NDArray[np.float64]:
+        """Return the values of one metric, query by query."""
+        return self.per_query[self._index(name)]
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the means by the full name of their metric."""
+        return {str(m): float(mean) for m, mean in zip(self.metrics, self.means, strict=True)}
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write one line per query (id, documents, values) to a file, or return the text."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["qid", "documents", *map(str, self.metrics)])
+        columns = [self.query_ids.tolist(), self.query_sizes.tolist(), *self.per_query.tolist()]
+        writer.writerows(zip(*columns, strict=True))
+        if path is None:
+            return text.getvalue()
+        _write_whole(Path(path), text.getvalue())
+        return None
+
+    def __str__(self) -> str:
+        n_queries = len(self.query_ids)
+        counted = n_queries - np.isnan(self.per_query).sum(axis=1)
+        rows = [
+            (str(m), f"{mean:.6f}", _empty_rule(m), f"{count} of {n_queries}")
+            for m, mean, count in zip(self.metrics, self.means, counted, strict=True)
+        ]
+        return _aligned([("metric", "mean", "empty query", "queries"), *rows])
+
+    __repr__ = __str__
+
+    def _index(self, name: str | Metric) -> int:
+        full_names = [str(m) for m in self.metrics]
+        short_names = [text.partition("(")[0] for text in full_names]
+        for names in (full_names, short_names):
+            if names.count(str(name)) == 1:
+                return names.index(str(name))
+        raise KeyError(f"{name} was not evaluated: there are {', '.join(full_names)}")
+
+
+def evaluate(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    qid: npt.ArrayLike | None = None,
+    group_sizes: npt.ArrayLike | None = None,
+    groups: QueryGroups | None = None,
+    metrics: str | Metric | Iterable[str | Metric] = DEFAULT_METRICS,
+    preset: str | None = None,
+    query_weight: npt.ArrayLike | None = None,
+    docid: npt.ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Measure a ranking by several metrics; each query is ranked only once.
+
+    Parameters
+    ----------
+    y_true, y_score : labels and scores of the rows
+    qid, group_sizes, groups : one of them says which rows belong to which query
+    metrics : names such as ``ndcg@10``, or Metric objects
+    preset : conventions of another tool for the metrics given by name
+    query_weight : weight of each query in the means
+    docid : document ids of the rows, read only by the tie rule 'docid'
+    n_jobs : number of threads, as in scikit-learn
+    """
+    chosen = _metrics(metrics, preset)
+    labels = as_labels(y_true)
+    scores = as_scores(y_score)
+    groups = resolve_groups(len(labels), qid, group_sizes, groups)
+    weights = as_query_weights(query_weight, groups.n_queries)
+    n_threads = resolve_n_jobs(n_jobs)
+    per_query = np.empty((len(chosen), groups.n_queries))
+    for by_docid in (False, True):
+        places = [i for i, m in enumerate(chosen) if m.ranks_by_docid == by_docid]
+        if not places:
+            continue
+        queries = judged_queries(labels, groups, by_docid, docid)
+        kernels = [chosen[i].kernel(queries) for i in places]
+        values = _native.evaluate_metrics(kernels, scores, n_threads)
+        per_query[places] = values.reshape(len(places), groups.n_queries)
+    means = np.array(
+        [m.mean(values, groups, weights) for m, values in zip(chosen, per_query, strict=True)]
+    )
+    return Evaluation(chosen, means, per_query, groups.ids, groups.sizes, weights)
+
+
+def _metrics(
+    metrics: str | Metric | Iterable[str | Metric], preset: str | None
+) -> tuple[Metric, ...]:
+    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    if not names:
+        raise ValueError("metrics is empty: give at least one metric")
+    return tuple(m if isinstance(m, Metric) else metric(m, preset=preset) for m in names)
+
+
+def _empty_rule(measured: Metric) -> str:
+    return format_value(measured.params["empty"]) if "empty" in measured.params else "-"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
