@@ -161,9 +161,9 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         else:
             groups = query_groups(qid, group_sizes, len(matrix), "score")
             labels = y
-        labels = groups.grouped(row_values(labels, len(matrix), "y"))
-        evaluate = as_metric(metric).prepare(labels, groups.offsets, n_jobs=self.n_jobs)
-        return float(evaluate(groups.grouped(self._scores(matrix))))
+        labels = row_values(labels, len(matrix), "y")
+        measure = as_metric(metric)
+        return measure(labels, self._scores(matrix), groups=groups, n_jobs=self.n_jobs)
 
     def save(self, path: Any) -> None:
         """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``."""

@@ -65,12 +65,20 @@ class BoostedRanker(TreeRanker):
         31, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
     )
     max_depth: int | None = param(
-        None, AnyOf(Integer(1), Nothing()), "levels of splits at most; None: no limit"
+        None,
+        AnyOf(Integer(1), Nothing()),
+        "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows)",
     )
     min_samples_leaf: int = param(20, Integer(1), "documents in a leaf at least")
     min_child_weight: float = param(1e-3, Real(0), "sum of Hessians in a leaf at least")
     l2: float = param(0.0, Real(0), "added to the sum of Hessians of a leaf")
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
+    split_by: str = param(
+        "newton",
+        Choice("newton", "least_squares"),
+        "gain of a split: G² / H of the children, or as if all Hessians were 1 (a regression tree "
+        "fitted to the gradients, as in the papers)",
+    )
     subsample: float = param(
         1.0, Real(0, 1, above=True), "part of the data from which each tree learns"
     )
@@ -162,9 +170,9 @@ class BoostedRanker(TreeRanker):
         trees: list[list[Any]] = []
         with progress_bar(self.ranker_name, self.verbose) as draw:
             try:
-                for grown in self._boost(objective, grower, sampler, scores, seed, n_threads):
+                for grown in self._boost(objective, grower, sampler, scores, seed):
                     trees.append(grown)
-                    stop = monitor.update(grown, scores, n_threads)
+                    stop = monitor.update(grown, scores, self.n_jobs)
                     progress.iteration = len(trees)
                     progress.best_iteration = monitor.best_iteration
                     wishes = [callback(progress) for callback in (draw, *(callbacks or ()))]
@@ -187,7 +195,6 @@ class BoostedRanker(TreeRanker):
         sampler: RowSampler,
         scores: Floats,
         seed: int,
-        n_threads: int,
     ) -> Iterator[list[Any]]:
         """Yield the trees of each iteration, one per output, after adding them to the scores."""
         n_outputs = objective.n_outputs
@@ -215,7 +222,10 @@ class BoostedRanker(TreeRanker):
                     )
                 tree.value[:] = self.learning_rate * values
                 add_leaf_values(
-                    scores.reshape(n_outputs, -1)[output], grower.leaf_of_row, tree.value, n_threads
+                    scores.reshape(n_outputs, -1)[output],
+                    grower.leaf_of_row,
+                    tree.value,
+                    self.n_jobs,
                 )
                 trees.append(tree)
             yield trees
@@ -226,15 +236,20 @@ class BoostedRanker(TreeRanker):
                 f"parameter monotone has {len(self.monotone)} entries but the data has "
                 f"{self.n_features_in_} features"
             )
+        max_leaf_nodes = binned.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
+        max_depth = self.max_depth
+        if self.tree == "oblivious" and max_depth is None:
+            max_depth = min(12, max(1, max_leaf_nodes.bit_length() - 1))
         return TreeGrower(
             binned,
             tree=self.tree,
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
+            max_leaf_nodes=max(2, max_leaf_nodes),
+            max_depth=max_depth,
             min_samples_leaf=self.min_samples_leaf,
             min_child_weight=self.min_child_weight,
             l2=self.l2,
             min_gain=self.min_gain,
+            split_by=self.split_by,
             max_features=self.max_features,
             max_features_tree=self.max_features_tree,
             monotone=self.monotone,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rankgrove.rankers.background import Background
 from rankgrove.rankers.inputs import RankingInput, check_columns, is_dataset, ranking_input
 from rankgrove.rankers.progress import History
 from rankgrove.trees.binning import bin_matrix
-from rankgrove.trees.growing import add_leaf_values
+from rankgrove.trees.growing import add_leaf_values, apply_binned
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class WatchedSet:
     name: str
     binned: BinnedMatrix | None
     scores: Floats
-    evaluators: dict[str, Callable[[Floats], float]]
+    evaluators: Mapping[str, Callable[[Floats], float]]
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Monitor:
     best_iteration: int | None = None
     _best_value: float = float("nan")
 
-    def update(self, trees: Sequence[Any], scores: Floats, n_threads: int) -> bool:
+    def update(self, trees: Sequence[Any], scores: Floats, n_jobs: int | None) -> bool:
         """Record the metrics after an iteration; True if training should stop."""
         stop = False
         deciding = next((watched for watched in self.sets if watched.binned is not None), None)
@@ -55,11 +55,11 @@ class Monitor:
             else:
                 rows = watched.scores.reshape(len(trees), -1)
                 for output, tree in enumerate(trees):
-                    leaves = tree.apply_binned(watched.binned, n_threads)
-                    add_leaf_values(rows[output], leaves, tree.value, n_threads)
+                    leaves = apply_binned(tree, watched.binned, n_jobs)
+                    add_leaf_values(rows[output], leaves, tree.value, n_jobs)
             final = self.link(watched.scores)
             for name, evaluate in watched.evaluators.items():
-                value = float(evaluate(final))
+                value = evaluate(final)
                 values = self.history.setdefault(watched.name, {}).setdefault(name, [])
                 values.append(value)
                 if watched is deciding and name == next(iter(watched.evaluators)):
@@ -99,9 +99,8 @@ def make_monitor(
         is_train = _matrix_of(entry) is train_X
         data = train if is_train else _as_input(entry, what)
         check_columns(data.X.shape[1], data.feature_names, train.X.shape[1], train.feature_names)
-        evaluators = {
-            str(m): m.prepare(data.y, data.groups.offsets, n_jobs=n_jobs) for m in metrics
-        }
+        grouped = replace(data.groups, order=None)
+        evaluators = {str(m): m.prepare(data.y, grouped, n_jobs=n_jobs) for m in metrics}
         binned, scores = None, np.empty(0)
         if not is_train:
             binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)

@@ -30,13 +30,14 @@ def permutation_importances(
         raise ValueError("permutation importances need data: pass X, y and qid, or a Dataset")
     data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, what="permutation importances")
     measure = as_metric(metric)
-    evaluate = measure.prepare(data.y, data.groups.offsets, n_jobs=ranker.n_jobs)
+    labels = data.groups.restored(data.y)
+    evaluate = measure.prepare(labels, data.groups, n_jobs=ranker.n_jobs)
     sign = 1.0 if measure.greater_is_better else -1.0
     rng = np.random.default_rng(random_state)
     matrix = data.X.copy()
 
     def quality() -> float:
-        return sign * float(evaluate(data.groups.grouped(ranker.predict(matrix))))
+        return sign * evaluate(ranker.predict(matrix))
 
     intact = quality()
     result = np.zeros(matrix.shape[1])

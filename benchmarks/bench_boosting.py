@@ -1,0 +1,221 @@
+"""Training time, binning time, peak memory and test NDCG@10 beside LightGBM, XGBoost and CatBoost.
+
+Data are WEB10K-shaped (``make_ranking(preset="mslr")``). Every contestant trains in a process of
+its own, on the same arrays; results are merged into one table, so that parts can be run apart::
+
+    python benchmarks/bench_boosting.py                       # everything, 500 trees
+    python benchmarks/bench_boosting.py --quick               # a minute, to see that it works
+    python benchmarks/bench_boosting.py rankgrove-lambdamart lightgbm-auto --rows 1/8 1/4 1/2 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _contestants import CONTESTANTS, GOALS, Training
+from _report import RESULTS, Report, benchmark_arguments, ratio
+
+
+def main() -> None:
+    parser = benchmark_arguments(__doc__)
+    parser.add_argument("contestants", nargs="*", metavar="NAME", help=", ".join(CONTESTANTS))
+    parser.add_argument("--rows", nargs="+", type=Fraction, default=[Fraction(1)], metavar="SHARE")
+    parser.add_argument("--trees", type=int, default=500)
+    parser.add_argument("--leaves", type=int, default=31)
+    parser.add_argument("--depth", type=int, default=6, help="of oblivious trees")
+    parser.add_argument("--learning-rate", type=float, default=0.1)
+    parser.add_argument("--fresh", action="store_true", help="forget results of earlier runs")
+    parser.add_argument("--child", nargs=2, metavar=("NAME", "DATA"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    unknown = set(args.contestants) - set(CONTESTANTS)
+    if unknown:
+        parser.error(f"unknown contestants: {', '.join(sorted(unknown))}")
+    if args.child:
+        print(json.dumps(run_child(args.child[0], Path(args.child[1]), args)))
+        return
+    if args.quick:
+        args.rows, args.trees = [Fraction(1)], 20
+    store = RESULTS / f"boosting{'.quick' if args.quick else ''}.json"
+    known = store.is_file() and not args.fresh
+    results: dict[str, Any] = json.loads(store.read_text()) if known else {}
+    for share in args.rows:
+        with tempfile.TemporaryDirectory() as folder:
+            make_data(Path(folder), share, args.quick)
+            for name in args.contestants or CONTESTANTS:
+                result = run_parent(name, folder, args)
+                results[f"{name} {share} {args.trees}"] = {
+                    "contestant": name,
+                    "share": str(share),
+                    "trees": args.trees,
+                    **result,
+                }
+                if not args.no_write:
+                    RESULTS.mkdir(exist_ok=True)
+                    store.write_text(json.dumps(results, indent=1) + "\n")
+    print_tables(args, list(results.values()))
+
+
+def make_data(folder: Path, share: Fraction, quick: bool) -> None:
+    """Write the arrays that every contestant loads; the test queries come after all others."""
+    from rankgrove.datasets import make_ranking
+
+    n_train, n_test = (400, 200) if quick else (6000, 2000)
+    data = make_ranking(n_train + n_test, preset="mslr", seed=0)
+    sizes = np.asarray(data.group_sizes)
+    ends = np.r_[0, np.cumsum(sizes)]
+    parts = {"train": (0, int(n_train * share)), "test": (n_train, n_train + n_test)}
+    for name, (first, last) in parts.items():
+        rows = slice(ends[first], ends[last])
+        np.save(folder / f"{name}_X.npy", data.X[rows])
+        np.save(folder / f"{name}_y.npy", data.y[rows])
+        np.save(folder / f"{name}_sizes.npy", sizes[first:last])
+
+
+def run_parent(name: str, folder: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Run one contestant in a fresh process."""
+    command = [sys.executable, __file__, "--child", name, folder]
+    for option in ("trees", "leaves", "depth", "learning_rate", "threads"):
+        command += [f"--{option.replace('_', '-')}", str(getattr(args, option))]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"{name} failed:\n{done.stderr[-2000:]}", file=sys.stderr)
+        return {"error": done.stderr.strip().splitlines()[-1] if done.stderr else "no output"}
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    print(
+        f"{name}: binning {result['binning']:.2f} s, training {result['training']:.2f} s, "
+        f"NDCG@10 {result['ndcg']:.4f} ({time.perf_counter() - start:.0f} s in all)",
+        file=sys.stderr,
+    )
+    return result
+
+
+def run_child(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Train one contestant and measure it; memory counts from the loaded arrays on."""
+    data = Training(
+        X=np.load(folder / "train_X.npy"),
+        y=np.load(folder / "train_y.npy"),
+        group_sizes=np.load(folder / "train_sizes.npy"),
+        n_trees=args.trees,
+        n_leaves=args.leaves,
+        depth=args.depth,
+        learning_rate=args.learning_rate,
+        threads=args.threads,
+    )
+    for library in ("rankgrove._native", "lightgbm", "xgboost", "catboost"):
+        if library.split(".")[0].split("_")[0] == name.split("-")[0]:
+            __import__(library)
+    before = memory_now()
+    trained = CONTESTANTS[name](data)
+    peak = memory_peak() - before
+    from rankgrove.metrics.metric import metric
+
+    y, sizes = np.load(folder / "test_y.npy"), np.load(folder / "test_sizes.npy")
+    scores = np.asarray(trained.predict(np.load(folder / "test_X.npy")), np.float64)
+    ndcg = metric("ndcg@10")(y, scores, group_sizes=sizes)
+    return {
+        "rows": len(data.y),
+        "binning": trained.binning_seconds,
+        "training": trained.training_seconds,
+        "peak_mb": peak / 2**20,
+        "ndcg": ndcg,
+    }
+
+
+def memory_now() -> int:
+    """Resident bytes; the high-water mark starts here."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def memory_peak() -> int:
+    """Highest resident bytes since ``memory_now``."""
+    return _status("VmHWM")
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
+def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> None:
+    report = Report("boosting", args, libraries=["lightgbm", "xgboost-cpu", "catboost"])
+    runs = [run for run in results if "error" not in run]
+    runs.sort(key=lambda run: (Fraction(run["share"]), run["trees"]))
+    report.table(
+        ["contestant", "rows", "trees", "binning s", "training s", "ms/tree", "peak MB", "NDCG@10"],
+        [
+            [
+                run["contestant"],
+                run["rows"],
+                run["trees"],
+                f"{run['binning']:.2f}",
+                f"{run['training']:.2f}",
+                f"{1000 * run['training'] / run['trees']:.1f}",
+                f"{run['peak_mb']:.0f}",
+                f"{run['ndcg']:.4f}",
+            ]
+            for run in runs
+        ],
+        caption="Training beside the peers; memory above the input arrays",
+    )
+    report.table(
+        ["rankgrove", "fastest peer", "rows", "training", "goal", "binning", "memory", "NDCG@10"],
+        list(ratio_rows(runs)),
+        caption="Peer / rankgrove (training per tree), and the difference of NDCG@10",
+    )
+    report.table(
+        ["contestant", "rows", "training us per row and tree"],
+        list(scaling_rows(runs)),
+        caption="Growth with rows (constant: linear time)",
+    )
+    for run in results:
+        if "error" in run:
+            report.note(f"{run['contestant']} failed: {run['error']}")
+    report.write()
+
+
+def scaling_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
+    for name in dict.fromkeys(run["contestant"] for run in runs):
+        mine = [run for run in runs if run["contestant"] == name]
+        if len({run["share"] for run in mine}) > 1:
+            for run in mine:
+                yield [name, run["rows"], 1e6 * run["training"] / run["trees"] / run["rows"]]
+
+
+def ratio_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
+    for share in dict.fromkeys(run["share"] for run in runs):
+        at_share = {run["contestant"]: run for run in runs if run["share"] == share}
+        for ours, peers, goal in GOALS:
+            present = [at_share[peer] for peer in peers if peer in at_share]
+            if ours not in at_share or not present:
+                continue
+            mine = at_share[ours]
+            best = min(present, key=lambda run: run["training"] / run["trees"])
+            yield [
+                ours,
+                best["contestant"],
+                mine["rows"],
+                ratio(best["training"] / best["trees"], mine["training"] / mine["trees"]),
+                f"{goal:g} x",
+                ratio(best["binning"], mine["binning"]),
+                ratio(best["peak_mb"], mine["peak_mb"]),
+                f"{mine['ndcg'] - best['ndcg']:+.4f}",
+            ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Train a ranker on judged data and write it to a model file.
+
+The model is cut where the first metric was best on the validation data. `rankgrove train RANKER
+--help` lists the parameters of a ranker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rankgrove.cli.help import HelpParser
+
+EXAMPLES = """\
+  rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
+  rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
+  rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
+
+_SET_HERE = ("verbose", "random_state")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one subcommand per registered ranker; its options are made when it is chosen."""
+    from rankgrove.rankers.registry import RANKERS
+
+    rankers = parser.add_subparsers(
+        dest="ranker",
+        metavar="RANKER",
+        required=True,
+        parser_class=_RankerParser,
+        title="rankers",
+        description=", ".join(RANKERS),
+    )
+    for name in RANKERS:
+        rankers.add_parser(name, ranker_name=name)
+
+
+class _RankerParser(HelpParser):
+    """Options of one ranker, read from its table of parameters only when they are needed."""
+
+    def __init__(self, *, ranker_name: str, **options: Any):
+        super().__init__(**options)
+        self._name: str | None = ranker_name
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Add the options, then parse."""
+        if self._name is not None:
+            name, self._name = self._name, None
+            _add_ranker_options(self, name)
+        return super().parse_known_args(args, namespace)
+
+
+def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
+    from rankgrove.rankers.declaration import parameter_table
+    from rankgrove.rankers.registry import ranker_class
+
+    cls = ranker_class(name)
+    parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
+    parser.add_argument("data", help="training data (LETOR text, Parquet, CSV, ...)")
+    parser.add_argument("--out", required=True, metavar="MODEL", help="model file to write")
+    parser.add_argument("--valid", metavar="DATA", help="validation data")
+    parser.add_argument("--test", metavar="DATA", help="data to measure the finished model on")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        metavar="NAME",
+        help="metric to report; may be repeated, the first one decides (default: ndcg@10)",
+    )
+    parser.add_argument(
+        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
+    )
+    parser.add_argument("--init-model", metavar="MODEL", help="model to start from")
+    parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="(default: 0)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    group = parser.add_argument_group(f"parameters of {name}")
+    for parameter in parameter_table(cls):
+        if parameter.name not in _SET_HERE:
+            meaning = f"{parameter.meaning} (default: {parameter.default})"
+            group.add_argument(
+                _option_of(parameter.name),
+                dest=f"set_{parameter.name}",
+                type=_reader(parameter.constraint.parse, parameter.constraint.describe()),
+                default=argparse.SUPPRESS,
+                metavar="VALUE",
+                help=meaning.replace("%", "%%"),
+            )
+
+
+def _option_of(name: str) -> str:
+    """Name of the option of a parameter; --metric is what is reported, for every ranker."""
+    return "--train-metric" if name == "metric" else f"--{name.replace('_', '-')}"
+
+
+def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}") from None
+
+    return read
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train, save, and say what came out."""
+    from rankgrove import load, load_model
+    from rankgrove.metrics.metric import metric as as_metric
+    from rankgrove.rankers.registry import make_ranker
+
+    metrics = [as_metric(name) for name in arguments.metric or ["ndcg@10"]]
+    params = {
+        name.removeprefix("set_"): value
+        for name, value in vars(arguments).items()
+        if name.startswith("set_")
+    }
+    ranker = make_ranker(
+        arguments.ranker,
+        random_state=arguments.random_state,
+        verbose=0 if arguments.quiet else 1,
+        **params,
+    )
+    train = load(arguments.data)
+    sets = {
+        name: load(path, n_features=train.n_features)
+        for name, path in (("valid", arguments.valid), ("test", arguments.test))
+        if path is not None
+    }
+    options: dict[str, Any] = {
+        "eval_set": {"valid": sets["valid"]} if "valid" in sets else None,
+        "eval_metric": metrics if "valid" in sets else None,
+        "early_stopping_rounds": arguments.early_stopping_rounds,
+        "init_model": None if arguments.init_model is None else load_model(arguments.init_model),
+    }
+    known = inspect.signature(ranker.fit).parameters
+    for name in ("early_stopping_rounds", "init_model"):
+        if options[name] is not None and name not in known:
+            raise ValueError(f"{arguments.ranker} has no --{name.replace('_', '-')}")
+    start = time.perf_counter()
+    ranker.fit(train, **{name: value for name, value in options.items() if name in known})
+    seconds = time.perf_counter() - start
+    ranker.save(arguments.out)
+    summary: dict[str, Any] = {
+        "model": arguments.out,
+        "ranker": arguments.ranker,
+        "rows": len(train.y),
+        "queries": train.n_queries,
+        "features": train.n_features,
+        "trees": ranker.ensemble_.n_trees,
+        "best_iteration": getattr(ranker, "best_iteration_", None),
+        "seconds": seconds,
+        "metrics": {
+            name: {str(measure): ranker.score(data, metric=measure) for measure in metrics}
+            for name, data in sets.items()
+        },
+    }
+    print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
+
+
+def _summary_text(summary: dict[str, Any]) -> str:
+    lines: Sequence[str] = [
+        f"{summary['ranker']}: {summary['trees']} trees on {summary['rows']} rows, "
+        f"{summary['queries']} queries, {summary['features']} features in "
+        f"{summary['seconds']:.1f} s",
+        *(
+            f"{name}: " + "  ".join(f"{metric} {value:.4f}" for metric, value in values.items())
+            for name, values in summary["metrics"].items()
+        ),
+        f"written to {summary['model']}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,36 @@
+"""MART: boosted regression on labels or gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgrove.rankers.boosting import BoostedRanker
+from rankgrove.rankers.declaration import param, ranker
+from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.objectives.base import Objective, TrainingData
+from rankgrove.rankers.objectives.mart import TARGETS, SquaredError
+from rankgrove.rankers.parameters import Choice
+
+
+@ranker
+class MART(BoostedRanker):
+    r"""Multiple additive regression trees: least squares, one document at a time.
+
+    The loss is :math:`\frac12 \sum_d w_d (s_d - t_d)^2` with the target :math:`t = r` for the label
+    r (MART-2), :math:`t = 2^r - 1` (MART-1), or that gain divided by the ideal DCG of the query
+    (c-MART-1).
+
+    Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", 2001; the names of the
+    targets are those of Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
+    """
+
+    target: str = param(
+        "label",
+        Choice(*TARGETS),
+        "what is fitted: the label (MART-2), its gain (MART-1) or the gain over the ideal DCG of "
+        "the query (c-MART-1)",
+    )
+    gain: Any = param("exp", GAIN, GAIN_MEANING)
+
+    def _objective(self, data: TrainingData) -> Objective:
+        return SquaredError(data, target=self.target, gain=self.gain)

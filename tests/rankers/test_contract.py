@@ -1,0 +1,288 @@
+"""What every registered ranker promises, whatever it learns."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import rankgrove
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataError
+from rankgrove.rankers.declaration import parameter_table
+from rankgrove.rankers.registry import RANKERS, make_ranker, ranker_class
+
+NAMES = [
+    name
+    for name, target in RANKERS.items()
+    if importlib.util.find_spec(target.partition(":")[0]) is not None
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(30, docs_per_query=12, n_features=8, seed=3)
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+def quick(name, **params):
+    return make_ranker(name, **{"n_estimators": 4, "random_state": 0, "n_jobs": 1, **params})
+
+
+def test_learns_better_than_chance(name, data):
+    ranker = quick(name, n_estimators=20).fit(data.X, data.y, qid=data.qid)
+    constant = rankgrove.metric("ndcg@10", ties="average")(
+        data.y, np.zeros(len(data.y)), qid=data.qid
+    )
+    assert ranker.score(data.X, data.y, data.qid) > constant + 0.1
+
+
+def test_predict_gives_one_finite_score_per_row(name, data):
+    scores = quick(name).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    assert scores.shape == (len(data.X),)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+
+
+def test_dataset_and_arrays_and_group_sizes_give_the_same_model(name, data):
+    by_qid = quick(name).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    by_data = quick(name).fit(data).predict(data)
+    by_sizes = quick(name).fit(data.X, data.y, group_sizes=data.group_sizes).predict(data.X)
+    np.testing.assert_array_equal(by_qid, by_data)
+    np.testing.assert_array_equal(by_qid, by_sizes)
+
+
+def test_fit_returns_the_ranker_and_leaves_inputs_alone(name, data):
+    X, y, qid = data.X.copy(), data.y.copy(), data.qid.copy()
+    ranker = quick(name)
+    params = ranker.get_params()
+    assert ranker.fit(X, y, qid=qid) is ranker
+    assert ranker.get_params() == params
+    np.testing.assert_array_equal(X, data.X)
+    np.testing.assert_array_equal(y, data.y)
+    np.testing.assert_array_equal(qid, data.qid)
+
+
+def test_clone_is_unfitted_and_trains_the_same_model(name, data):
+    ranker = quick(name).fit(data)
+    twin = clone(ranker)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        twin.predict(data.X)
+    assert twin.get_params() == ranker.get_params()
+    np.testing.assert_array_equal(twin.fit(data).predict(data), ranker.predict(data))
+
+
+def test_model_does_not_depend_on_n_jobs(name, data):
+    one = quick(name, n_jobs=1).fit(data)
+    three = quick(name, n_jobs=3).fit(data)
+    np.testing.assert_array_equal(one.predict(data), three.predict(data))
+
+
+def test_same_seed_same_model(name, data):
+    first, second = (quick(name).fit(data).predict(data) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_query_ids_may_be_strings_and_interleaved(name, data):
+    # Shuffled within and across queries, then read back in the order of grouping: the order inside
+    # a query is kept, so the model is the same.
+    rng = np.random.default_rng(0)
+    position = np.argsort(rng.random(data.n_queries))[data.qid - data.qid.min()]
+    keys = np.arange(len(data.qid)) - np.repeat(
+        np.r_[0, np.cumsum(data.group_sizes)[:-1]], data.group_sizes
+    )
+    order = np.lexsort((position, keys))
+    words = np.array([f"query {q}" for q in data.qid])
+    shuffled = quick(name).fit(data.X[order], data.y[order], qid=words[order])
+    grouped = rankgrove.QueryGroups.from_qid(words[order])
+    rows = order if grouped.order is None else order[grouped.order]
+    reference = quick(name).fit(data.X[rows], data.y[rows], qid=data.qid[rows])
+    np.testing.assert_array_equal(shuffled.predict(data.X), reference.predict(data.X))
+
+
+def test_rank_numbers_each_query_from_1(name, data):
+    ranker = quick(name).fit(data)
+    ranks = ranker.rank(data.X, data.qid)
+    scores = ranker.predict(data.X)
+    for query in np.unique(data.qid):
+        mine = data.qid == query
+        expected = np.empty(mine.sum(), int)
+        expected[np.argsort(-scores[mine], kind="stable")] = np.arange(1, mine.sum() + 1)
+        np.testing.assert_array_equal(ranks[mine], expected)
+
+
+def test_odd_data_trains_and_predicts(name):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 5)).astype(np.float32)
+    X[:, 1] = 3.0  # constant
+    X[:, 2] = np.nan  # nothing known
+    X[rng.random(60) < 0.5, 3] = np.nan
+    X[::7, 4] = np.inf
+    X[1::7, 4] = -np.inf
+    X[10:20] = X[0]  # equal documents
+    y = rng.integers(0, 5, 60)
+    sizes = [1, 1, 0, 10, 8, 20, 0, 20]  # single documents and empty queries
+    y[2:12] = 0  # a query with nothing relevant
+    y[12:20] = 2  # a query with one label only
+    scores = quick(name).fit(X, y, group_sizes=sizes).predict(X)
+    assert np.isfinite(scores).all()
+
+
+def test_constant_labels_train(name, data):
+    scores = quick(name).fit(data.X, np.ones(len(data.y)), qid=data.qid).predict(data.X)
+    assert np.isfinite(scores).all()
+
+
+def test_constant_features_give_one_score(name, data):
+    scores = quick(name).fit(np.ones_like(data.X), data.y, qid=data.qid).predict(data.X)
+    assert len(np.unique(scores)) == 1
+
+
+def test_one_row_trains(name):
+    assert np.isfinite(quick(name).fit([[1.0, 2.0]], [1], qid=[7]).predict([[1.0, 2.0]])).all()
+
+
+@pytest.mark.parametrize("missing", ["keep", "zero", "mean", "median", "inf"])
+def test_missing_policy_is_part_of_the_model(name, data, missing):
+    pytest.importorskip("rankgrove.data.missing")
+    X = data.X.copy()
+    X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    ranker = quick(name, missing=missing).fit(X, data.y, qid=data.qid)
+    if missing == "keep":
+        assert ranker.fill_ is None
+    else:
+        filled = np.where(np.isnan(X), ranker.fill_, X)
+        np.testing.assert_array_equal(ranker.predict(X), ranker.predict(filled))
+
+
+def test_layout_and_type_of_the_matrix_do_not_matter(name, data):
+    ranker = quick(name).fit(data.X, data.y, qid=data.qid)
+    expected = ranker.predict(data.X)
+    wide = np.zeros((len(data.X), 16), np.float32)
+    wide[:, ::2] = data.X
+    for X in (np.asfortranarray(data.X), wide[:, ::2], data.X.astype(np.float64), data.X.tolist()):
+        np.testing.assert_array_equal(ranker.predict(X), expected)
+        np.testing.assert_array_equal(
+            quick(name).fit(X, data.y, qid=data.qid).predict(data.X), expected
+        )
+
+
+def test_weight_of_a_query_counts(name, data):
+    """Queries of weight 0 teach nothing."""
+    fit = inspect.signature(ranker_class(name).fit)
+    if "sample_weight" not in fit.parameters:
+        pytest.skip(f"{name} takes no weights")
+    weight = np.where(data.qid <= np.median(data.qid), 1.0, 0.0)
+    noise = np.where(weight > 0, data.y, data.y.max() - data.y)
+    first = quick(name).fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    second = quick(name).fit(data.X, noise, qid=data.qid, sample_weight=weight)
+    np.testing.assert_array_equal(first.predict(data.X), second.predict(data.X))
+
+
+def test_pickle_and_copy_keep_the_scores(name, data):
+    ranker = quick(name).fit(data)
+    for twin in (pickle.loads(pickle.dumps(ranker)), copy.deepcopy(ranker)):
+        assert twin.get_params() == ranker.get_params()
+        np.testing.assert_array_equal(twin.predict(data), ranker.predict(data))
+
+
+def test_model_file_keeps_scores_and_parameters(name, data, tmp_path):
+    pytest.importorskip("rankgrove.formats.container")
+    ranker = quick(name).fit(data)
+    ranker.save(tmp_path / "model.rg")
+    loaded = rankgrove.load_model(tmp_path / "model.rg")
+    assert type(loaded) is type(ranker)
+    assert loaded.get_params() == ranker.get_params()
+    np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))
+    assert loaded.score(data) == ranker.score(data)
+
+
+def test_feature_importances_are_shares(name, data):
+    shares = quick(name).fit(data).feature_importances_
+    assert shares.shape == (data.n_features,)
+    assert (shares >= 0).all()
+    assert shares.sum() == pytest.approx(1.0)
+
+
+def test_wrong_columns_are_refused(name, data):
+    ranker = quick(name).fit(data)
+    with pytest.raises(DataError, match=r"7 features but the model was trained on 8"):
+        ranker.predict(data.X[:, :7])
+    with pytest.raises(DataError, match="one row per document"):
+        ranker.predict(data.X[0])
+
+
+def test_columns_by_another_name_are_refused(name, data):
+    pandas = pytest.importorskip("pandas")
+    names = [f"f{i}" for i in range(8)]
+    frame = pandas.DataFrame(data.X, columns=names)
+    ranker = quick(name).fit(frame, data.y, qid=data.qid)
+    np.testing.assert_array_equal(ranker.predict(frame), ranker.predict(data.X))
+    with pytest.raises(DataError, match="column 0 of X is 'f7'"):
+        ranker.predict(frame[names[::-1]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"qid": None}, "needs the queries"),
+        ({"y": None}, "y is missing"),
+        ({"qid": [1, 2, 3]}, "qid has 3 entries"),
+        ({"y": [0.0, 1.0]}, "y has 2 entries"),
+        ({"group_sizes": [5]}, "either qid or group_sizes"),
+    ],
+)
+def test_bad_input_is_refused(name, data, change, message):
+    arguments = {"X": data.X, "y": data.y, "qid": data.qid, **change}
+    with pytest.raises(DataError, match=message):
+        quick(name).fit(**arguments)
+
+
+def test_labels_must_be_finite_and_no_text(name, data):
+    y = data.y.copy()
+    y[17] = np.nan
+    with pytest.raises(DataError, match="y of row 17 is nan"):
+        quick(name).fit(data.X, y, qid=data.qid)
+    with pytest.raises(DataError, match="y must hold numbers"):
+        quick(name).fit(data.X, ["good"] * len(y), qid=data.qid)
+
+
+def test_score_without_queries_is_refused(name, data):
+    with pytest.raises(DataError, match="score needs the queries"):
+        quick(name).fit(data).score(data.X, data.y)
+
+
+def test_bad_parameters_are_refused_in_fit_with_name_and_value(name, data):
+    for parameter in parameter_table(ranker_class(name)):
+        ranker = quick(name, **{parameter.name: object()})
+        with pytest.raises(ValueError, match=f"parameter {parameter.name} of .* not <object"):
+            ranker.fit(data)
+
+
+def test_every_default_is_allowed_and_documented(name):
+    cls = ranker_class(name)
+    table = parameter_table(cls)
+    assert {parameter.name for parameter in table} == set(cls._get_param_names())
+    for parameter in table:
+        assert parameter.constraint.accepts(parameter.default), parameter
+        assert parameter.meaning, parameter
+        assert f"\n{parameter.name} : " in cls.__doc__
+
+
+def test_failed_fit_leaves_no_half_model(name, data):
+    ranker = quick(name).fit(data)
+    y = data.y.copy()
+    y[0] = np.nan
+    with pytest.raises(DataError):
+        ranker.fit(data.X, y, qid=data.qid)
+    assert ranker.predict(data.X).shape == (len(data.X),)
