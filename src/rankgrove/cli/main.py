@@ -24,6 +24,8 @@ from rankgrove.errors import RankgroveError
 VERBS = {
     "info": "describe a data file: queries, grades, features, and what looks wrong",
     "convert": "write a data file in another format (LETOR text, Parquet, ...)",
+    "train": "train a ranker on judged data and write it to a model file",
+    "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",
 }
 
@@ -41,6 +43,8 @@ EXAMPLES = """\
 examples:
   rankgrove info train.txt
   rankgrove convert train.txt train.parquet
+  rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
+  rankgrove predict model.rg test.txt --out scores.txt
   rankgrove evaluate scores.txt test.txt --metrics ndcg@10 map
 
 `rankgrove VERB --help` explains a verb."""

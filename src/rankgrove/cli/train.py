@@ -61,7 +61,10 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
 
     cls = ranker_class(name)
     parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
-    parser.add_argument("data", help="training data (LETOR text, Parquet, CSV, ...)")
+    parser.usage = f"{parser.prog} DATA --out MODEL [options]"
+    parser.add_argument(
+        "data", metavar="DATA", help="training data (LETOR text, Parquet, CSV, ...)"
+    )
     parser.add_argument("--out", required=True, metavar="MODEL", help="model file to write")
     parser.add_argument("--valid", metavar="DATA", help="validation data")
     parser.add_argument("--test", metavar="DATA", help="data to measure the finished model on")
@@ -78,15 +81,21 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="(default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show the traceback of an error",
+    )
     group = parser.add_argument_group(f"parameters of {name}")
     for parameter in parameter_table(cls):
         if parameter.name not in _SET_HERE:
-            meaning = f"{parameter.meaning} (default: {parameter.default})"
+            words = parameter.constraint.describe()
+            meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
             group.add_argument(
                 _option_of(parameter.name),
                 dest=f"set_{parameter.name}",
-                type=_reader(parameter.constraint.parse, parameter.constraint.describe()),
+                type=_reader(parameter.constraint.parse, words),
                 default=argparse.SUPPRESS,
                 metavar="VALUE",
                 help=meaning.replace("%", "%%"),

@@ -56,8 +56,8 @@ def ranking_input(
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
         groups, y = X.groups, X.y
-        if y is None:
-            raise DataError(f"{what}: the Dataset has no labels")
+        if sample_weight is None:
+            sample_weight = getattr(X, "sample_weight", None)
         matrix, names = feature_matrix(X)
     else:
         if y is None:
@@ -104,7 +104,9 @@ def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     """Return a two-dimensional floating-point matrix (no copy if it is one) and column names."""
     names: tuple[str, ...] | None = None
     if is_dataset(X):
-        names = None if X.feature_names is None else tuple(str(name) for name in X.feature_names)
+        names = tuple(str(name) for name in X.feature_names)
+        if names == tuple(f"f{i + 1}" for i in range(len(names))):
+            names = None  # those that a Dataset makes up
         X = X.X
     elif hasattr(X, "toarray"):
         X = X.toarray()

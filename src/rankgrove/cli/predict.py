@@ -1,0 +1,54 @@
+"""Score a data file with a model: one score per line, in the order of the data.
+
+Scores are comparable only within a query. LETOR text is read, scored and written piece by piece, so
+that files larger than memory work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+EXAMPLES = """\
+  rankgrove predict model.rg test.txt --out scores.txt
+  rankgrove predict model.rg test.parquet > scores.txt"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``predict``."""
+    parser.add_argument("model", help="model file written by `rankgrove train`")
+    parser.add_argument("data", help="documents to score (LETOR text, Parquet, CSV, ...)")
+    parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Score all rows; the output file appears only when it is complete."""
+    from rankgrove import load_model
+    from rankgrove.cli.model_data import matrices
+
+    ranker = load_model(arguments.model)
+    if arguments.n_jobs is not None:
+        ranker.set_params(n_jobs=arguments.n_jobs)
+    with _output(arguments.out) as stream:
+        for matrix in matrices(arguments.data, ranker):
+            stream.write(_lines(ranker.predict(matrix)))
+
+
+@contextlib.contextmanager
+def _output(path: str | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    from rankgrove._files import replacing
+
+    with replacing(path) as stream:
+        yield stream
+
+
+def _lines(scores: Any) -> bytes:
+    """Write each score so that it reads back as the same float64."""
+    return b"".join(b"%r\n" % score for score in scores.tolist())
