@@ -1,0 +1,327 @@
+"""The Dataset: feature matrix, labels and queries of judged documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Dataset:
+    """Judged documents of queries: one row per document.
+
+    Rows stay in the caller's order; ``groups`` says which rows belong to which query.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) matrix; float32 in C order is taken without a copy
+    y : labels, one per row: finite numbers, larger is better
+    qid : query ids, one per row, integers or strings, in any order
+    group_sizes : instead of ``qid``, the number of consecutive rows of each query
+    feature_names : one name per column; by default f1, f2, ...
+    sample_weight : non-negative weights, one per row
+    doc_ids, comments : texts, one per row, or None where a row has none
+    source : where the data came from, for messages
+    """
+
+    X: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    feature_names: tuple[str, ...]
+    sample_weight: npt.NDArray[np.float64] | None
+    source: str | None
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        group_sizes: npt.ArrayLike | None = None,
+        feature_names: Iterable[str] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        doc_ids: Any = None,
+        comments: Any = None,
+        source: str | None = None,
+    ) -> None:
+        self.source = source
+        self.X = as_feature_matrix(X)
+        n_rows, n_features = self.X.shape
+        self.y = _as_column(y, "y", n_rows)
+        self.groups, self._qid = _as_groups(qid, group_sizes, n_rows)
+        self.feature_names = _as_names(feature_names, n_features)
+        self.sample_weight = None
+        if sample_weight is not None:
+            self.sample_weight = _as_column(sample_weight, "sample_weight", n_rows)
+            if n_rows and self.sample_weight.min() < 0:
+                row = int(self.sample_weight.argmin())
+                raise DataError(f"sample_weight {self.sample_weight[row]} of row {row} is negative")
+        self._doc_ids = _as_texts(doc_ids, "doc_ids", n_rows)
+        self._comments = _as_texts(comments, "comments", n_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows (judged documents)."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.X.shape[1]
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.groups.n_queries
+
+    @property
+    def group_sizes(self) -> npt.NDArray[np.int64]:
+        """Number of documents of each query, in order of the queries' first appearance."""
+        return self.groups.sizes
+
+    @cached_property
+    def qid(self) -> npt.NDArray[Any]:
+        """Query id of each row."""
+        if self._qid is not None:
+            return self._qid
+        return np.repeat(self.groups.ids, self.groups.sizes)
+
+    @cached_property
+    def comments(self) -> npt.NDArray[np.object_] | None:
+        """Comment of each row (str, or None where it has none); None if no row has one."""
+        if self._comments is None:
+            return None
+        texts: npt.NDArray[np.object_] = self._comments.to_numpy(zero_copy_only=False)
+        return texts
+
+    @cached_property
+    def doc_ids(self) -> npt.NDArray[np.object_] | None:
+        """Document id of each row: given, or found in LETOR comments as ``docid = ID``."""
+        texts = self.doc_id_texts()
+        if texts is None:
+            return None
+        ids: npt.NDArray[np.object_] = texts.to_numpy(zero_copy_only=False)
+        return ids
+
+    def comment_texts(self) -> pa.LargeStringArray | None:
+        """Comments as an Arrow array (compact, null where a row has none)."""
+        return self._comments
+
+    def doc_id_texts(self) -> pa.LargeStringArray | None:
+        """Document ids as an Arrow array, taken from the comments if not given."""
+        if self._doc_ids is None and self._comments is not None:
+            return doc_ids_of_comments(self._comments)
+        return self._doc_ids
+
+    @property
+    def has_own_doc_ids(self) -> bool:
+        """Whether document ids were given, not only found in comments."""
+        return self._doc_ids is not None
+
+    def select_rows(self, rows: npt.ArrayLike) -> Dataset:
+        """Copy the rows of a boolean mask or of row numbers, in that order."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            if rows.shape != (self.n_rows,):
+                raise DataError(f"the mask has shape {rows.shape}, but there are {self.n_rows} rows")
+            rows = np.flatnonzero(rows)
+        elif len(rows) == 0:
+            rows = rows.astype(np.int64)
+        return Dataset(
+            self.X[rows],
+            self.y[rows],
+            self.qid[rows],
+            feature_names=self.feature_names,
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            doc_ids=None if self._doc_ids is None else self._doc_ids.take(rows),
+            comments=None if self._comments is None else self._comments.take(rows),
+            source=self.source,
+        )
+
+    def select_queries(self, queries: npt.ArrayLike) -> Dataset:
+        """Copy the rows of some queries, given as a boolean mask or as positions in ``groups``.
+
+        Rows keep the order they have here, whatever the order of ``queries``.
+        """
+        queries = np.asarray(queries)
+        chosen = np.zeros(self.n_queries, bool)
+        if queries.dtype == bool and queries.shape != chosen.shape:
+            raise DataError(
+                f"the mask has shape {queries.shape}, but there are {self.n_queries} queries"
+            )
+        try:
+            chosen[queries if len(queries) else queries.astype(np.int64)] = True
+        except IndexError as error:
+            raise DataError(f"queries must be positions below {self.n_queries}: {error}") from None
+        return self.select_rows(chosen[self.groups.query_of_row()])
+
+    def __repr__(self) -> str:
+        name = "" if self.source is None else f"{self.source}: "
+        return (
+            f"<Dataset {name}{self.n_rows} rows, {self.n_queries} queries, "
+            f"{self.n_features} features>"
+        )
+
+
+def concatenate(datasets: Sequence[Dataset]) -> Dataset:
+    """Put data sets of the same features one below the other; equal query ids become one query."""
+    first = datasets[0]
+    if len(datasets) == 1:
+        return first
+    for other in datasets[1:]:
+        if other.feature_names != first.feature_names:
+            raise DataError(
+                f"{other!r} has other features than {first!r}: align_features can bring them together"
+            )
+    weights = [d.sample_weight for d in datasets]
+    if any(w is None for w in weights) and any(w is not None for w in weights):
+        raise DataError("some of the data sets have sample weights, others have none")
+    return Dataset(
+        np.concatenate([d.X for d in datasets]),
+        np.concatenate([d.y for d in datasets]),
+        _concatenate_ids([d.qid for d in datasets]),
+        feature_names=first.feature_names,
+        sample_weight=None if weights[0] is None else np.concatenate(weights),  # type: ignore[arg-type]
+        doc_ids=_concatenate_texts([(d.n_rows, d.doc_id_texts()) for d in datasets])
+        if any(d.has_own_doc_ids for d in datasets)
+        else None,
+        comments=_concatenate_texts([(d.n_rows, d.comment_texts()) for d in datasets]),
+        source=" + ".join(d.source for d in datasets if d.source is not None) or None,
+    )
+
+
+def as_feature_matrix(X: Any) -> npt.NDArray[np.float32]:
+    """Turn a matrix into float32 in C order, without a copy if it is so already."""
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"X holds a value that is not a number: {error}") from None
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"X must have two dimensions (rows and features), not shape {X.shape}")
+    if X.dtype.kind not in "fiub":
+        raise DataError(f"X must hold numbers, not {X.dtype}")
+    try:
+        with np.errstate(over="raise", under="ignore", invalid="ignore"):
+            return np.ascontiguousarray(X, dtype=np.float32)
+    except FloatingPointError:
+        limit = float(np.finfo(np.float32).max)
+        for row, values in enumerate(X):
+            large = np.flatnonzero(np.isfinite(values) & (np.abs(values) > limit))
+            if len(large):
+                break
+        raise DataError(
+            f"X[{row}, {large[0]}] = {values[large[0]]} is too large for a 32-bit float"
+        ) from None
+
+
+def doc_ids_of_comments(comments: pa.LargeStringArray) -> pa.LargeStringArray | None:
+    """Find the document ids that LETOR puts into comments (``docid = ID``)."""
+    import pyarrow.compute as pc
+
+    found = pc.extract_regex(comments, r"(?:^|\s)docid\s*=\s*(?P<id>\S+)")
+    ids = pc.struct_field(found, "id")
+    return None if ids.null_count == len(ids) else ids
+
+
+def _as_column(values: Any, name: str, n_rows: int) -> npt.NDArray[np.float64]:
+    try:
+        column = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers: {error}") from None
+    if column.shape != (n_rows,):
+        raise DataError(f"{name} has shape {column.shape}, but X has {n_rows} rows")
+    finite = np.isfinite(column)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise DataError(f"{name} of row {row} is {column[row]}: it must be a finite number")
+    return column
+
+
+def _as_groups(
+    qid: Any, group_sizes: Any, n_rows: int
+) -> tuple[QueryGroups, npt.NDArray[Any] | None]:
+    if (qid is None) == (group_sizes is None):
+        raise DataError(
+            "qid is missing: give one query id per row as qid, or group_sizes"
+            if qid is None
+            else "give either qid or group_sizes, not both"
+        )
+    if qid is None:
+        return QueryGroups.from_sizes(group_sizes, n_rows), None
+    qid = np.asarray(qid)
+    if qid.shape != (n_rows,):
+        raise DataError(
+            f"qid has shape {qid.shape}, but X has {n_rows} rows: give one query id per row "
+            "(numbers of rows per query go to group_sizes)"
+        )
+    groups = QueryGroups.from_qid(qid)
+    if qid.dtype == object:
+        qid = groups.ids[groups.query_of_row()]
+    return groups, qid
+
+
+def _as_names(names: Iterable[str] | None, n_features: int) -> tuple[str, ...]:
+    if names is None:
+        return default_feature_names(n_features)
+    if isinstance(names, str):
+        raise DataError("feature_names must be a list of names, not one string")
+    result = tuple(str(name) for name in names)
+    if len(result) != n_features:
+        raise DataError(f"{len(result)} feature names for {n_features} features")
+    if len(set(result)) != n_features:
+        seen: set[str] = set()
+        twice = next(name for name in result if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"the feature name {twice!r} is given twice")
+    return result
+
+
+def default_feature_names(n_features: int, first: int = 1) -> tuple[str, ...]:
+    """Names of features that only have numbers: f1, f2, ..., as LETOR text counts."""
+    return tuple(f"f{number}" for number in range(first, first + n_features))
+
+
+def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:
+    if texts is None:
+        return None
+    import pyarrow as pa
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    try:
+        if not isinstance(texts, pa.Array):
+            texts = pa.array(texts, from_pandas=True)
+        column = texts.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise DataError(f"{name} must be texts or numbers: {error}") from None
+    if len(column) != n_rows:
+        raise DataError(f"{name} has {len(column)} entries, but X has {n_rows} rows")
+    return None if column.null_count == n_rows else column
+
+
+def _concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    if any(i.dtype.kind in "US" for i in ids):
+        ids = [i.astype(str) for i in ids]
+    return np.concatenate(ids)
+
+
+def _concatenate_texts(
+    columns: list[tuple[int, pa.LargeStringArray | None]],
+) -> pa.LargeStringArray | None:
+    if all(texts is None for _, texts in columns):
+        return None
+    import pyarrow as pa
+
+    return pa.concat_arrays(
+        [pa.nulls(n, pa.large_string()) if texts is None else texts for n, texts in columns]
+    )

@@ -1,0 +1,48 @@
+"""What a caller of ``load`` may say about the data, handed to the reader of its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """The arguments of ``load`` (see there) beside the source."""
+
+    y: npt.ArrayLike | None = None
+    qid: npt.ArrayLike | None = None
+    group_sizes: npt.ArrayLike | None = None
+    sample_weight: npt.ArrayLike | None = None
+    doc_ids: npt.ArrayLike | None = None
+    feature_names: Sequence[str] | None = None
+    label: str | None = None
+    query: str | None = None
+    features: Sequence[str] | None = None
+    weight: str | None = None
+    doc_id: str | None = None
+    missing: Literal["zero", "keep"] = "zero"
+    n_features: int | None = None
+    first_feature: int | None = None
+    comments: bool = True
+    negative_labels: Literal["error", "keep", "drop"] = "error"
+    progress: bool | Progress | None = None
+    n_jobs: int | None = None
+
+    def given(self) -> set[str]:
+        """Names of the options that differ from their default."""
+        return {
+            field.name
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not field.default
+            and not _same(value, field.default)
+        }
+
+
+def _same(value: Any, default: Any) -> bool:
+    return isinstance(value, (str, bool, int)) and bool(value == default)
