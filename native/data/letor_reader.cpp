@@ -18,8 +18,7 @@ constexpr int64_t kShownBytes = 40;
 int64_t line_start(std::string_view text, int64_t position, int64_t limit) {
   if (position == 0) return 0;
   const auto from = static_cast<size_t>(position - 1);
-  const void* newline =
-      std::memchr(text.data() + from, '\n', static_cast<size_t>(limit) - from);
+  const void* newline = std::memchr(text.data() + from, '\n', static_cast<size_t>(limit) - from);
   if (newline == nullptr) return limit;
   return static_cast<const char*>(newline) - text.data() + 1;
 }
@@ -33,6 +32,7 @@ LetorReader::LetorReader(const LetorOptions& options) : options_(options) {
   layout_.keep_comments = options.keep_comments;
   layout_.negative_labels = options.negative_labels;
   layout_.absent = options.absent_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+  layout_.width_declared = options.n_features >= 0;
   if (options.n_features >= 0) n_columns_ = layout_.stride = options.n_features;
   expect_numbers();
 }
@@ -59,9 +59,8 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
   }
 
   for (;;) {
-    const int64_t n_columns = options_.n_features >= 0
-                                  ? options_.n_features
-                                  : max_feature + 1 - layout_.first_feature;
+    const int64_t n_columns =
+        options_.n_features >= 0 ? options_.n_features : max_feature + 1 - layout_.first_feature;
     if (!make_room(n_rows, n_columns)) return -1;
     parallel_for(n_parts, n_threads, 1, [&](int64_t i) {
       parts[size_t(i)].clear_results();
@@ -157,8 +156,7 @@ bool LetorReader::start_at_zero() {
 void LetorReader::widen(int64_t n_columns, int64_t shift) {
   const int64_t old_stride = layout_.stride;
   if (n_columns > old_stride) {
-    layout_.stride =
-        std::max(n_columns, n_rows_ == 0 ? n_columns : old_stride + old_stride / 8);
+    layout_.stride = std::max(n_columns, n_rows_ == 0 ? n_columns : old_stride + old_stride / 8);
     values_.reserve(n_rows_ * layout_.stride);
   }
   float* const values = values_.data();
@@ -221,9 +219,8 @@ void LetorReader::merge_text_ids(std::vector<LetorRows>& parts, int n_threads) {
 }
 
 void LetorReader::append_comments(const std::vector<LetorRows>& parts, int64_t n_rows) {
-  const bool any = std::any_of(parts.begin(), parts.end(), [](const LetorRows& part) {
-    return !part.comment_lengths.empty();
-  });
+  const bool any = std::any_of(parts.begin(), parts.end(),
+                               [](const LetorRows& part) { return !part.comment_lengths.empty(); });
   if (!any && !has_comments_) return;
   comment_ends_.reserve(n_rows);
   comment_flags_.reserve(n_rows);

@@ -1,7 +1,7 @@
 // The parser of LETOR rows, written once and compiled for each kind of processor.
 //
-// `ValueReader::read(p, value)` reads the number at p and returns the character after it, or nullptr
-// if the text is out of the ordinary and read_unusual_value must decide. Included by
+// `ValueReader::read(p, value)` reads the number at p and returns the character after it, or
+// nullptr if the text is out of the ordinary and read_unusual_value must decide. Included by
 // letor_rows_plain.cpp and letor_rows_avx2.cpp only.
 #pragma once
 
@@ -73,7 +73,8 @@ class RowParser {
     p = skip_blanks(p);
     const bool has_id = std::memcmp(p, "qid:", 4) == 0;
     if (has_id != layout_.with_ids) {
-      return fail(p, has_id ? "the text has its own qid, but queries were given beside it" : "qid is missing");
+      return fail(p, has_id ? "the text has its own qid, but queries were given beside it"
+                            : "qid is missing");
     }
     if (has_id) {
       p = parse_id(p, layout_.ids[row]);
@@ -154,6 +155,7 @@ class RowParser {
         }
         p = parse_feature_number(token, next, column);
         if (p == nullptr) return nullptr;
+        if (column >= layout_.n_columns) return refuse_wide_row(token, p, column);
         for (; next < column; ++next) values[next] = layout_.absent;
       }
       const char* after = ValueReader::read(p, values[column]);
@@ -192,17 +194,30 @@ class RowParser {
     }
     if (column < next) {
       const int64_t previous = next - 1 + layout_.first_feature;
-      return fail(token, number == previous
-                             ? "the feature is given twice"
-                             : "feature numbers must increase, but " + std::to_string(previous) +
-                                   " is before");
+      return fail(token, number == previous ? "the feature is given twice"
+                                            : "feature numbers must increase, but " +
+                                                  std::to_string(previous) + " is before");
     }
-    if (column >= layout_.n_columns) {
+    return p + 1;
+  }
+
+  // A feature beyond the last column is one too many if their number was declared. Otherwise the
+  // row does not end with its largest feature, as it should: something behind it is wrong.
+  const char* refuse_wide_row(const char* token, const char* p, int64_t column) {
+    if (layout_.width_declared) {
       return fail(token, "there are " + std::to_string(layout_.n_columns) +
                              " features, the last one is number " +
                              std::to_string(layout_.n_columns - 1 + layout_.first_feature));
     }
-    return p + 1;
+    const char* const first = token;
+    for (float value = 0;;) {
+      p = read_unusual_value(token, p, value);
+      if (p == nullptr) return nullptr;
+      token = skip_blanks(p);
+      if (at_data_end(token)) return fail(first, "expected feature:value");
+      p = parse_feature_number(token, column + 1, column);
+      if (p == nullptr) return nullptr;
+    }
   }
 
   const char* read_unusual_value(const char* token, const char* p, float& value) {

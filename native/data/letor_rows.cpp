@@ -42,8 +42,8 @@ void LetorRows::clear_results() {
 
 void count_rows(LetorRows& rows) {
   for (const char* line = rows.begin; line < rows.end;) {
-    const auto* newline = static_cast<const char*>(
-        std::memchr(line, '\n', static_cast<size_t>(rows.end - line)));
+    const auto* newline =
+        static_cast<const char*>(std::memchr(line, '\n', static_cast<size_t>(rows.end - line)));
     const char* p = line;
     while (is_blank(*p)) ++p;
     if (*p != '\n' && *p != '#' && !(*p == '\r' && p[1] == '\n')) {

@@ -46,6 +46,7 @@ struct LetorLayout {
   int64_t stride = 0;
   int64_t n_columns = 0;
   int64_t first_feature = 1;
+  bool width_declared = false;
   bool zero_based_possible = true;  // feature number 0 is a reason to start again, not an error
   bool with_ids = true;             // every row has a qid, or none has
   bool ids_as_text = false;

@@ -48,8 +48,7 @@ struct VectorValueReader {
     p += negative;
     const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     const __m128i digits = _mm_sub_epi8(text, _mm_set1_epi8('0'));
-    const __m128i is_digit_byte =
-        _mm_cmpeq_epi8(_mm_min_epu8(digits, _mm_set1_epi8(9)), digits);
+    const __m128i is_digit_byte = _mm_cmpeq_epi8(_mm_min_epu8(digits, _mm_set1_epi8(9)), digits);
     const uint32_t others = ~static_cast<uint32_t>(_mm_movemask_epi8(is_digit_byte));
     const uint32_t point = _tzcnt_u32(others);  // bit 16 is set, so this is at most 16
     const uint32_t second = _tzcnt_u32(_blsr_u32(others));

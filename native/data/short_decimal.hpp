@@ -15,8 +15,8 @@ constexpr double kPowersOfTen[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 // lies exactly half-way between two floats, where the first rounding may have hidden on which side
 // the number was. Then, and only then, the answer is false.
 inline bool short_decimal(uint64_t digits, int64_t n_decimals, bool negative, float& value) {
-  const double quotient = static_cast<double>(static_cast<int64_t>(digits)) /
-                          kPowersOfTen[n_decimals];
+  const double quotient =
+      static_cast<double>(static_cast<int64_t>(digits)) / kPowersOfTen[n_decimals];
   uint64_t bits;
   std::memcpy(&bits, &quotient, sizeof(bits));
   if ((bits & 0x1fffffffull) == 0x10000000ull) return false;

@@ -1,7 +1,7 @@
 """LETOR text, read slowly and obviously: what the native reader must agree with.
 
 ``parse`` follows the definition in ``rankgrove.data.letor`` line by line with Python's own float
-and numpy's exact rounding, and raises ``Refused`` on anything that the definition does not allow.
+and numpy's exact rounding, and raises ``RefusedError`` on anything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PLAIN_INTEGER = re.compile(rb"0|-?[1-9]\d{0,17}")
 MAX_FEATURE_NUMBER = 10_000_000
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The text is not LETOR text; says in which line."""
 
     def __init__(self, line: int, reason: str) -> None:
@@ -53,7 +53,7 @@ def nearest_float32(text: bytes) -> np.float32:
     near = np.float32(float(exact))
     if np.isinf(near):
         near = np.finfo(np.float32).max
-    candidates = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+    candidates = [np.nextafter(near, np.float32(limit)) for limit in (-np.inf, near, np.inf)]
     candidates = [c for c in candidates if np.isfinite(c)]
     return sign * min(
         candidates,
@@ -68,11 +68,11 @@ def number(text: bytes, line: int) -> np.float32:
     if word.lstrip(b"+-") in (b"inf", b"infinity") and len(word) - len(word.lstrip(b"+-")) <= 1:
         return np.float32(-np.inf if word.startswith(b"-") else np.inf)
     if not DECIMAL.fullmatch(text):
-        raise Refused(line, f"value {text!r}")
+        raise RefusedError(line, f"value {text!r}")
     try:
         return nearest_float32(text)
     except OverflowError:
-        raise Refused(line, f"value {text!r} too large") from None
+        raise RefusedError(line, f"value {text!r} too large") from None
 
 
 def parse(
@@ -94,7 +94,7 @@ def parse(
         line = line.removesuffix(b"\r")
         data, hash_sign, comment = line.partition(b"#")
         if b"\0" in comment or b"\r" in comment:
-            raise Refused(line_number, "control character in comment")
+            raise RefusedError(line_number, "control character in comment")
         tokens = re.split(rb"[ \t]+", data.strip(b" \t"))
         if tokens == [b""]:
             continue
@@ -103,35 +103,35 @@ def parse(
             try:
                 comment_text = comment.decode()
             except UnicodeDecodeError:
-                raise Refused(line_number, "comment is not UTF-8") from None
+                raise RefusedError(line_number, "comment is not UTF-8") from None
         comments.append(comment_text)
         if not DECIMAL.fullmatch(tokens[0]) or np.isinf(float(tokens[0])):
-            raise Refused(line_number, f"label {tokens[0]!r}")
+            raise RefusedError(line_number, f"label {tokens[0]!r}")
         labels.append(float(tokens[0]))
         if labels[-1] < 0 and not negative_labels:
-            raise Refused(line_number, "negative label")
+            raise RefusedError(line_number, "negative label")
         rest = tokens[1:]
         has_qid = bool(rest) and rest[0].startswith(b"qid:")
         if has_qid != with_qid:
-            raise Refused(line_number, "qid")
+            raise RefusedError(line_number, "qid")
         if has_qid:
             qid = rest.pop(0)[4:]
             if not qid or len(qid) > 255 or any(c < 32 or c == 127 for c in qid):
-                raise Refused(line_number, f"qid {qid!r}")
+                raise RefusedError(line_number, f"qid {qid!r}")
             try:
                 qid.decode()
             except UnicodeDecodeError:
-                raise Refused(line_number, f"qid {qid!r}") from None
+                raise RefusedError(line_number, f"qid {qid!r}") from None
             ids.append(qid)
         row: dict[int, np.float32] = {}
         previous = -1
         for token in rest:
             found = re.fullmatch(rb"(\d+):(.*)", token, re.S)
             if not found:
-                raise Refused(line_number, f"token {token!r}")
+                raise RefusedError(line_number, f"token {token!r}")
             feature = int(found[1])
             if feature > MAX_FEATURE_NUMBER or feature <= previous:
-                raise Refused(line_number, f"feature {feature} after {previous}")
+                raise RefusedError(line_number, f"feature {feature} after {previous}")
             row[feature] = number(found[2], line_number)
             previous = feature
         rows.append((line_number, row))
@@ -143,7 +143,7 @@ def parse(
     for i, (line_number, row) in enumerate(rows):
         for feature, value in row.items():
             if not 0 <= feature - first_feature < width:
-                raise Refused(line_number, f"feature {feature}")
+                raise RefusedError(line_number, f"feature {feature}")
             X[i, feature - first_feature] = value
     if all(PLAIN_INTEGER.fullmatch(i) for i in ids):
         qid_list: list[int] | list[str] = [int(i) for i in ids]

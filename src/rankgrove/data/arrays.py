@@ -12,7 +12,8 @@ from rankgrove.data.options import LoadOptions
 from rankgrove.errors import DataError
 
 ACCEPTS = frozenset(
-    "y qid group_sizes sample_weight doc_ids feature_names missing n_features negative_labels".split()
+    {"y", "qid", "group_sizes", "sample_weight", "doc_ids"}
+    | {"feature_names", "missing", "n_features", "negative_labels"}
 )
 
 

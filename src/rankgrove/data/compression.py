@@ -30,7 +30,9 @@ def compression_of(path: Path) -> str | None:
     found = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), None)
     promised = _SUFFIX.get(path.suffix.lower())
     if promised is not None and found != promised:
-        raise DataError(f"{path}: the name ends in {path.suffix}, but this is not a {promised} file")
+        raise DataError(
+            f"{path}: the name ends in {path.suffix}, but this is not a {promised} file"
+        )
     return found
 
 
@@ -98,12 +100,11 @@ class DecompressedStream:
         if self._compression == "gzip":
             out: bytes = self._decompressor.decompress(self._pending, size)
             self._pending = self._decompressor.unconsumed_tail
-            return out
-        # bz2 and lzma keep what they have not used yet.
-        data = self._pending if self._decompressor.needs_input else b""
-        if data:
-            self._pending = b""
-        out = self._decompressor.decompress(data, size)
+        else:  # bz2 and lzma keep what they have not used yet
+            data = b""
+            if self._decompressor.needs_input:
+                data, self._pending = self._pending, b""
+            out = self._decompressor.decompress(data, size)
         return out
 
 

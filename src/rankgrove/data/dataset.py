@@ -71,12 +71,12 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows (judged documents)."""
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_features(self) -> int:
         """Number of columns of X."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def n_queries(self) -> int:
@@ -132,7 +132,9 @@ class Dataset:
         rows = np.asarray(rows)
         if rows.dtype == bool:
             if rows.shape != (self.n_rows,):
-                raise DataError(f"the mask has shape {rows.shape}, but there are {self.n_rows} rows")
+                raise DataError(
+                    f"the mask has shape {rows.shape}, but there are {self.n_rows} rows"
+                )
             rows = np.flatnonzero(rows)
         elif len(rows) == 0:
             rows = rows.astype(np.int64)
@@ -179,9 +181,7 @@ def concatenate(datasets: Sequence[Dataset]) -> Dataset:
         return first
     for other in datasets[1:]:
         if other.feature_names != first.feature_names:
-            raise DataError(
-                f"{other!r} has other features than {first!r}: align_features can bring them together"
-            )
+            raise DataError(f"{other!r} has other features than {first!r}: see align_features")
     weights = [d.sample_weight for d in datasets]
     if any(w is None for w in weights) and any(w is not None for w in weights):
         raise DataError("some of the data sets have sample weights, others have none")
@@ -215,13 +215,11 @@ def as_feature_matrix(X: Any) -> npt.NDArray[np.float32]:
         with np.errstate(over="raise", under="ignore", invalid="ignore"):
             return np.ascontiguousarray(X, dtype=np.float32)
     except FloatingPointError:
-        limit = float(np.finfo(np.float32).max)
-        for row, values in enumerate(X):
-            large = np.flatnonzero(np.isfinite(values) & (np.abs(values) > limit))
-            if len(large):
-                break
+        with np.errstate(over="ignore"):
+            overflows = np.isinf(X.astype(np.float32)) & np.isfinite(X)
+        row, column = np.argwhere(overflows)[0]
         raise DataError(
-            f"X[{row}, {large[0]}] = {values[large[0]]} is too large for a 32-bit float"
+            f"X[{row}, {column}] = {X[row, column]} is too large for a 32-bit float"
         ) from None
 
 

@@ -34,10 +34,11 @@ from rankgrove.data.side_files import find_group_sizes
 from rankgrove.errors import DataError
 
 ACCEPTS = frozenset(
-    "qid group_sizes sample_weight doc_ids feature_names missing n_features first_feature comments "
-    "negative_labels progress n_jobs".split()
+    {"qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "missing"}
+    | {"n_features", "first_feature", "comments", "negative_labels", "progress", "n_jobs"}
 )
 _PIECE_BYTES = 32 << 20
+_READ_BYTES = 4 << 20
 _MAX_LINE_BYTES = 64 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -122,24 +123,23 @@ def _first_row_has_qid(path: Path, compression: str | None) -> bool:
 
 
 def _feed_mapped(reader: Any, path: Path, n_threads: int, report: Any) -> None:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        size = len(mapped)
-        text = np.frombuffer(mapped, np.uint8)
-        position = _skip_byte_order_mark(path, mapped[:3])
-        piece = _PIECE_BYTES
-        try:
-            while position < size:
-                end = min(position + piece, size)
-                used = _feed(reader, path, text[position:end], end == size, n_threads)
-                if used == 0:
-                    piece = _longer(path, piece)
-                else:
-                    piece = _PIECE_BYTES
-                    _forget(mapped, position, position + used)
-                position += used
-                report(position, size)
-        finally:
-            del text  # the mapping cannot be closed while an array looks at it
+    with path.open("rb") as file:
+        # Closed with the last array that looks at it.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    size = len(mapped)
+    text = np.frombuffer(mapped, np.uint8)
+    position = _skip_byte_order_mark(path, mapped[:3])
+    piece = _PIECE_BYTES
+    while position < size:
+        end = min(position + piece, size)
+        used = _feed(reader, path, text[position:end], end == size, n_threads)
+        if used == 0:
+            piece = _longer(path, piece)
+        else:
+            piece = _PIECE_BYTES
+            _forget(mapped, position, position + used)
+        position += used
+        report(position, size)
 
 
 def _forget(mapped: mmap.mmap, begin: int, end: int) -> None:
@@ -160,13 +160,15 @@ def _feed_stream(reader: Any, path: Path, compression: str, n_threads: int, repo
         while True:
             last = False
             while filled < len(buffer):
-                data = stream.read(len(buffer) - filled)
+                data = stream.read(min(len(buffer) - filled, _READ_BYTES))
                 if not data:
                     last = True
                     break
                 buffer[filled : filled + len(data)] = np.frombuffer(data, np.uint8)
                 filled += len(data)
-            skipped = _skip_byte_order_mark(path, buffer[: min(filled, 3)].tobytes()) if start else 0
+            skipped = (
+                _skip_byte_order_mark(path, buffer[: min(filled, 3)].tobytes()) if start else 0
+            )
             start = False
             used = skipped + _feed(reader, path, buffer[skipped:filled], last, n_threads)
             report(stream.position(), size)
@@ -193,9 +195,7 @@ def _skip_byte_order_mark(path: Path, head: bytes) -> int:
     return 3 if head == _BYTE_ORDER_MARK else 0
 
 
-def _feed(
-    reader: Any, path: Path, text: npt.NDArray[np.uint8], last: bool, n_threads: int
-) -> int:
+def _feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], last: bool, n_threads: int) -> int:
     used: int = reader.feed(text, last, n_threads)
     if used >= 0:
         return used

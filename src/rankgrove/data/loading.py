@@ -31,7 +31,7 @@ class Format:
 # A new format is one module with ``ACCEPTS`` (the options it understands) and one line here.
 # The first is the default for unknown suffixes.
 FORMATS = (
-    Format("letor", "rankgrove.data.letor", "read_letor", (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")),
+    Format("letor", "rankgrove.data.letor", "read_letor", (".txt", ".letor", ".svm", ".libsvm")),
 )
 
 
@@ -62,9 +62,9 @@ def load(
 
     Parameters
     ----------
-    source : path of LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow IPC,
-        CSV / TSV or .npz; a list of paths, read one after the other; a pandas, polars or pyarrow
-        table; a numpy array or scipy sparse matrix; a Dataset (returned as it is)
+    source : path of LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow
+        IPC, CSV / TSV or .npz; a list of paths, read one after the other; a pandas, polars or
+        pyarrow table; a numpy array or scipy sparse matrix; a Dataset (returned as it is)
     y : labels, for a matrix without them
     qid, group_sizes : query id of each row, or number of consecutive rows of each query, where the
         source does not hold them. A file ``FILE.query`` or ``FILE.group`` beside text is found.
@@ -136,7 +136,11 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
         raise ValueError(f"format={format!r} is for files, not for {type(source).__name__}")
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
         return concatenate([_read(path, options, format) for path in source])
-    if hasattr(source, "__array__") or hasattr(source, "tocoo") or isinstance(source, (list, tuple)):
+    if (
+        hasattr(source, "__array__")
+        or hasattr(source, "tocoo")
+        or isinstance(source, (list, tuple))
+    ):
         from rankgrove.data import arrays
 
         _check_options(options, arrays.ACCEPTS, "a matrix")

@@ -31,7 +31,7 @@ def read_group_sizes(path: Path) -> npt.NDArray[np.int64]:
     try:
         return np.array(tokens, dtype="S20").astype(np.int64)
     except (ValueError, OverflowError):
-        number = next(i for i, line in enumerate(lines) if line.strip() and not line.strip().isdigit())
+        number = [not line.strip().isdigit() and line.strip() != b"" for line in lines].index(True)
         raise DataError(
             f"{path}, line {number + 1}: expected the number of rows of a query, "
             f"not {lines[number][:40].decode(errors='backslashreplace')!r}"
