@@ -1,5 +1,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>
 #include <optional>
@@ -7,6 +8,7 @@
 #include "bindings/bindings.hpp"
 #include "metrics/ranking.hpp"
 #include "objectives/lambda.hpp"
+#include "objectives/plackett_luce.hpp"
 #include "objectives/pointwise.hpp"
 
 namespace rankgrove {
@@ -75,6 +77,50 @@ void squared_error_gradients_checked(In<double> scores, In<double> target,
                           gradients.data(), hessians ? hessians->data() : nullptr);
 }
 
+std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels,
+                                                 int64_t depth, int64_t n_permutations, bool merge,
+                                                 uint64_t seed) {
+  const Queries queries = checked_queries(offsets, labels.shape(0));
+  require(depth >= 1, "depth must be at least 1, not " + std::to_string(depth));
+  require(n_permutations >= 1 && n_permutations <= 10000,
+          "n_permutations must lie in 1..10000, not " + std::to_string(n_permutations));
+  nb::gil_scoped_release unlocked;
+  return std::make_unique<PlackettLuce>(queries, labels.data(), depth, n_permutations, merge, seed);
+}
+
+void plackett_luce_gradients(const PlackettLuce& model, In<double> scores,
+                             std::optional<In<double>> weight, int n_threads,
+                             Out<float> gradients) {
+  const auto n = static_cast<size_t>(model.n_documents());
+  require_length(scores, n, "scores");
+  require_length(gradients, n, "gradients");
+  const double* weights = optional_data(weight, n, "weight");
+  nb::gil_scoped_release unlocked;
+  model.gradients(scores.data(), weights, n_threads, gradients.data());
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
+    const PlackettLuce& model, In<double> scores, std::optional<In<double>> weight,
+    In<int32_t> leaf_of_row, int32_t n_nodes, double l2, double max_step, int n_threads) {
+  const auto n = static_cast<size_t>(model.n_documents());
+  require_length(scores, n, "scores");
+  require_length(leaf_of_row, n, "leaf_of_row");
+  require(n_nodes >= 1, "n_nodes must be at least 1, not " + std::to_string(n_nodes));
+  for (size_t i = 0; i < n; ++i) {
+    require(leaf_of_row.data()[i] < n_nodes,
+            "node " + std::to_string(leaf_of_row.data()[i]) + " is out of range");
+  }
+  require(l2 >= 0 && max_step > 0, "l2 must not be negative, and max_step must be positive");
+  const double* weights = optional_data(weight, n, "weight");
+  std::vector<double> values;
+  {
+    nb::gil_scoped_release unlocked;
+    values = model.leaf_values(scores.data(), weights, leaf_of_row.data(), n_nodes, l2, max_step,
+                               n_threads);
+  }
+  return to_numpy(std::move(values));
+}
+
 nb::ndarray<nb::numpy, double, nb::ndim<1>> document_gains_checked(In<double> labels,
                                                                    const std::string& kind,
                                                                    In<double> table) {
@@ -123,6 +169,19 @@ void bind_objectives(nb::module_& m) {
         nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert().none(),
         "Fill the gradients of least squares.");
+  nb::class_<PlackettLuce>(m, "PlackettLuce",
+                           "Ground-truth permutations of queries and their likelihood.")
+      .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("depth"),
+           nb::arg("n_permutations"), nb::arg("merge"), nb::arg("seed"))
+      .def_prop_ro("n_contexts", &PlackettLuce::n_contexts, "Contexts that are stored.")
+      .def_prop_ro("n_unmerged_contexts", &PlackettLuce::n_unmerged_contexts,
+                   "Contexts that the permutations have together.")
+      .def("gradients", &plackett_luce_gradients, nb::arg("scores"), nb::arg("weight").none(),
+           nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+           "Fill the gradients of minus the log-likelihood.")
+      .def("leaf_values", &plackett_luce_leaf_values, nb::arg("scores"), nb::arg("weight").none(),
+           nb::arg("leaf_of_row"), nb::arg("n_nodes"), nb::arg("l2"), nb::arg("max_step"),
+           nb::arg("n_threads"), "Newton step of each leaf.");
   m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
         nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("cutoff"),
         nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"), nb::arg("difference_norm"),
