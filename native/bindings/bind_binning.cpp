@@ -67,9 +67,10 @@ void bind_binning(nb::module_& m) {
                                                bins.cuts.begin() + bins.offsets[feature + 1]));
           },
           nb::arg("feature"), "Thresholds between the bins of one feature.")
-      .def_prop_ro("has_missing", [](const Bins& bins) {
-        return to_numpy(std::vector<uint8_t>(bins.has_missing));
-      });
+      .def(
+          "has_missing",
+          [](const Bins& bins) { return to_numpy(std::vector<uint8_t>(bins.has_missing)); },
+          "1 for each feature that had a NaN in training, else 0.");
   nb::class_<BinnedMatrix>(m, "BinnedMatrix", "A feature matrix as bin codes.")
       .def_ro("n_rows", &BinnedMatrix::n_rows)
       .def_prop_ro("n_features", &BinnedMatrix::n_features)

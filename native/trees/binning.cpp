@@ -14,9 +14,10 @@ namespace {
 // Features are read 16 at a time: one cache line of a row-major float32 matrix.
 constexpr int32_t kFeatureBlock = 16;
 
-// Maps a float to an unsigned integer of the same order; -0 and +0 are one value.
+// Maps a float to an unsigned integer of the same order; -0 and +0 are one value, and so are
+// -infinity and the lowest number, between which there is no finite cut.
 uint32_t sort_key(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value + 0.0f);
+  const uint32_t bits = std::bit_cast<uint32_t>(std::max(value, -FLT_MAX) + 0.0f);
   return bits ^ (static_cast<uint32_t>(-static_cast<int32_t>(bits >> 31)) | 0x80000000u);
 }
 
@@ -55,34 +56,26 @@ void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
 }
 
 // A float32 strictly between two distinct values, near their middle; `low` itself if the two are
-// neighbours in float32, in which case the caller joins them in one bin.
+// neighbours in float32.
 float mid_point(float low, float high) {
   if (std::isinf(high)) return FLT_MAX;
-  if (std::isinf(low)) return -FLT_MAX;
-  float middle = static_cast<float>(0.5 * (static_cast<double>(low) + static_cast<double>(high)));
-  if (middle >= high) middle = std::nextafter(middle, -std::numeric_limits<float>::infinity());
-  return middle;
+  const auto middle =
+      static_cast<float>(0.5 * (static_cast<double>(low) + static_cast<double>(high)));
+  return middle < high ? middle : low;
 }
 
 struct DistinctValues {
-  std::vector<float> values;
+  std::vector<float> values;  // ascending
   std::vector<int64_t> counts;
 };
 
-// Distinct values in ascending order; values with no float32 between them count as one.
 DistinctValues distinct_values(const std::vector<uint32_t>& sorted_keys) {
   DistinctValues result;
   for (size_t i = 0; i < sorted_keys.size();) {
     size_t end = i + 1;
     while (end < sorted_keys.size() && sorted_keys[end] == sorted_keys[i]) ++end;
-    const float value = key_value(sorted_keys[i]);
-    if (!result.values.empty() && mid_point(result.values.back(), value) <= result.values.back()) {
-      result.values.back() = value;
-      result.counts.back() += static_cast<int64_t>(end - i);
-    } else {
-      result.values.push_back(value);
-      result.counts.push_back(static_cast<int64_t>(end - i));
-    }
+    result.values.push_back(key_value(sorted_keys[i]));
+    result.counts.push_back(static_cast<int64_t>(end - i));
     i = end;
   }
   return result;

@@ -304,10 +304,8 @@ std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, in
     const Bins& bins = *binned.bins;
     const auto first = bins.cuts.begin() + bins.offsets[f];
     const auto last = bins.cuts.begin() + bins.offsets[f + 1];
-    const auto bin =
-        static_cast<int32_t>(std::upper_bound(first, last, tree.threshold[node]) - first) - 1;
-    const CodeRule rule{f, tree.threshold[node] == FLT_MAX ? bins.n_bins(f) - 1 : bin,
-                        tree.missing_left[node] != 0};
+    const auto cut = std::lower_bound(first, last, tree.threshold[node]);
+    const CodeRule rule{f, static_cast<int32_t>(cut - first), tree.missing_left[node] != 0};
     const int64_t middle = partition.split(begin, end, rule, n_threads);
     range[tree.left[node]] = {begin, middle};
     range[tree.left[node] + 1] = {middle, end};

@@ -23,8 +23,8 @@ def find_bins(
 
     A feature with at most ``max_bins`` distinct values gets one bin per value; others get bins of
     about equal numbers of rows, in which frequent values stand alone. Thresholds are float32
-    mid-points strictly between two observed values; two values with no float32 between them share a
-    bin. Up to 255 bins are stored in one byte per value, up to 65534 in two.
+    mid-points strictly between two observed values (the lower value itself where the two are
+    neighbours in float32). Up to 255 bins are stored in one byte per value, up to 65534 in two.
 
     Parameters
     ----------

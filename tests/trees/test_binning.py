@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from rankgrove.trees.binning import bin_matrix, find_bins
+
+values = st.one_of(
+    st.floats(width=32, allow_nan=True, allow_infinity=True),
+    st.sampled_from([0.0, -0.0, 1.0, 2.0, np.nan, np.inf, -np.inf, 1e-45, 3.4e38, -3.4e38]),
+)
+matrices = hnp.arrays(np.float32, st.tuples(st.integers(0, 60), st.integers(1, 3)), elements=values)
+
+
+@given(matrices, st.sampled_from([2, 3, 16, 255, 1000]))
+@settings(max_examples=200, deadline=None)
+def test_codes_follow_the_order_of_the_values_and_the_cuts(X, max_bins):
+    bins = find_bins(X, max_bins=max_bins)
+    binned = bin_matrix(X, bins)
+    for f in range(X.shape[1]):
+        cuts, codes, x = bins.cuts(f), binned.codes(f), X[:, f]
+        assert bins.n_bins()[f] == len(cuts) + 1 <= max_bins
+        assert np.isfinite(cuts).all()
+        assert (cuts[1:] > cuts[:-1]).all()
+        present = ~np.isnan(x)
+        for cut in cuts[np.isin(cuts, x)]:
+            assert np.nextafter(cut, np.float32(np.inf)) in x, "a cut is a value only if it must be"
+        assert (codes[~present] == len(cuts) + 1).all()
+        np.testing.assert_array_equal(codes[present], (x[present, None] > cuts).sum(axis=1))
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=80))
+@settings(max_examples=100, deadline=None)
+def test_few_values_get_a_bin_each(numbers):
+    X = np.array(numbers, np.float32)[:, None]
+    distinct = np.unique(X)
+    np.testing.assert_allclose(
+        find_bins(X, max_bins=255).cuts(0), (distinct[1:] + distinct[:-1]) / 2
+    )
+
+
+def test_many_values_get_bins_of_about_equal_size(rng=np.random.default_rng(0)):
+    X = rng.normal(size=(20_000, 1)).astype(np.float32)
+    codes = bin_matrix(X, find_bins(X, max_bins=100)).codes(0)
+    counts = np.bincount(codes)
+    assert len(counts) == 100
+    assert counts.max() <= 2 * counts.min()
+
+
+def test_a_frequent_value_stands_alone(rng=np.random.default_rng(0)):
+    x = rng.normal(size=10_000).astype(np.float32)
+    x[:6000] = 0.25
+    codes = bin_matrix(x[:, None], find_bins(x[:, None], max_bins=16)).codes(0)
+    assert set(x[codes == codes[0]]) == {np.float32(0.25)}
+
+
+def test_neighbouring_floats_are_cut_at_the_lower_one():
+    low = np.float32(1.7e9)
+    X = np.array([low, np.nextafter(low, np.float32(2e9))], np.float32)[:, None]
+    assert find_bins(X).cuts(0).tolist() == [low]
+
+
+def test_fill_stands_in_for_missing_values():
+    X = np.array([[1.0], [np.nan], [3.0]], np.float32)
+    bins = find_bins(X, fill=np.array([2.0], np.float32))
+    assert bins.has_missing().tolist() == [0]
+    assert bin_matrix(X, bins).codes(0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_strides_rows_and_threads_do_not_matter(order, rng=np.random.default_rng(0)):
+    wide = np.asarray(rng.normal(size=(40_000, 37)), np.float32, order=order)
+    X = wide[::2, 3:30:3]
+    rows = rng.permutation(len(X)).astype(np.int64)
+    reference = bin_matrix(X.copy(), find_bins(X.copy(), n_jobs=1), n_jobs=1)
+    binned = bin_matrix(X, find_bins(X, n_jobs=3), rows=rows, n_jobs=3)
+    for f in range(X.shape[1]):
+        np.testing.assert_array_equal(binned.codes(f), reference.codes(f)[rows])
+
+
+def test_many_bins_take_two_bytes(rng=np.random.default_rng(0)):
+    X = rng.permutation(3000).astype(np.float32)[:, None]
+    binned = bin_matrix(X, find_bins(X, max_bins=5000))
+    assert binned.wide
+    np.testing.assert_array_equal(binned.codes(0), X[:, 0])
+
+
+def test_wrong_width_and_rows_are_refused():
+    X = np.zeros((3, 2), np.float32)
+    bins = find_bins(X)
+    with pytest.raises(ValueError, match="3 features but the bins have 2"):
+        bin_matrix(np.zeros((3, 3), np.float32), bins)
+    with pytest.raises(ValueError, match="row number 7"):
+        bin_matrix(X, bins, rows=np.array([0, 7]))
+    with pytest.raises(ValueError, match="max_bins"):
+        find_bins(X, max_bins=1)

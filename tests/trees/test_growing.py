@@ -1,0 +1,243 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import regression_tree as oracle
+
+from rankgrove.trees.binning import bin_matrix, find_bins
+from rankgrove.trees.growing import TreeGrower, add_leaf_values, apply_binned
+
+ARRAYS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
+
+
+def small_problem(seed):
+    """Data with ties, constant and equal columns and NaN; gradients exact in fixed point."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    X = rng.integers(0, rng.integers(2, 9), (n, 4)).astype(np.float32)
+    X[:, 2] = X[:, 0] if rng.random() < 0.5 else 3.0
+    X[rng.random(X.shape) < rng.choice([0.0, 0.2])] = np.nan
+    if rng.random() < 0.2:
+        X[0, 1] = np.inf
+    g = rng.integers(-16, 17, n) / 8
+    h = rng.integers(1, 9, n) / 8
+    bins = find_bins(X)
+    return X, g, h, bins, bin_matrix(X, bins), [bins.cuts(f) for f in range(4)]
+
+
+def assert_same_tree(tree, root, X, g, h, cuts, l2):
+    nodes = [root]
+    seen = 0
+    while nodes:
+        node = nodes.pop()
+        seen += 1
+        i = node.number
+        assert tree.count[i] == node.rows.sum()
+        weight = h[node.rows].sum() + l2
+        expected = -g[node.rows].sum() / weight if weight > 0 else 0.0
+        assert tree.value[i] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        if not node.children:
+            assert tree.left[i] == tree.feature[i] == -1
+            continue
+        gain, feature, bin_, missing_left = node.split
+        assert tree.left[i] == node.children[0].number == node.children[1].number - 1
+        assert tree.feature[i] == feature
+        top = np.finfo(np.float32).max
+        assert tree.threshold[i] == (cuts[feature][bin_] if bin_ < len(cuts[feature]) else top)
+        if np.isnan(X[node.rows, feature]).any():
+            assert bool(tree.missing_left[i]) == missing_left
+        assert tree.gain[i] == np.float32(gain)
+        nodes.extend(node.children)
+    assert tree.n_nodes == seen
+
+
+@given(
+    seed=st.integers(0, 10**9),
+    tree=st.sampled_from(["leafwise", "levelwise"]),
+    max_leaf_nodes=st.integers(1, 12),
+    max_depth=st.sampled_from([None, 1, 2, 3]),
+    min_samples_leaf=st.sampled_from([1, 2, 5]),
+    min_child_weight=st.sampled_from([0.0, 1.5]),
+    l2=st.sampled_from([0.0, 0.5]),
+    min_gain=st.sampled_from([0.0, 0.25]),
+    with_hessians=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_tree_equals_trying_every_split(seed, tree, with_hessians, **rules):
+    X, g, h, _, binned, cuts = small_problem(seed)
+    if not with_hessians:
+        h = np.ones(len(X))
+    grower = TreeGrower(binned, tree=tree, **rules)
+    grown = grower.grow(g.astype(np.float32), h.astype(np.float32) if with_hessians else None)
+    root = oracle.grow_node_by_node(
+        X, g, h, cuts, oracle.Rules(**rules), leaf_wise=tree == "leafwise"
+    )
+    assert_same_tree(grown, root, X, g, h, cuts, rules["l2"])
+    np.testing.assert_array_equal(grower.leaf_of_row, apply_binned(grown, binned))
+
+
+@given(seed=st.integers(0, 10**9), depth=st.integers(1, 4), l2=st.sampled_from([0.0, 0.5]))
+@settings(max_examples=150, deadline=None)
+def test_oblivious_tree_equals_trying_every_rule(seed, depth, l2):
+    X, g, h, _, binned, cuts = small_problem(seed)
+    grower = TreeGrower(binned, tree="oblivious", max_depth=depth, l2=l2)
+    tree = grower.grow(g.astype(np.float32), h.astype(np.float32))
+    rules, leaf = oracle.grow_oblivious(X, g, h, cuts, oracle.Rules(max_depth=depth, l2=l2))
+    assert tree.n_nodes == 2 ** (len(rules) + 1) - 1
+    top = np.finfo(np.float32).max
+    for level, (feature, bin_, missing_left) in enumerate(rules):
+        nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
+        threshold = cuts[feature][bin_] if bin_ < len(cuts[feature]) else top
+        assert (tree.feature[nodes] == feature).all()
+        assert (tree.threshold[nodes] == threshold).all()
+        if np.isnan(X[:, feature]).any():
+            assert (tree.missing_left[nodes] == missing_left).all()
+    np.testing.assert_array_equal(grower.leaf_of_row, leaf + 2 ** len(rules) - 1)
+    for number in np.unique(leaf):
+        rows = leaf == number
+        expected = -g[rows].sum() / (h[rows].sum() + l2)
+        assert tree.value[number + 2 ** len(rules) - 1] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30_000, 12)).astype(np.float32)
+    X[:, ::3] = np.round(X[:, ::3])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    g = (np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + rng.normal(size=len(X))).astype(
+        np.float32
+    )
+    h = rng.gamma(1, 1, len(X)).astype(np.float32)
+    return X, g, h, bin_matrix(X, find_bins(X))
+
+
+@pytest.mark.parametrize("tree", ["leafwise", "levelwise", "oblivious"])
+def test_tree_is_the_same_for_any_number_of_threads(large, tree):
+    _, g, h, binned = large
+    depth = 5 if tree == "oblivious" else None
+    growers = [TreeGrower(binned, tree=tree, max_depth=depth, n_jobs=jobs) for jobs in (1, 2, 5)]
+    for seed in range(3):
+        first, *others = [grower.grow(g, h, seed=seed) for grower in growers]
+        for other in others:
+            for name in ARRAYS:
+                np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
+
+
+def traverse(tree, X):
+    node = np.zeros(len(X), int)
+    for _ in range(64):
+        x = X[np.arange(len(X)), np.maximum(tree.feature[node], 0)]
+        left = np.where(np.isnan(x), tree.missing_left[node] == 1, x <= tree.threshold[node])
+        node = np.where(tree.left[node] < 0, node, tree.left[node] + ~left)
+    return node
+
+
+@pytest.mark.parametrize("tree", ["leafwise", "oblivious"])
+def test_rows_outside_the_sample_get_their_leaf_too(large, tree):
+    X, g, h, binned = large
+    rows = np.flatnonzero(np.arange(len(X)) % 3 == 0).astype(np.int32)
+    grower = TreeGrower(binned, tree=tree, max_depth=6)
+    grown = grower.grow(g, h, rows=rows)
+    np.testing.assert_array_equal(grower.leaf_of_row, traverse(grown, X))
+    assert grown.count[0] == len(rows)
+    alone = TreeGrower(bin_matrix(X[rows], binned.bins), tree=tree, max_depth=6)
+    again = alone.grow(g[rows], h[rows])
+    np.testing.assert_array_equal(grown.feature[:3], again.feature[:3])
+
+
+def test_least_squares_chooses_as_unit_hessians_and_answers_with_newton(large):
+    X, g, h, binned = large
+    unit = TreeGrower(binned).grow(g, None, seed=1)
+    grower = TreeGrower(binned, split_by="least_squares")
+    tree = grower.grow(g, h, seed=1)
+    for name in ("feature", "threshold", "left"):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(unit, name))
+    leaf = grower.leaf_of_row
+    for node in np.unique(leaf):
+        rows = leaf == node
+        expected = -g[rows].sum(dtype=float) / h[rows].sum(dtype=float)
+        assert tree.value[node] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_monotone_constraint_holds_everywhere(direction, rng=np.random.default_rng(3)):
+    X = rng.normal(size=(4000, 3)).astype(np.float32)
+    target = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + rng.normal(0, 0.3, 4000)
+    binned = bin_matrix(X, find_bins(X))
+    grower = TreeGrower(binned, monotone=[direction, 0, 0], max_leaf_nodes=40)
+    tree = grower.grow((-target).astype(np.float32), None)
+    assert tree.n_nodes > 20
+    assert 0 in tree.feature
+    grid = np.linspace(-3, 3, 200, dtype=np.float32)
+    for row in X[:50]:
+        path = np.tile(row, (200, 1))
+        path[:, 0] = grid
+        answers = tree.value[traverse(tree, path)]
+        assert (direction * np.diff(answers) >= 0).all()
+
+
+def test_feature_draws_are_seeded_and_limited(large):
+    _, g, h, binned = large
+    grower = TreeGrower(binned, max_features_tree=0.25)
+    used = [set(grower.grow(g, h, seed=s).feature) - {-1} for s in range(8)]
+    assert all(len(features) <= 3 for features in used)
+    assert len(set.union(*used)) > 3
+    per_node = TreeGrower(binned, max_features=0.1)
+    first, again = per_node.grow(g, h, seed=4), per_node.grow(g, h, seed=4)
+    np.testing.assert_array_equal(first.feature, again.feature)
+    assert len(set(first.feature)) > 3
+
+
+def test_sixteen_bit_codes_grow_the_same_tree(rng=np.random.default_rng(1)):
+    X = rng.integers(0, 200, (5000, 3)).astype(np.float32)
+    g = (X[:, 0] - 100 + rng.normal(size=5000)).astype(np.float32)
+    narrow = bin_matrix(X, find_bins(X))
+    both = np.hstack([X, np.arange(5000, dtype=np.float32)[:, None]])
+    wide_bins = find_bins(both, max_bins=6000)
+    wide = bin_matrix(both, wide_bins)
+    assert wide.wide
+    assert not narrow.wide
+    tree_narrow = TreeGrower(narrow, max_leaf_nodes=8).grow(g, None)
+    tree_wide = TreeGrower(wide, max_leaf_nodes=8).grow(g, None)
+    np.testing.assert_array_equal(tree_narrow.feature, tree_wide.feature)
+    np.testing.assert_array_equal(tree_narrow.threshold, tree_wide.threshold)
+
+
+def test_weighted_gradients_equal_repeated_rows(rng=np.random.default_rng(2)):
+    X = rng.integers(0, 20, (300, 3)).astype(np.float32)
+    g = rng.integers(-32, 33, 300) / 16
+    weight = rng.integers(1, 4, 300)
+    repeated = np.repeat(np.arange(300), weight)
+    bins = find_bins(X)
+    weighted = TreeGrower(bin_matrix(X, bins)).grow(
+        (g * weight).astype(np.float32), weight.astype(np.float32)
+    )
+    plain = TreeGrower(bin_matrix(X[repeated], bins)).grow(g[repeated].astype(np.float32), None)
+    for name in ("feature", "threshold", "left", "gain"):
+        np.testing.assert_array_equal(getattr(weighted, name), getattr(plain, name))
+    np.testing.assert_allclose(weighted.value, plain.value, rtol=1e-12)
+
+
+def test_bad_gradients_and_arguments_are_named(large):
+    _, g, h, binned = large
+    bad = g.copy()
+    bad[17] = np.nan
+    with pytest.raises(ValueError, match="gradient of nan for row 17"):
+        TreeGrower(binned).grow(bad, h)
+    with pytest.raises(ValueError, match="one entry per row"):
+        TreeGrower(binned).grow(g[:-1], None)
+    with pytest.raises(ValueError, match="rows must ascend"):
+        TreeGrower(binned).grow(g, h, rows=np.array([3, 2], np.int32))
+    with pytest.raises(ValueError, match="'leafwise', 'levelwise' or 'oblivious'"):
+        TreeGrower(binned, tree="bonsai")
+    with pytest.raises(ValueError, match="depth of 1 to 12"):
+        TreeGrower(binned, tree="oblivious")
+
+
+def test_add_leaf_values_adds_in_place():
+    scores = np.array([1.0, 2.0, 3.0])
+    add_leaf_values(scores, np.array([0, 1, 1], np.int32), np.array([10.0, 20.0]))
+    assert scores.tolist() == [11.0, 22.0, 23.0]
+    with pytest.raises(ValueError, match="not there"):
+        add_leaf_values(scores, np.array([0, 1, 2], np.int32), np.array([10.0, 20.0]))
