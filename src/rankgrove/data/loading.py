@@ -127,7 +127,7 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        chosen = format_of(path, format)
+        chosen = _format_of(path, format)
         module = importlib.import_module(chosen.module)
         _check_options(options, module.ACCEPTS, f"{chosen.name} files")
         dataset: Dataset = getattr(module, chosen.function)(path, options)
@@ -148,8 +148,7 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
     raise DataError(f"cannot load a {type(source).__name__}")
 
 
-def format_of(path: Path, name: str | None) -> Format:
-    """Return the format of a file by the given name of a format, or by the suffix."""
+def _format_of(path: Path, name: str | None) -> Format:
     if name is not None:
         for known in FORMATS:
             if known.name == name:

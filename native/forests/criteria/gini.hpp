@@ -1,0 +1,29 @@
+// The fall of the Gini impurity, sum of p_c (1 - p_c).
+//
+// score(cell) = sum of n_c^2 / n = n * (1 - impurity).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "forests/criteria/class_counts.hpp"
+
+namespace rankgrove {
+
+template <typename Sums>
+struct Gini : Sums {
+  Gini(const ForestData& data, const std::vector<double>&) : Sums(data) {}
+
+  double score(const typename Sums::Cell* cell) const {
+    double squares = 0;
+    double n = 0;
+    for (int32_t c = 0; c < this->n_classes(); ++c) {
+      const double count = cell[c];
+      squares += count * count;
+      n += count;
+    }
+    return n > 0 ? squares / n : 0.0;
+  }
+};
+
+}  // namespace rankgrove

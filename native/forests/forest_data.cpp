@@ -1,0 +1,50 @@
+#include "forests/forest_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/parallel.hpp"
+
+namespace rankgrove {
+namespace {
+
+template <typename Code>
+void transpose(const BinnedMatrix& binned, std::vector<Code>& rows, int n_threads) {
+  constexpr int64_t kBlock = 256;
+  const int64_t n = binned.n_rows;
+  const int64_t m = binned.n_features();
+  rows.resize(static_cast<size_t>(n * m));
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, 8, [&](int64_t block) {
+    const int64_t begin = block * kBlock;
+    const int64_t end = std::min(n, begin + kBlock);
+    for (int64_t f = 0; f < m; ++f) {
+      const Code* column = binned.column<Code>(static_cast<int32_t>(f));
+      for (int64_t i = begin; i < end; ++i) rows[i * m + f] = column[i];
+    }
+  });
+}
+
+}  // namespace
+
+void prepare_forest_data(ForestData& data, const float* feature_min, const float* feature_max,
+                         int n_threads) {
+  const BinnedMatrix& binned = *data.binned;
+  if (binned.wide) {
+    transpose(binned, data.rows16, n_threads);
+  } else {
+    transpose(binned, data.rows8, n_threads);
+  }
+  const Bins& bins = *binned.bins;
+  data.bin_values.resize(bins.cuts.size() + bins.n_features());
+  for (int32_t f = 0; f < bins.n_features(); ++f) {
+    const int32_t n_bins = bins.n_bins(f);
+    float* values = data.bin_values.data() + bins.offsets[f] + f;
+    for (int32_t b = 0; b < n_bins; ++b) {
+      const float low = b == 0 ? feature_min[f] : bins.cut(f, b - 1);
+      const float high = b == n_bins - 1 ? feature_max[f] : bins.cut(f, b);
+      values[b] = b == 0 ? low : b == n_bins - 1 ? high : low + (high - low) / 2;
+    }
+  }
+}
+
+}  // namespace rankgrove

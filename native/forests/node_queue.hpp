@@ -1,0 +1,88 @@
+// The leaves that wait to be split, and which of them is next.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "common/random.hpp"
+#include "forests/options.hpp"
+
+namespace rankgrove {
+
+// A leaf of the growing tree that owns rows[begin .. end) of the tree's sample.
+struct WaitingNode {
+  int32_t node = 0;
+  int32_t depth = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  double value = 0.0;
+  uint64_t key = 0;  // names the node's random stream; follows from its path alone
+
+  int64_t size() const { return end - begin; }
+};
+
+class NodeQueue {
+  // Equals go in the order in which they were made.
+  auto later() const {
+    return
+        [by_size = order_ == NodeOrder::biggest_first](const WaitingNode& a, const WaitingNode& b) {
+          if (by_size && a.size() != b.size()) return a.size() < b.size();
+          if (!by_size && a.value != b.value) return a.value < b.value;
+          return a.node > b.node;
+        };
+  }
+
+ public:
+  NodeQueue(NodeOrder order, uint64_t seed) : order_(order), random_(seed) {}
+
+  bool empty() const { return waiting_.empty(); }
+
+  // Pushes nodes from left to right, so that depth-first goes left first as well.
+  void push_all(const std::vector<WaitingNode>& nodes) {
+    if (order_ == NodeOrder::depth_first) {
+      for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) push(*node);
+    } else {
+      for (const WaitingNode& node : nodes) push(node);
+    }
+  }
+
+  void push_children(const WaitingNode& left, const WaitingNode& right) {
+    const bool right_first = order_ == NodeOrder::depth_first;
+    push(right_first ? right : left);
+    push(right_first ? left : right);
+  }
+
+  void push(const WaitingNode& node) {
+    waiting_.push_back(node);
+    if (heaped()) std::push_heap(waiting_.begin(), waiting_.end(), later());
+  }
+
+  WaitingNode pop() {
+    if (order_ == NodeOrder::breadth_first) {
+      const WaitingNode first = waiting_.front();
+      waiting_.pop_front();
+      return first;
+    }
+    if (heaped()) {
+      std::pop_heap(waiting_.begin(), waiting_.end(), later());
+    } else if (order_ == NodeOrder::random) {
+      std::swap(waiting_[random_.below(waiting_.size())], waiting_.back());
+    }
+    const WaitingNode last = waiting_.back();
+    waiting_.pop_back();
+    return last;
+  }
+
+ private:
+  bool heaped() const {
+    return order_ == NodeOrder::biggest_first || order_ == NodeOrder::most_relevant_first;
+  }
+
+  NodeOrder order_;
+  Random random_;
+  std::deque<WaitingNode> waiting_;
+};
+
+}  // namespace rankgrove

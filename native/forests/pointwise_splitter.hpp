@@ -1,0 +1,124 @@
+// Splits that look at the node's own documents alone: the best of all thresholds of K features, or
+// of one random threshold for each of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "forests/candidate_list.hpp"
+#include "forests/forest_data.hpp"
+#include "forests/node_codes.hpp"
+#include "forests/options.hpp"
+#include "forests/random_threshold.hpp"
+#include "forests/split.hpp"
+
+namespace rankgrove {
+
+template <typename Code, typename CriterionOf>
+class PointwiseSplitter final : public NodeSplitter {
+ public:
+  PointwiseSplitter(const ForestData& data, const GrowOptions& options, CriterionOf criterion,
+                    double sample_weight)
+      : data_(data),
+        options_(options),
+        criterion_(std::move(criterion)),
+        sample_weight_(sample_weight),
+        codes_(data),
+        draw_(data.binned->n_features()),
+        list_(data),
+        total_(criterion_.stride()),
+        left_(criterion_.stride()),
+        right_(criterion_.stride()) {}
+
+  Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
+    const int64_t n = node.size();
+    items_.resize(static_cast<size_t>(n));
+    std::fill(total_.begin(), total_.end(), Cell{});
+    for (int64_t i = 0; i < n; ++i) {
+      items_[i] = criterion_.item(rows[i]);
+      criterion_.add(total_.data(), items_[i]);
+    }
+    const double weight = criterion_.weight(total_.data());
+    node_score_ = criterion_.score(total_.data());
+    best_ = Split{};
+    best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
+    visit_drawn_features(draw_, options_.max_features, codes_, rows, n, features_, random,
+                         [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           if (options_.splitter == Splitter::best) {
+                             try_all_thresholds(codes_.codes(slot), n, feature, low, high, random);
+                           } else {
+                             try_one_threshold(codes_.codes(slot), n, feature, low, high, random);
+                           }
+                         });
+    if (best_.found()) {
+      best_.gain = (best_score_ - node_score_) / sample_weight_;
+      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
+    }
+    return best_;
+  }
+
+ private:
+  using Cell = typename CriterionOf::Cell;
+  using Item = typename CriterionOf::Item;
+
+  void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
+                          Random& random) {
+    list_.build(codes, items_.data(), n, low, high, criterion_, cells_);
+    list_.for_each_threshold(
+        feature, options_.threshold_fraction, random,
+        [&](bool first, int32_t entry) {
+          if (first) std::fill(left_.begin(), left_.end(), Cell{});
+          const Cell* cell = cells_.data() + list_.offset(entry);
+          for (size_t c = 0; c < left_.size(); ++c) left_[c] += cell[c];
+        },
+        [&](int32_t bin, int32_t next, bool missing_left) {
+          consider(feature, bin, next, missing_left);
+        });
+  }
+
+  void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
+                         Random& random) {
+    Split split;
+    if (!draw_threshold(data_, codes, n, feature, low, high, random, split)) return;
+    std::fill(left_.begin(), left_.end(), Cell{});
+    const int32_t missing_bin = data_.binned->missing_bin(feature);
+    for (int64_t i = 0; i < n; ++i) {
+      if (split.goes_left(codes[i], missing_bin)) criterion_.add(left_.data(), items_[i]);
+    }
+    consider(feature, split.bin, split.bin + 1, split.missing_left);
+  }
+
+  void consider(int32_t feature, int32_t bin, int32_t next, bool missing_left) {
+    for (size_t c = 0; c < left_.size(); ++c) right_[c] = total_[c] - left_[c];
+    if (options_.min_samples_leaf > 1 &&
+        (criterion_.n_docs(left_.data()) < options_.min_samples_leaf ||
+         criterion_.n_docs(right_.data()) < options_.min_samples_leaf)) {
+      return;
+    }
+    const double score = criterion_.score(left_.data()) + criterion_.score(right_.data());
+    if (score > best_score_) {
+      best_score_ = score;
+      best_.feature = feature;
+      best_.bin = bin;
+      best_.missing_left = missing_left;
+      best_next_ = next;
+    }
+  }
+
+  const ForestData& data_;
+  const GrowOptions& options_;
+  CriterionOf criterion_;
+  double sample_weight_;
+  NodeCodes<Code> codes_;
+  FeatureDraw draw_;
+  CandidateList<Code> list_;
+  std::vector<int32_t> features_;
+  std::vector<Item> items_;
+  std::vector<Cell> cells_, total_, left_, right_;
+  double node_score_ = 0, best_score_ = 0;
+  Split best_;
+  int32_t best_next_ = 0;  // the code that follows best_.bin in the node
+};
+
+}  // namespace rankgrove

@@ -1,0 +1,42 @@
+// A threshold drawn uniformly between the smallest and the largest value of a feature in a node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/random.hpp"
+#include "forests/forest_data.hpp"
+#include "forests/split.hpp"
+
+namespace rankgrove {
+
+// Fills feature, bin and missing side of `split`; false if the feature cannot be split. Missing
+// values go to a random side; where all other documents share one value, they part from it.
+template <typename Code>
+bool draw_threshold(const ForestData& data, const Code* codes, int64_t n, int32_t feature,
+                    int32_t low, int32_t high, Random& random, Split& split) {
+  const int32_t n_bins = data.binned->n_bins(feature);
+  split.feature = feature;
+  split.missing_left = false;
+  if (high == n_bins) {
+    int32_t largest = low;
+    for (int64_t i = 0; i < n; ++i) {
+      if (codes[i] < n_bins) largest = std::max<int32_t>(largest, codes[i]);
+    }
+    if (largest == low) {
+      split.bin = low;
+      return low + 1 < n_bins || !data.binned->bins->has_infinity[feature];
+    }
+    split.missing_left = random.below(2) == 1;
+    high = largest;
+  }
+  const float* values = data.values_of(feature);
+  const double from = values[low];
+  const double point = from + random.uniform() * (static_cast<double>(values[high]) - from);
+  const float* after = std::upper_bound(values + low, values + high, point,
+                                        [](double p, float value) { return p < value; });
+  split.bin = std::clamp(static_cast<int32_t>(after - values) - 1, low, high - 1);
+  return true;
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,39 @@
+// A split of a node, and the interface of everything that finds one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "common/random.hpp"
+#include "forests/node_queue.hpp"
+#include "trees/binned_matrix.hpp"
+
+namespace rankgrove {
+
+struct Split {
+  int32_t feature = -1;
+  int32_t bin = 0;  // value bins 0..bin go left
+  bool missing_left = false;
+  double gain = 0.0;  // improvement of the criterion of the whole tree
+
+  bool found() const { return feature >= 0; }
+
+  bool goes_left(int32_t code, int32_t missing_bin) const {
+    return code == missing_bin ? missing_left : code <= bin;
+  }
+
+  // The split that parts all values from the missing ones has no cut of its own.
+  float threshold(const Bins& bins) const {
+    return bin + 1 < bins.n_bins(feature) ? bins.cut(feature, bin)
+                                          : std::numeric_limits<float>::max();
+  }
+};
+
+class NodeSplitter {
+ public:
+  virtual ~NodeSplitter() = default;
+  // The best split of a node with these rows, if any gains enough. `value` is the node's own.
+  virtual Split find(const int32_t* rows, const WaitingNode& node, Random& random) = 0;
+};
+
+}  // namespace rankgrove

@@ -1,0 +1,244 @@
+#include "forests/tree_grower.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "forests/criteria/registry.hpp"
+#include "forests/node_queue.hpp"
+#include "forests/pointwise_splitter.hpp"
+#include "forests/random_splitter.hpp"
+#include "forests/split.hpp"
+
+namespace rankgrove {
+namespace {
+
+constexpr uint64_t kOrderStream = 2;
+
+struct Summary {
+  double value;  // mean target
+  bool pure;     // all targets are equal
+};
+
+template <typename Code>
+class TreeGrower {
+ public:
+  TreeGrower(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
+             uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat)
+      : data_(data),
+        options_(options),
+        rows_(std::move(rows)),
+        seed_(seed),
+        log_table_(log_table),
+        heartbeat_(heartbeat),
+        right_rows_(rows_.size()),
+        class_counts_(data.n_classes()) {}
+
+  Tree grow() {
+    const auto n = static_cast<int64_t>(rows_.size());
+    const Summary root = summary(0, n);
+    tree_.add_leaf(root.value, static_cast<uint32_t>(n));
+    std::vector<WaitingNode> pointwise;
+    const WaitingNode start{0, 0, 0, n, root.value, mix64(seed_)};
+    if (!root.pure) pointwise.push_back(start);
+    grow_pointwise(pointwise);
+    return std::move(tree_);
+  }
+
+ private:
+  // A pointwise tree does not depend on the order of its splits. Going deep first keeps the rows of
+  // a sub-tree in the cache; the nodes are numbered in the wanted order afterwards.
+  void grow_pointwise(const std::vector<WaitingNode>& roots) {
+    const auto splitter = pointwise_splitter();
+    const bool limited = options_.max_leaf_nodes != kUnlimited;
+    const int32_t n_before = tree_.n_nodes();
+    NodeQueue queue = new_queue(limited ? options_.order : NodeOrder::depth_first);
+    queue.push_all(roots);
+    while (!queue.empty() && n_leaves() < options_.max_leaf_nodes) {
+      split_next(
+          queue, *splitter,
+          [&](const WaitingNode& left, const WaitingNode& right, bool left_pure, bool right_pure) {
+            if (!left_pure && !right_pure) {
+              queue.push_children(left, right);
+            } else if (!left_pure) {
+              queue.push(left);
+            } else if (!right_pure) {
+              queue.push(right);
+            }
+          });
+    }
+    if (!limited && options_.order != NodeOrder::depth_first) renumber(roots, n_before);
+  }
+
+  template <typename Push>
+  void split_next(NodeQueue& queue, NodeSplitter& splitter, Push&& push) {
+    heartbeat_();
+    const WaitingNode node = queue.pop();
+    if (node.size() < options_.min_samples_split || node.depth >= options_.max_depth ||
+        node.size() < 2 * options_.min_samples_leaf) {
+      return;
+    }
+    Random random(node.key);
+    const Split split = splitter.find(rows_.data() + node.begin, node, random);
+    if (!split.found()) return;
+    const int64_t middle = partition(node, split);
+    const Summary left = summary(node.begin, middle);
+    const Summary right = summary(middle, node.end);
+    const int32_t child = tree_.add_leaf(left.value, static_cast<uint32_t>(middle - node.begin));
+    tree_.add_leaf(right.value, static_cast<uint32_t>(node.end - middle));
+    const double gain = options_.splitter == Splitter::random
+                            ? fall_of_squared_error(node, middle, left.value, right.value)
+                            : split.gain;
+    tree_.split_leaf(node.node, split.feature, split.threshold(*data_.binned->bins),
+                     split.missing_left, static_cast<float>(gain), child);
+    const int32_t depth = node.depth + 1;
+    push(WaitingNode{child, depth, node.begin, middle, left.value, mix64(node.key ^ 0x5bd1e995u)},
+         WaitingNode{child + 1, depth, middle, node.end, right.value, mix64(node.key + 1)},
+         left.pure, right.pure);
+  }
+
+  NodeQueue new_queue(NodeOrder order) const {
+    return NodeQueue(order, mix64(seed_ + kOrderStream));
+  }
+
+  int32_t n_leaves() const { return (tree_.n_nodes() + 1) / 2; }
+
+  std::unique_ptr<NodeSplitter> pointwise_splitter() const {
+    if (options_.splitter == Splitter::random) {
+      return std::make_unique<RandomSplitter<Code>>(data_, options_);
+    }
+    return visit_criterion(options_.criterion, data_, log_table_,
+                           [&](auto criterion) -> std::unique_ptr<NodeSplitter> {
+                             return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
+                                 data_, options_, std::move(criterion), sample_weight());
+                           });
+  }
+
+  double sample_weight() const {
+    if (data_.weight.empty()) return static_cast<double>(rows_.size());
+    double sum = 0;
+    for (const int32_t row : rows_) sum += data_.weight[row];
+    return sum;
+  }
+
+  // What a split that nobody chose has gained, for the importance of its feature.
+  double fall_of_squared_error(const WaitingNode& node, int64_t middle, double left,
+                               double right) const {
+    const auto n_left = static_cast<double>(middle - node.begin);
+    const auto n_right = static_cast<double>(node.end - middle);
+    return (n_left * (left - node.value) * (left - node.value) +
+            n_right * (right - node.value) * (right - node.value)) /
+           static_cast<double>(rows_.size());
+  }
+
+  // Rows that go left first, both sides in their old order; returns where the right side begins.
+  int64_t partition(const WaitingNode& node, const Split& split) {
+    const BinnedMatrix& binned = *data_.binned;
+    const int64_t stride = binned.n_features();
+    const bool by_column = node.size() * 16 >= binned.n_rows;
+    const Code* codes =
+        by_column ? binned.column<Code>(split.feature) : data_.row_codes<Code>() + split.feature;
+    const int64_t step = by_column ? 1 : stride;
+    const int32_t missing_bin = binned.missing_bin(split.feature);
+    int64_t middle = node.begin;
+    int64_t n_right = 0;
+    for (int64_t i = node.begin; i < node.end; ++i) {
+      const int32_t row = rows_[i];
+      const bool left = split.goes_left(codes[row * step], missing_bin);
+      rows_[middle] = row;
+      right_rows_[n_right] = row;
+      middle += left;
+      n_right += !left;
+    }
+    std::copy_n(right_rows_.begin(), n_right, rows_.begin() + middle);
+    return middle;
+  }
+
+  Summary summary(int64_t begin, int64_t end) {
+    if (begin == end) return {0.0, true};
+    if (data_.has_classes() && data_.weight.empty()) return class_summary(begin, end);
+    double sum = 0;
+    double weight = 0;
+    bool pure = true;
+    const double first = data_.target[rows_[begin]];
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t row = rows_[i];
+      const double w = data_.weight.empty() ? 1.0 : data_.weight[row];
+      sum += w * data_.target[row];
+      weight += w;
+      pure = pure && data_.target[row] == first;
+    }
+    return {pure || weight <= 0 ? first : sum / weight, pure};
+  }
+
+  Summary class_summary(int64_t begin, int64_t end) {
+    std::fill(class_counts_.begin(), class_counts_.end(), 0);
+    for (int64_t i = begin; i < end; ++i) ++class_counts_[data_.label[rows_[i]]];
+    double sum = 0;
+    int32_t n_present = 0;
+    for (size_t c = 0; c < class_counts_.size(); ++c) {
+      sum += data_.class_value[c] * class_counts_[c];
+      n_present += class_counts_[c] > 0;
+    }
+    return {sum / static_cast<double>(end - begin), n_present == 1};
+  }
+
+  // Numbers the nodes below `roots` (all nodes from n_before on) as if they had been split in the
+  // wanted order.
+  void renumber(const std::vector<WaitingNode>& roots, int32_t n_before) {
+    std::vector<int32_t> old_number(tree_.n_nodes());
+    for (int32_t i = 0; i < n_before; ++i) old_number[i] = i;
+    int32_t next = n_before;
+    NodeQueue queue = new_queue(options_.order);
+    queue.push_all(roots);
+    std::vector<int32_t> new_left(tree_.left);
+    const auto waiting = [&](int32_t number, int32_t old) {
+      return WaitingNode{number, 0, 0, tree_.count[old], tree_.value[old], 0};
+    };
+    while (!queue.empty()) {
+      const int32_t number = queue.pop().node;
+      const int32_t left = tree_.left[old_number[number]];
+      if (left < 0) continue;
+      new_left[old_number[number]] = next;
+      old_number[next] = left;
+      old_number[next + 1] = left + 1;
+      queue.push_children(waiting(next, left), waiting(next + 1, left + 1));
+      next += 2;
+    }
+    const auto permuted = [&](auto& values) {
+      auto copy = values;
+      for (int32_t i = 0; i < tree_.n_nodes(); ++i) copy[i] = values[old_number[i]];
+      values = std::move(copy);
+    };
+    tree_.left = std::move(new_left);
+    permuted(tree_.feature);
+    permuted(tree_.threshold);
+    permuted(tree_.left);
+    permuted(tree_.missing_left);
+    permuted(tree_.value);
+    permuted(tree_.count);
+    permuted(tree_.gain);
+  }
+
+  const ForestData& data_;
+  const GrowOptions& options_;
+  std::vector<int32_t> rows_;
+  uint64_t seed_;
+  const std::vector<double>& log_table_;
+  const Heartbeat& heartbeat_;
+  std::vector<int32_t> right_rows_;
+  std::vector<uint32_t> class_counts_;
+  Tree tree_;
+};
+
+}  // namespace
+
+Tree grow_tree(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
+               uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat) {
+  if (data.binned->wide) {
+    return TreeGrower<uint16_t>(data, options, std::move(rows), seed, log_table, heartbeat).grow();
+  }
+  return TreeGrower<uint8_t>(data, options, std::move(rows), seed, log_table, heartbeat).grow();
+}
+
+}  // namespace rankgrove
