@@ -8,6 +8,7 @@
 
 #include "bindings/bindings.hpp"
 #include "data/letor_reader.hpp"
+#include "data/letor_writer.hpp"
 
 namespace rankgrove {
 namespace {
@@ -79,6 +80,79 @@ nb::tuple take(LetorReader& reader) {
                         comments);
 }
 
+// Checks that offsets lie in order inside the bytes, and returns both.
+PackedTexts packed_texts(const In<int64_t>& offsets, const In<uint8_t>& bytes, size_t n_texts,
+                         const std::string& name) {
+  require(offsets.size() == n_texts + 1, name + ": wrong number of offsets");
+  const int64_t* o = offsets.data();
+  require(o[0] >= 0, name + ": negative offset");
+  for (size_t i = 0; i < n_texts; ++i) require(o[i] <= o[i + 1], name + ": offsets decrease");
+  require(o[n_texts] <= static_cast<int64_t>(bytes.size()), name + ": offset beyond the text");
+  return {o, reinterpret_cast<const char*>(bytes.data())};
+}
+
+// Keeps the arrays that a LetorTable points into.
+class LetorWriter {
+ public:
+  LetorWriter(InMatrix<float> X, In<double> y, In<int64_t> query, In<int64_t> id_offsets,
+              In<uint8_t> id_bytes, int64_t first_feature, int omission)
+      : X_(X), y_(y), query_(query), id_offsets_(id_offsets), id_bytes_(id_bytes) {
+    const size_t n_rows = X_.shape(0);
+    require(y_.size() == n_rows && query_.size() == n_rows, "X, y and query differ in length");
+    require(id_offsets_.size() >= 1, "id_offsets is empty");
+    const size_t n_ids = id_offsets_.size() - 1;
+    table_.ids = packed_texts(id_offsets_, id_bytes_, n_ids, "ids");
+    for (size_t i = 0; i < n_rows; ++i) {
+      require(query_.data()[i] >= 0 && query_.data()[i] < static_cast<int64_t>(n_ids),
+              "query is out of range");
+    }
+    require(first_feature == 0 || first_feature == 1, "first_feature must be 0 or 1");
+    require(omission >= 0 && omission <= 2, "omission must be 0, 1 or 2");
+    table_.values = X_.data();
+    table_.row_stride = X_.stride(0);
+    table_.column_stride = X_.stride(1);
+    table_.n_columns = static_cast<int64_t>(X_.shape(1));
+    table_.labels = y_.data();
+    table_.query = query_.data();
+    table_.first_feature = first_feature;
+    table_.omission = static_cast<Omission>(omission);
+  }
+
+  void set_comments(In<uint8_t> present, In<int64_t> offsets, In<uint8_t> bytes) {
+    require(present.size() == X_.shape(0), "present has the wrong length");
+    table_.comments = packed_texts(offsets, bytes, X_.shape(0), "comments");
+    table_.has_comment = present.data();
+    present_ = present;
+    comment_offsets_ = offsets;
+    comment_bytes_ = bytes;
+  }
+
+  nb::list rows(int64_t begin, int64_t end, int n_threads) const {
+    require(begin >= 0 && begin <= end && end <= static_cast<int64_t>(X_.shape(0)),
+            "rows are out of range");
+    require(n_threads >= 1, "n_threads must be at least 1");
+    std::vector<std::string> pieces;
+    {
+      nb::gil_scoped_release release;
+      pieces = format_letor(table_, begin, end, n_threads);
+    }
+    nb::list result;
+    for (const std::string& piece : pieces) result.append(nb::bytes(piece.data(), piece.size()));
+    return result;
+  }
+
+ private:
+  InMatrix<float> X_;
+  In<double> y_;
+  In<int64_t> query_;
+  In<int64_t> id_offsets_;
+  In<uint8_t> id_bytes_;
+  In<uint8_t> present_;
+  In<int64_t> comment_offsets_;
+  In<uint8_t> comment_bytes_;
+  LetorTable table_;
+};
+
 }  // namespace
 
 void bind_reading(nb::module_& m) {
@@ -104,6 +178,17 @@ void bind_reading(nb::module_& m) {
       .def_prop_ro("n_rows", &LetorReader::n_rows)
       .def_prop_ro("n_features", &LetorReader::n_columns)
       .def_prop_ro("first_feature", &LetorReader::first_feature);
+  nb::class_<LetorWriter>(m, "LetorWriter", "Arrays to LETOR text, some rows at a time.")
+      .def(nb::init<InMatrix<float>, In<double>, In<int64_t>, In<int64_t>, In<uint8_t>, int64_t,
+                    int>(),
+           nb::arg("X"), nb::arg("y"), nb::arg("query"), nb::arg("id_offsets"), nb::arg("id_bytes"),
+           nb::arg("first_feature"), nb::arg("omission"),
+           "omission: 0 writes every feature, 1 leaves out zeros, 2 leaves out NaN.")
+      .def("set_comments", &LetorWriter::set_comments, nb::arg("present"), nb::arg("offsets"),
+           nb::arg("bytes"))
+      .def("rows", &LetorWriter::rows, nb::arg("begin"), nb::arg("end"), nb::arg("n_threads"),
+           nb::sig("def rows(self, begin: int, end: int, n_threads: int) -> list[bytes]"),
+           "Text of some rows, in pieces.");
 }
 
 }  // namespace rankgrove

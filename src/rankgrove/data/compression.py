@@ -62,6 +62,15 @@ class DecompressedStream:
     ) -> None:
         self._file.close()
 
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._file.closed
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     def position(self) -> int:
         """Number of compressed bytes consumed."""
         return self._file.tell()

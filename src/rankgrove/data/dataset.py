@@ -166,6 +166,18 @@ class Dataset:
             raise DataError(f"queries must be positions below {self.n_queries}: {error}") from None
         return self.select_rows(chosen[self.groups.query_of_row()])
 
+    def with_features(
+        self, X: npt.NDArray[np.float32], feature_names: Iterable[str] | None
+    ) -> Dataset:
+        """Put another matrix of the same rows in place of X; nothing else is copied."""
+        other = Dataset.__new__(Dataset)
+        vars(other).update(vars(self))
+        other.X = as_feature_matrix(X)
+        if len(other.X) != self.n_rows:
+            raise DataError(f"the matrix has {len(other.X)} rows instead of {self.n_rows}")
+        other.feature_names = _as_names(feature_names, other.n_features)
+        return other
+
     def __repr__(self) -> str:
         name = "" if self.source is None else f"{self.source}: "
         return (

@@ -29,6 +29,7 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.compression import DecompressedStream, compression_of
 from rankgrove.data.dataset import Dataset, default_feature_names
 from rankgrove.data.options import LoadOptions
+from rankgrove.data.paths import require_file
 from rankgrove.data.progress import progress_reporter
 from rankgrove.data.side_files import find_group_sizes
 from rankgrove.errors import DataError
@@ -45,8 +46,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def read_letor(path: Path, options: LoadOptions) -> Dataset:
     """Read a LETOR text file, plain or compressed."""
-    if not path.is_file():
-        raise DataError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    require_file(path)
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty")
     n_features = options.n_features
@@ -58,7 +58,7 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
         n_features = len(options.feature_names)
     compression = compression_of(path)
     with_qid, group_sizes = _queries_beside(path, compression, options)
-    reader = _native.LetorReader(
+    reader: Any = _native.LetorReader(
         n_features=-1 if n_features is None else n_features,
         first_feature=-1 if options.first_feature is None else options.first_feature,
         with_qid=with_qid,

@@ -32,6 +32,10 @@ class Format:
 # The first is the default for unknown suffixes.
 FORMATS = (
     Format("letor", "rankgrove.data.letor", "read_letor", (".txt", ".letor", ".svm", ".libsvm")),
+    Format("parquet", "rankgrove.data.arrow", "read_parquet", (".parquet", ".pq"), b"PAR1"),
+    Format("arrow", "rankgrove.data.arrow", "read_ipc", (".feather", ".arrow", ".ipc"), b"ARROW1"),
+    Format("csv", "rankgrove.data.csv", "read_csv", (".csv", ".tsv")),
+    Format("npz", "rankgrove.data.npz", "read_npz", (".npz",), b"PK\x03\x04"),
 )
 
 
@@ -136,6 +140,11 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
         raise ValueError(f"format={format!r} is for files, not for {type(source).__name__}")
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
         return concatenate([_read(path, options, format) for path in source])
+    if hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas"):
+        from rankgrove.data import arrow
+
+        _check_options(options, arrow.ACCEPTS, "a table")
+        return arrow.read_table(source, options)
     if (
         hasattr(source, "__array__")
         or hasattr(source, "tocoo")
@@ -157,7 +166,13 @@ def _format_of(path: Path, name: str | None) -> Format:
     suffix = path.suffix.lower()
     if suffix in COMPRESSED_SUFFIXES:
         suffix = path.with_suffix("").suffix.lower()
-    return next((known for known in FORMATS if suffix in known.suffixes), FORMATS[0])
+    by_suffix = next((known for known in FORMATS if suffix in known.suffixes), None)
+    if by_suffix is not None or not path.is_file():
+        return by_suffix or FORMATS[0]
+    with path.open("rb") as file:
+        head = file.read(8)
+    by_magic = (known for known in FORMATS if known.magic and head.startswith(known.magic))
+    return next(by_magic, FORMATS[0])
 
 
 def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) -> None:

@@ -1,0 +1,58 @@
+"""Bring data to the features that a model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from rankgrove.data.dataset import Dataset
+from rankgrove.errors import DataError
+
+
+def align_features(
+    dataset: Dataset,
+    feature_names: Sequence[str],
+    *,
+    absent: Literal["error", "zero", "nan"] = "error",
+    extra: Literal["error", "drop"] = "error",
+) -> Dataset:
+    """Put the columns into the order of ``feature_names``.
+
+    Parameters
+    ----------
+    feature_names : the names wanted, usually those of the training data
+    absent : what to do about wanted features that the data lack: refuse, or fill with 0 or NaN
+    extra : what to do about features that are not wanted: refuse, or drop them
+
+    Returns
+    -------
+    Dataset
+        the same one if its features are as wanted already
+    """
+    if absent not in ("error", "zero", "nan"):
+        raise ValueError(f"absent must be 'error', 'zero' or 'nan', not {absent!r}")
+    if extra not in ("error", "drop"):
+        raise ValueError(f"extra must be 'error' or 'drop', not {extra!r}")
+    wanted = tuple(feature_names)
+    if dataset.feature_names == wanted:
+        return dataset
+    place = {name: j for j, name in enumerate(dataset.feature_names)}
+    lacking = [name for name in wanted if name not in place]
+    if lacking and absent == "error":
+        raise DataError(
+            f"{dataset!r} lacks {len(lacking)} of the {len(wanted)} features wanted, the first is "
+            f"{lacking[0]!r} (absent='zero' or 'nan' fills them)"
+        )
+    unwanted = set(place).difference(wanted)
+    if unwanted and extra == "error":
+        first = min(unwanted, key=place.__getitem__)
+        raise DataError(
+            f"{dataset!r} has {len(unwanted)} features that are not wanted, the first is {first!r} "
+            "(extra='drop' leaves them out)"
+        )
+    X = np.full((dataset.n_rows, len(wanted)), 0.0 if absent == "zero" else np.nan, np.float32)
+    known = [j for j, name in enumerate(wanted) if name in place]
+    X[:, known] = dataset.X[:, [place[wanted[j]] for j in known]]
+    return dataset.with_features(X, wanted)

@@ -1,0 +1,218 @@
+"""Arrow tables: Parquet and Feather / Arrow IPC files, pandas, polars and pyarrow tables.
+
+Any object with the Arrow PyCapsule interface (``__arrow_c_stream__``) is taken, so a new data frame
+library needs nothing here. Columns are not copied on the way; features are written once, each to
+its place in the row-major matrix.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.dataset import Dataset
+from rankgrove.data.options import LoadOptions
+from rankgrove.data.paths import require_file
+from rankgrove.data.table_columns import TableColumns, find_columns
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ACCEPTS = frozenset(
+    {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
+    | {"label", "query", "features", "weight", "doc_id", "negative_labels"}
+)
+# Few enough rows that a block of the matrix stays in the cache while its columns are written.
+_BLOCK_ROWS = 4096
+
+
+def read_parquet(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Parquet file; columns that are not wanted stay on disk."""
+    import pyarrow.parquet as pq
+
+    with naming(path):
+        file = pq.ParquetFile(path, memory_map=True)
+        columns = find_columns(file.schema_arrow.names, options)
+        n_rows = file.metadata.num_rows
+        wanted = [name for name in vars(columns).values() if isinstance(name, str)]
+        batches = file.iter_batches(_BLOCK_ROWS, columns=[*wanted, *columns.features])
+        return _from_batches(batches, n_rows, columns, options, str(path))
+
+
+def read_ipc(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Feather file or an Arrow IPC file or stream, memory-mapped."""
+    import pyarrow as pa
+
+    with naming(path):
+        source = pa.memory_map(str(path))
+        try:
+            table = pa.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:
+            source.seek(0)
+            table = pa.ipc.open_stream(source).read_all()
+        return read_table(table, options, str(path))
+
+
+def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
+    """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
+    import pyarrow as pa
+
+    if not isinstance(table, pa.Table):
+        table = _as_arrow(table)
+    columns = find_columns(table.column_names, options)
+    wanted = [name for name in vars(columns).values() if isinstance(name, str)]
+    chosen = table.select([*wanted, *columns.features])
+    return _from_batches(chosen.to_batches(_BLOCK_ROWS), table.num_rows, columns, options, source)
+
+
+def _as_arrow(table: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    try:
+        if type(table).__module__.startswith("pandas"):
+            # Their own conversion would add the index as a column.
+            names = [str(name) for name in table.columns]
+            arrays = [pa.array(table.iloc[:, j], from_pandas=True) for j in range(len(names))]
+            return pa.table(arrays, names=names)
+        return pa.table(table)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
+
+
+def _from_batches(
+    batches: Any, n_rows: int, columns: TableColumns, options: LoadOptions, source: str | None
+) -> Dataset:
+    import pyarrow as pa
+
+    X = np.empty((n_rows, len(columns.features)), np.float32)
+    sides: dict[str, list[Any]] = {}
+    start = 0
+    for batch in batches:
+        for j, name in enumerate(columns.features):
+            _write_feature(X[start : start + len(batch), j], batch.column(name), name, start)
+        for kind in ("label", "query", "weight", "doc_id", "comment"):
+            name = getattr(columns, kind)
+            if name is not None:
+                sides.setdefault(kind, []).append(batch.column(name))
+        start += len(batch)
+    joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
+    y: Any = options.y
+    if "label" in joined:
+        y = _numbers(joined["label"], columns.label)
+    qid: Any = options.qid
+    if "query" in joined:
+        qid = _ids(joined["query"], columns.query)
+    weight: Any = options.sample_weight
+    if "weight" in joined:
+        weight = _numbers(joined["weight"], columns.weight)
+    names = options.feature_names
+    return Dataset(
+        X,
+        y,
+        qid,
+        group_sizes=options.group_sizes,
+        feature_names=columns.features if names is None else names,
+        sample_weight=weight,
+        doc_ids=joined.get("doc_id", options.doc_ids),
+        comments=joined.get("comment"),
+        source=source,
+    )
+
+
+def _write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:
+    """Write one column of a batch to its place; null becomes NaN."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        raise DataError(
+            f"column {name!r} holds {kind}, not numbers: leave it out with features=, or encode it"
+        )
+    if pa.types.is_null(kind):
+        out[:] = np.nan
+        return
+    if not (
+        pa.types.is_floating(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    ):
+        raise DataError(f"column {name!r} holds {kind}, not numbers: leave it out with features=")
+    if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
+        column = column.cast(pa.float64())
+    values = column.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[:] = values
+    if values.dtype == np.float64:
+        overflows = np.flatnonzero(np.isinf(out) & np.isfinite(values))
+        if len(overflows):
+            row = int(overflows[0])
+            raise DataError(
+                f"column {name!r}, row {start + row}: {values[row]} is too large for a 32-bit float"
+            )
+
+
+def _numbers(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[np.float64]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise DataError(f"column {name!r} is missing in row {pc.index(column.is_null(), True)}")
+    if not (
+        pa.types.is_floating(column.type)
+        or pa.types.is_integer(column.type)
+        or pa.types.is_boolean(column.type)
+        or pa.types.is_decimal(column.type)
+    ):
+        raise DataError(f"column {name!r} holds {column.type}, not numbers")
+    numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    return numbers
+
+
+def _ids(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise DataError(
+            f"column {name!r}: the query id is missing in row {pc.index(column.is_null(), True)}"
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy())
+    if pa.types.is_floating(column.type):
+        numbers = np.asarray(column.to_numpy())
+        if not (np.isfinite(numbers) & (np.trunc(numbers) == numbers)).all():
+            row = int(np.flatnonzero(~(np.isfinite(numbers) & (np.trunc(numbers) == numbers)))[0])
+            raise DataError(f"column {name!r}, row {row}: {numbers[row]} is not a query id")
+        return numbers.astype(np.int64)
+    try:
+        texts = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(f"column {name!r} holds {column.type}, not query ids") from None
+    return np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)
+
+
+class naming:  # noqa: N801 - reads as a phrase: with naming(path)
+    """Puts the name of the file before any error that reading it brings."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        require_file(self.path)
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, DataError):
+            raise DataError(f"{self.path}: {error}") from None
+        if isinstance(error, (pa.ArrowException, OSError)):
+            raise DataError(f"{self.path}: {error}") from None

@@ -1,0 +1,186 @@
+"""Datasets to files that read back exactly: LETOR text and Parquet."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._files import replacing
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.dataset import Dataset, doc_ids_of_comments
+from rankgrove.data.table_columns import COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_OMISSIONS = {None: 0, "zero": 1, "nan": 2}
+_ROWS_PER_BLOCK = 16384
+
+
+def write_letor(
+    dataset: Dataset,
+    path: str | os.PathLike[str],
+    *,
+    omit: Literal["zero", "nan"] | None = None,
+    n_jobs: int | None = None,
+) -> None:
+    """Write LETOR text, compressed if the name ends in .gz, .bz2, .xz or .zst.
+
+    Values are the shortest text that reads back to the same float32; NaN is written as ``nan``.
+    Feature numbers are those of names like f0, f1, ... if the data set has them, else count from 1.
+
+    Parameters
+    ----------
+    omit : leave out zeros (read back with ``missing="zero"``) or missing values (``"nan"``, read
+        back with ``missing="keep"``); by default every feature is written
+    """
+    if omit not in _OMISSIONS:
+        raise ValueError(f"omit must be 'zero', 'nan' or None, not {omit!r}")
+    if dataset.sample_weight is not None:
+        raise DataError("LETOR text cannot hold sample weights: write Parquet instead")
+    id_offsets, id_bytes = _packed(_id_texts(dataset))
+    writer = _native.LetorWriter(
+        X=dataset.X,
+        y=dataset.y,
+        query=dataset.groups.query_of_row(),
+        id_offsets=id_offsets,
+        id_bytes=id_bytes,
+        first_feature=0 if dataset.feature_names[:1] == ("f0",) else 1,
+        omission=_OMISSIONS[omit],
+    )
+    comments = _comments_to_write(dataset)
+    if comments is not None:
+        present = np.asarray(comments.is_valid()).astype(np.uint8)
+        writer.set_comments(present, *_packed(comments.fill_null("")))
+    n_threads = resolve_n_jobs(n_jobs)
+    with replacing(path) as file, _compressed(file, Path(path).suffix.lower()) as stream:
+        for begin in range(0, dataset.n_rows, _ROWS_PER_BLOCK):
+            end = min(begin + _ROWS_PER_BLOCK, dataset.n_rows)
+            stream.writelines(writer.rows(begin, end, n_threads))
+
+
+def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """Write Parquet: columns label and qid, one column per feature, and what else there is."""
+    import pyarrow.parquet as pq
+
+    with replacing(path) as file:
+        pq.write_table(to_arrow(dataset), file, compression="zstd")
+
+
+def to_arrow(dataset: Dataset) -> pa.Table:
+    """Make a pyarrow table with the columns that ``load`` finds by itself."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {LABEL: dataset.y, QUERY: dataset.qid}
+    if dataset.sample_weight is not None:
+        columns[WEIGHT] = dataset.sample_weight
+    if dataset.has_own_doc_ids:
+        columns[DOC_ID] = dataset.doc_id_texts()
+    if dataset.comment_texts() is not None:
+        columns[COMMENT] = dataset.comment_texts()
+    for name in dataset.feature_names:
+        if name in columns:
+            raise DataError(f"a feature is named {name!r}, which is the name of another column")
+    arrays = [pa.array(column) for column in columns.values()]
+    arrays += [pa.array(dataset.X[:, j]) for j in range(dataset.n_features)]
+    return pa.table(arrays, names=[*columns, *dataset.feature_names])
+
+
+def _id_texts(dataset: Dataset) -> pa.LargeStringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ids = pa.array(dataset.groups.ids)
+    if pa.types.is_floating(ids.type):
+        raise DataError("query ids are fractional numbers: LETOR text holds integers or texts")
+    texts = ids.cast(pa.large_string())
+    unfit = pc.match_substring_regex(texts, r"^$|[\s#\x00-\x1f\x7f]")
+    if pc.any(unfit).as_py():
+        raise DataError(
+            f"query id {texts.filter(unfit)[0].as_py()!r} cannot be written as LETOR text: it is "
+            "empty or holds a blank, a control character or #"
+        )
+    return texts
+
+
+def _comments_to_write(dataset: Dataset) -> pa.LargeStringArray | None:
+    import pyarrow.compute as pc
+
+    comments = dataset.comment_texts()
+    if dataset.has_own_doc_ids:
+        ids = dataset.doc_id_texts()
+        if comments is None:
+            comments = pc.binary_join_element_wise("docid =", ids, " ")
+        if doc_ids_of_comments(comments) != ids:
+            raise DataError(
+                "LETOR text keeps document ids in comments (#docid = ID), but this data set has "
+                "comments without them, or ids with blanks"
+            )
+    if comments is not None:
+        unfit = pc.match_substring_regex(comments, "[\r\n\x00]")
+        if pc.any(unfit).as_py():
+            row = pc.index(unfit, True).as_py()
+            raise DataError(f"the comment of row {row} holds a line break or a NUL character")
+    return comments
+
+
+def _packed(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Offsets and bytes of an Arrow array of texts."""
+    _, offsets, data = texts.buffers()
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return places, np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+
+
+@contextlib.contextmanager
+def _compressed(file: BinaryIO, suffix: str) -> Iterator[Any]:
+    if suffix == ".gz":
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as stream:
+            yield stream
+    elif suffix == ".bz2":
+        with bz2.BZ2File(file, "wb") as stream:
+            yield stream
+    elif suffix == ".xz":
+        with lzma.LZMAFile(file, "wb") as stream:
+            yield stream
+    elif suffix == ".zst":
+        import pyarrow as pa
+
+        with pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(file), "w"), "zstd") as stream:
+            yield _Lines(stream)
+    else:
+        yield file
+
+
+class _Lines:
+    """Gives Arrow's stream the one method of Python's that is needed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def writelines(self, pieces: list[bytes]) -> None:
+        for piece in pieces:
+            self._stream.write(piece)
+
+
+class _KeptOpen:
+    """A file that Arrow cannot close, since it is still to be flushed and renamed."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write
+        self.flush = file.flush
+
+    def close(self) -> None:
+        self.flush()
