@@ -23,6 +23,12 @@ settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+# Commands that tests start in other folders must find the package as this process does.
+if "PYTHONPATH" in os.environ:
+    entries = os.environ["PYTHONPATH"].split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, entries))
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY

@@ -29,13 +29,29 @@ Growth growth_named(const std::string& name) {
                               "'");
 }
 
-std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binned,
-                                        const std::string& tree, int32_t max_leaf_nodes,
-                                        int32_t max_depth, int64_t min_samples_leaf,
-                                        double min_child_weight, double l2, double min_gain,
-                                        bool least_squares_splits, double max_features_tree,
-                                        double max_features_node,
-                                        std::optional<In<int8_t>> monotone, int n_threads) {
+// Wraps a Python function of four arrays that returns one gain per candidate.
+SplitCriterion python_criterion(nb::object function) {
+  return
+      [function = std::move(function)](const std::vector<double>& gl, const std::vector<double>& hl,
+                                       const std::vector<double>& gr, const std::vector<double>& hr,
+                                       std::vector<double>& gain) {
+        nb::gil_scoped_acquire locked;
+        const auto array = [](const std::vector<double>& v) {
+          return to_numpy(std::vector<double>(v));
+        };
+        const nb::object result = function(array(gl), array(hl), array(gr), array(hr));
+        In<double> values;
+        require(nb::try_cast(result, values) && values.shape(0) == gain.size(),
+                "a split criterion must return one float64 gain per candidate split");
+        std::copy_n(values.data(), gain.size(), gain.begin());
+      };
+}
+
+std::unique_ptr<TreeGrower> make_grower(
+    std::shared_ptr<const BinnedMatrix> binned, const std::string& tree, int32_t max_leaf_nodes,
+    int32_t max_depth, int64_t min_samples_leaf, double min_child_weight, double l2,
+    double min_gain, bool least_squares_splits, double max_features_tree, double max_features_node,
+    std::optional<In<int8_t>> monotone, std::optional<nb::callable> criterion, int n_threads) {
   GrowOptions options;
   options.growth = growth_named(tree);
   options.max_leaf_nodes = max_leaf_nodes;
@@ -43,7 +59,7 @@ std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binn
   options.least_squares_splits = least_squares_splits;
   options.max_features_tree = max_features_tree;
   options.max_features_node = max_features_node;
-  options.rules = {l2, min_gain, min_child_weight, min_samples_leaf, {}};
+  options.rules = {l2, min_gain, min_child_weight, min_samples_leaf, {}, {}};
   require(max_leaf_nodes >= 1, "max_leaf_nodes must be at least 1");
   require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
   require(l2 >= 0.0 && min_child_weight >= 0.0, "l2 and min_child_weight must not be negative");
@@ -51,12 +67,17 @@ std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binn
   if (options.growth == Growth::kOblivious) {
     require(max_depth >= 1 && max_depth <= 12,
             "an oblivious tree has a depth of 1 to 12, not " + std::to_string(max_depth));
-    require(!monotone, "oblivious trees take no monotone constraints");
+    require(!monotone && !criterion,
+            "oblivious trees take no monotone constraints and no criterion of your own");
   }
   if (monotone) {
     require(monotone->shape(0) == static_cast<size_t>(binned->n_features()),
             "monotone must have one entry per feature");
     options.rules.monotone.assign(monotone->data(), monotone->data() + monotone->shape(0));
+  }
+  if (criterion) {
+    require(!monotone, "a criterion of your own does not go with monotone constraints");
+    options.rules.criterion = python_criterion(*criterion);
   }
   nb::gil_scoped_release unlocked;
   return std::make_unique<TreeGrower>(std::move(binned), std::move(options), n_threads);
@@ -136,7 +157,7 @@ void bind_growing(nb::module_& m) {
         nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),
         nb::arg("l2"), nb::arg("min_gain"), nb::arg("least_squares_splits"),
         nb::arg("max_features_tree"), nb::arg("max_features_node"), nb::arg("monotone").none(),
-        nb::arg("n_threads"));
+        nb::arg("criterion").none(), nb::arg("n_threads"));
   m.def("add_leaf_values", &add_leaf_values, nb::arg("scores"), nb::arg("leaf_of_row"),
         nb::arg("values"), nb::arg("n_threads"), "scores += values[leaf_of_row], in place.");
 }

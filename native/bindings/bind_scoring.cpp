@@ -33,6 +33,13 @@ EnsembleArrays ensemble_arrays(int64_t n_features, const In<int64_t>& tree_offse
 
 using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// A value per feature, or none at all.
+std::vector<float> per_feature(const In<float>& values, int64_t n_features, const char* name) {
+  require(values.size() == 0 || static_cast<int64_t>(values.size()) == n_features,
+          std::string(name) + " must have one value per feature, or none");
+  return {values.data(), values.data() + values.size()};
+}
+
 template <typename T>
 void predict(const Scorer& scorer, const InMatrix<T>& x, int n_threads, const OutMatrix& out) {
   if (static_cast<int64_t>(x.shape(1)) != scorer.n_features()) {
@@ -71,19 +78,19 @@ void bind_scoring(nb::module_& m) {
              const In<double>& tree_weights, const In<int32_t>& tree_outputs,
              const In<double>& base_score, const In<int32_t>& feature, const In<float>& threshold,
              const In<int32_t>& left, const In<uint8_t>& missing_left, const In<double>& value,
-             const In<float>& fill) {
+             const In<float>& fill, const In<float>& missing_up_to) {
             const auto ensemble =
                 ensemble_arrays(n_features, tree_offsets, tree_weights, tree_outputs, base_score,
                                 feature, threshold, left, missing_left, value);
-            require(fill.size() == 0 || static_cast<int64_t>(fill.size()) == n_features,
-                    "fill must have one value per feature, or none");
-            std::vector<float> fill_values(fill.data(), fill.data() + fill.size());
+            const MissingPolicy missing{per_feature(fill, n_features, "fill"),
+                                        per_feature(missing_up_to, n_features, "missing_up_to")};
             nb::gil_scoped_release released;
-            new (self) Scorer(ensemble, fill_values);
+            new (self) Scorer(ensemble, missing);
           },
           nb::arg("n_features"), nb::arg("tree_offsets"), nb::arg("tree_weights"),
           nb::arg("tree_outputs"), nb::arg("base_score"), nb::arg("feature"), nb::arg("threshold"),
-          nb::arg("left"), nb::arg("missing_left"), nb::arg("value"), nb::arg("fill"))
+          nb::arg("left"), nb::arg("missing_left"), nb::arg("value"), nb::arg("fill"),
+          nb::arg("missing_up_to"))
       .def("predict", &predict<float>, nb::arg("x").noconvert(), nb::arg("n_threads"),
            nb::arg("out").noconvert())
       .def("predict", &predict<double>, nb::arg("x").noconvert(), nb::arg("n_threads"),

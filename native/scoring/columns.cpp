@@ -8,23 +8,24 @@ namespace rankgrove {
 namespace {
 
 template <typename T>
-float read(const T* value, float missing) {
+float read(const T* value, float up_to, float missing) {
   const float x = static_cast<float>(*value);  // float64 rounds to the nearest float32
-  return x == x ? x : missing;
+  return std::fabs(x) > up_to ? x : missing;   // false for NaN
 }
 
 }  // namespace
 
 int32_t Columns::find_or_add(int32_t feature, bool missing_left) {
-  const float fill = fill_.empty() ? std::numeric_limits<float>::quiet_NaN() : fill_[feature];
+  const float fill =
+      policy_.fill.empty() ? std::numeric_limits<float>::quiet_NaN() : policy_.fill[feature];
   if (!std::isnan(fill)) missing_left = false;
   const size_t slot = 2 * static_cast<size_t>(feature) + missing_left;
   if (slot >= column_of_.size()) column_of_.resize(slot + 1, -1);
   if (column_of_[slot] < 0) {
-    constexpr float inf = std::numeric_limits<float>::infinity();
     column_of_[slot] = size();
     feature_.push_back(feature);
-    missing_.push_back(!std::isnan(fill) ? fill : missing_left ? -inf : inf);
+    missing_.push_back(missing_left ? -std::numeric_limits<float>::infinity() : fill);
+    up_to_.push_back(policy_.up_to.empty() ? -1.0f : policy_.up_to[feature]);
   }
   return column_of_[slot];
 }
@@ -37,7 +38,8 @@ void Columns::load_by_column(const MatrixView<T>& matrix, int64_t first_row, int
     const T* values =
         matrix.data + first_row * matrix.row_stride + feature_[c] * matrix.column_stride;
     float* out = tile + static_cast<int64_t>(c - first_column) * stride;
-    for (int32_t i = 0; i < n_rows; ++i) out[i] = read(values + i * matrix.row_stride, missing_[c]);
+    for (int32_t i = 0; i < n_rows; ++i)
+      out[i] = read(values + i * matrix.row_stride, up_to_[c], missing_[c]);
   }
 }
 
@@ -49,7 +51,7 @@ void Columns::load_by_row(const MatrixView<T>& matrix, int64_t first_row, int32_
     const T* row = matrix.data + (first_row + i) * matrix.row_stride;
     float* out = tile + static_cast<int64_t>(i) * stride;
     for (int32_t c = 0; c < n_columns; ++c) {
-      out[c] = read(row + feature_[c] * matrix.column_stride, missing_[c]);
+      out[c] = read(row + feature_[c] * matrix.column_stride, up_to_[c], missing_[c]);
     }
   }
 }

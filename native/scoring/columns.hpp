@@ -1,9 +1,9 @@
 // The columns of the input that a group of trees reads, and their way into a tile of float32.
 //
-// A *column* is a feature together with the value that stands in for NaN there: the model's fill
-// value, else -inf for splits that send missing rows left and +inf for those that send them right.
-// So a tile holds no NaN, and `value > threshold` alone decides every split (thresholds are
-// finite).
+// A *column* is a feature together with the value that stands in for a missing one: the model's
+// fill value, else -inf for splits that send missing rows left and NaN for those that send them
+// right. So `!(value <= threshold)` alone says that a row goes right, as no threshold is NaN or
+// -inf.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,15 @@ struct MatrixView {
   int64_t column_stride;
 };
 
+// What counts as missing and what replaces it, per feature; an empty vector is the default.
+struct MissingPolicy {
+  std::vector<float> fill;   // replaces a missing value; NaN (the default) leaves it to the splits
+  std::vector<float> up_to;  // magnitudes up to this are missing too; negative (the default): none
+};
+
 class Columns {
  public:
-  // fill: a value per feature that replaces NaN, or NaN to keep it missing; may be empty.
-  explicit Columns(std::vector<float> fill) : fill_(std::move(fill)) {}
+  explicit Columns(MissingPolicy policy) : policy_(std::move(policy)) {}
 
   // The number of the column that a split reads; adds it if it is new.
   int32_t find_or_add(int32_t feature, bool missing_left);
@@ -43,9 +48,10 @@ class Columns {
                    int32_t stride) const;
 
  private:
-  std::vector<float> fill_;
+  MissingPolicy policy_;
   std::vector<int32_t> feature_;
   std::vector<float> missing_;
+  std::vector<float> up_to_;
   std::vector<int32_t> column_of_;  // 2 * feature + missing_left -> column or -1
 };
 

@@ -95,7 +95,7 @@ void check_tree(const EnsembleArrays& e, int32_t tree, std::vector<uint8_t>& has
       fail(where(i) + " splits on feature " + std::to_string(e.feature[node]) + " of " +
            std::to_string(e.n_features));
     }
-    if (!std::isfinite(e.threshold[node])) {
+    if (!(e.threshold[node] > -std::numeric_limits<float>::infinity())) {
       fail(where(i) + " has the threshold " + std::to_string(e.threshold[node]));
     }
     if (e.missing_left[node] > 1) {

@@ -20,10 +20,10 @@ std::vector<int32_t> all_trees(const EnsembleArrays& ensemble) {
 
 }  // namespace
 
-Scorer::Scorer(const EnsembleArrays& ensemble, const std::vector<float>& fill)
+Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& missing)
     : n_features_(ensemble.n_features),
       base_score_(ensemble.base_score.begin(), ensemble.base_score.end()),
-      walker_(ensemble, all_trees(ensemble), fill) {}
+      walker_(ensemble, all_trees(ensemble), missing) {}
 
 template <typename T>
 void Scorer::score_block(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,

@@ -16,8 +16,8 @@ namespace rankgrove {
 
 class Scorer {
  public:
-  // The ensemble has been checked. fill: see Columns.
-  Scorer(const EnsembleArrays& ensemble, const std::vector<float>& fill);
+  // The ensemble has been checked.
+  Scorer(const EnsembleArrays& ensemble, const MissingPolicy& missing);
 
   // Fills scores[row * n_outputs + output].
   template <typename T>

@@ -18,11 +18,12 @@ std::vector<float>& tile_of_thread(size_t size) {
 }  // namespace
 
 Walker::Walker(const EnsembleArrays& ensemble, const std::vector<int32_t>& trees,
-               const std::vector<float>& fill)
-    : columns_(fill) {
+               const MissingPolicy& missing)
+    : columns_(missing) {
   for (int32_t tree : trees) add_tree(ensemble, tree);
-  // A leaf compares some value with +inf: there must be one to read.
-  if (columns_.size() == 0 && ensemble.n_features > 0) columns_.find_or_add(0, true);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].column < 0) nodes_[i].column = columns_.size();
+  }
 }
 
 void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree) {
@@ -33,7 +34,7 @@ void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree) {
     const int64_t node = source[i];
     const int32_t number = static_cast<int32_t>(i);
     if (ensemble.is_leaf(node)) {
-      nodes_.push_back({std::numeric_limits<float>::infinity(), number, 0});
+      nodes_.push_back({std::numeric_limits<float>::infinity(), number, -1});
       values_.push_back(ensemble.value[node] * weight);
     } else {
       const int32_t left = static_cast<int32_t>(source.size());
@@ -51,10 +52,10 @@ void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree) {
 template <typename T>
 void Walker::add_scores(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
                         double* scores, int32_t stride) const {
-  const int32_t width = std::max(columns_.size(), 1);
+  const int32_t width = columns_.size() + 1;  // the last column is 0, for leaves to compare
   float* tile = tile_of_thread(static_cast<size_t>(width) * n_rows).data();
   columns_.load_by_row(matrix, first_row, n_rows, tile, width);
-  if (columns_.size() == 0) std::fill_n(tile, n_rows, 0.0f);
+  for (int32_t i = 0; i < n_rows; ++i) tile[static_cast<int64_t>(i + 1) * width - 1] = 0.0f;
   for (size_t t = 0; t < outputs_.size(); ++t) {
     const Node* nodes = nodes_.data() + offsets_[t];
     const double* values = values_.data() + offsets_[t];
@@ -67,7 +68,7 @@ void Walker::add_scores(const MatrixView<T>& matrix, int64_t first_row, int32_t 
         moving = false;
         for (int32_t i = 0; i < size; ++i) {
           const Node node = nodes[at[i]];
-          const int32_t next = node.left + (rows[i * width + node.column] > node.threshold);
+          const int32_t next = node.left + !(rows[i * width + node.column] <= node.threshold);
           moving |= next != at[i];
           at[i] = next;
         }

@@ -15,7 +15,7 @@ namespace rankgrove {
 class Walker {
  public:
   Walker(const EnsembleArrays& ensemble, const std::vector<int32_t>& trees,
-         const std::vector<float>& fill);
+         const MissingPolicy& missing);
 
   // Adds the trees' values for `n_rows` rows from first_row on: scores[output * stride + i].
   template <typename T>

@@ -101,7 +101,8 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
       if (std::min(rows, c.node_rows - rows) < rules_.min_samples_leaf) space.score[b] = kNone;
     }
   }
-  double node_score = own_score(node.total, units);
+  if (rules_.criterion) apply_criterion(c.n, node.total, packed, space.score.data());
+  double node_score = rules_.criterion ? 0.0 : own_score(node.total, units);
   const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
   if (direction != 0 || bounded) {
@@ -128,6 +129,23 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
     if (gain > best.gain && gain > rules_.min_gain && gain > kNoise * space.score[b]) {
       best = {gain, c.feature, b, c.missing_left, space.left[b]};
     }
+  }
+}
+
+// Replaces the scores of all candidates that are possible by the user's gains.
+void SplitSearch::apply_criterion(int32_t n, int64_t total, const PackedGradients& packed,
+                                  double* score) const {
+  const Workspace& space = workspace(n);
+  std::vector<double> gl(n), hl(n), gr(n), hr(n), gain(n);
+  for (int32_t b = 0; b < n; ++b) {
+    gl[b] = space.gradient[b] * packed.gradient_unit;
+    hl[b] = space.hessian[b] * packed.hessian_unit;
+    gr[b] = (static_cast<double>(gradient_field(total)) - space.gradient[b]) * packed.gradient_unit;
+    hr[b] = (hessian_field(total) - space.hessian[b]) * packed.hessian_unit;
+  }
+  rules_.criterion(gl, hl, gr, hr, gain);
+  for (int32_t b = 0; b < n; ++b) {
+    if (score[b] != kNone) score[b] = gain[b];
   }
 }
 

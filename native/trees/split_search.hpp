@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -14,12 +15,20 @@
 
 namespace rankgrove {
 
+// A user's own measure of candidate splits of one feature: sums of gradients and Hessians left and
+// right of each candidate in, gains out. Called from one thread at a time.
+using SplitCriterion = std::function<void(
+    const std::vector<double>& gradient_left, const std::vector<double>& hessian_left,
+    const std::vector<double>& gradient_right, const std::vector<double>& hessian_right,
+    std::vector<double>& gain)>;
+
 struct SplitRules {
   double l2 = 0.0;
   double min_gain = 0.0;
   double min_child_weight = 0.0;
   int64_t min_samples_leaf = 1;
   std::vector<int8_t> monotone;  // per feature -1, 0 or 1; empty for none
+  SplitCriterion criterion;      // replaces the gain above; empty for none
 };
 
 struct Split {
@@ -69,6 +78,8 @@ class SplitSearch {
 
  private:
   struct Candidates;
+  void apply_criterion(int32_t n, int64_t total, const PackedGradients& packed,
+                       double* score) const;
   void consider(const Candidates& candidates, const NodeSums& node, const PackedGradients& packed,
                 Split& best) const;
 

@@ -80,7 +80,8 @@ Split TreeGrower::find_split(const OpenNode& node, uint64_t seed) {
   const std::vector<int32_t> features =
       draw_features(tree_features_, options_.max_features_node, seed, node.node + 1);
   std::vector<Split> by_feature(features.size());
-  const int threads = layout_.size() < kMinBinsForThreads ? 1 : n_threads_;
+  const bool alone = layout_.size() < kMinBinsForThreads || options_.rules.criterion;
+  const int threads = alone ? 1 : n_threads_;
   parallel_for(static_cast<int64_t>(features.size()), threads, 8, [&](int64_t i) {
     by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
   });

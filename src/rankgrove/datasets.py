@@ -6,44 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgrove.data import synthetic, synthetic_features
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.dataset import Dataset
 
 _LETOR_STATISTICS = ("tf_sum", "idf", "tfidf_sum", "length", "bm25", "lm_abs", "lm_dir", "lm_jm")
 _LETOR_LINKS = ("page_rank", "inlinks", "outlinks", "url_depth", "url_length", "child_pages")
 _WEB_LINKS = tuple(name for name in synthetic_features.DOCUMENT_FEATURES if name != "child_pages")
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Judged documents of many queries."""
-
-    X: synthetic.Floats
-    y: npt.NDArray[np.float64]
-    qid: npt.NDArray[np.int64]
-    feature_names: list[str]
-
-    @property
-    def groups(self) -> QueryGroups:
-        """Which rows belong to which query."""
-        return QueryGroups.from_qid(self.qid)
-
-    @property
-    def group_sizes(self) -> npt.NDArray[np.int64]:
-        """Number of documents of each query."""
-        return self.groups.sizes
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return self.groups.n_queries
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.X.shape[1])
 
 
 @dataclass(frozen=True)
@@ -164,6 +133,7 @@ def make_ranking(
         y=synthetic.grades_of(utility, np.asarray(shape.grade_shares)),
         qid=np.repeat(np.arange(1, shape.n_queries + 1), queries.sizes),
         feature_names=names,
+        source=f"make_ranking(preset={preset!r}, seed={seed})",
     )
 
 

@@ -59,7 +59,7 @@ def random_ensemble(
     n_thresholds: int = 20,
 ) -> TreeEnsemble:
     rng = np.random.default_rng(seed)
-    thresholds = np.r_[0.0, rng.normal(size=n_thresholds)].astype(np.float32)
+    thresholds = np.r_[0.0, np.inf, 3.4e38, rng.normal(size=n_thresholds)].astype(np.float32)
     trees = [
         random_tree(rng, n_leaves, n_features, shape, thresholds)
         if n_features

@@ -1,8 +1,8 @@
 """Trees grown by trying every split of every leaf, written for reading rather than speed.
 
-A leaf is a boolean mask over the rows. Candidate thresholds are the cuts of the bins; a split scores
-``(G_l² H_r + G_r² H_l) / (H_l H_r)`` with ``H = sum of Hessians + l2``, the form in which the native
-engine adds the two children's ``G² / H``, so that equal gains are equal to the last bit.
+A leaf is a boolean mask over the rows. Candidate thresholds are the cuts of the bins; a split
+scores ``(G_l² H_r + G_r² H_l) / (H_l H_r)`` with ``H = sum of Hessians + l2``, the form in which the
+native engine adds the two children's ``G² / H``, so that equal gains are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def grow_oblivious(X, g, h, cuts, rules):
                     score = children_score(g, h, left, rows & ~left, everything)
                     total += node_score(g, h, rows, rules.l2) if score == -np.inf else score
                 gain = total - unsplit
-                if gain > rules.min_gain and gain > NOISE * total:
-                    if best is None or gain > best[0]:
-                        best = (gain, feature, bin_, missing_left)
+                real = gain > rules.min_gain and gain > NOISE * total
+                if real and (best is None or gain > best[0]):
+                    best = (gain, feature, bin_, missing_left)
         if best is None:
             break
         _, feature, bin_, missing_left = best

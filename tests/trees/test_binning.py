@@ -40,7 +40,8 @@ def test_few_values_get_a_bin_each(numbers):
     )
 
 
-def test_many_values_get_bins_of_about_equal_size(rng=np.random.default_rng(0)):
+def test_many_values_get_bins_of_about_equal_size():
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 1)).astype(np.float32)
     codes = bin_matrix(X, find_bins(X, max_bins=100)).codes(0)
     counts = np.bincount(codes)
@@ -48,7 +49,8 @@ def test_many_values_get_bins_of_about_equal_size(rng=np.random.default_rng(0)):
     assert counts.max() <= 2 * counts.min()
 
 
-def test_a_frequent_value_stands_alone(rng=np.random.default_rng(0)):
+def test_a_frequent_value_stands_alone():
+    rng = np.random.default_rng(0)
     x = rng.normal(size=10_000).astype(np.float32)
     x[:6000] = 0.25
     codes = bin_matrix(x[:, None], find_bins(x[:, None], max_bins=16)).codes(0)
@@ -69,7 +71,8 @@ def test_fill_stands_in_for_missing_values():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_strides_rows_and_threads_do_not_matter(order, rng=np.random.default_rng(0)):
+def test_strides_rows_and_threads_do_not_matter(order):
+    rng = np.random.default_rng(0)
     wide = np.asarray(rng.normal(size=(40_000, 37)), np.float32, order=order)
     X = wide[::2, 3:30:3]
     rows = rng.permutation(len(X)).astype(np.int64)
@@ -79,7 +82,8 @@ def test_strides_rows_and_threads_do_not_matter(order, rng=np.random.default_rng
         np.testing.assert_array_equal(binned.codes(f), reference.codes(f)[rows])
 
 
-def test_many_bins_take_two_bytes(rng=np.random.default_rng(0)):
+def test_many_bins_take_two_bytes():
+    rng = np.random.default_rng(0)
     X = rng.permutation(3000).astype(np.float32)[:, None]
     binned = bin_matrix(X, find_bins(X, max_bins=5000))
     assert binned.wide

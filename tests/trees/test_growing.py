@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import regression_tree as oracle
 
+from oracles import regression_tree as oracle
 from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.growing import TreeGrower, add_leaf_values, apply_binned
 
@@ -147,7 +147,7 @@ def test_rows_outside_the_sample_get_their_leaf_too(large, tree):
 
 
 def test_least_squares_chooses_as_unit_hessians_and_answers_with_newton(large):
-    X, g, h, binned = large
+    _, g, h, binned = large
     unit = TreeGrower(binned).grow(g, None, seed=1)
     grower = TreeGrower(binned, split_by="least_squares")
     tree = grower.grow(g, h, seed=1)
@@ -161,7 +161,8 @@ def test_least_squares_chooses_as_unit_hessians_and_answers_with_newton(large):
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_monotone_constraint_holds_everywhere(direction, rng=np.random.default_rng(3)):
+def test_monotone_constraint_holds_everywhere(direction):
+    rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, 3)).astype(np.float32)
     target = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + rng.normal(0, 0.3, 4000)
     binned = bin_matrix(X, find_bins(X))
@@ -189,7 +190,8 @@ def test_feature_draws_are_seeded_and_limited(large):
     assert len(set(first.feature)) > 3
 
 
-def test_sixteen_bit_codes_grow_the_same_tree(rng=np.random.default_rng(1)):
+def test_sixteen_bit_codes_grow_the_same_tree():
+    rng = np.random.default_rng(1)
     X = rng.integers(0, 200, (5000, 3)).astype(np.float32)
     g = (X[:, 0] - 100 + rng.normal(size=5000)).astype(np.float32)
     narrow = bin_matrix(X, find_bins(X))
@@ -204,7 +206,8 @@ def test_sixteen_bit_codes_grow_the_same_tree(rng=np.random.default_rng(1)):
     np.testing.assert_array_equal(tree_narrow.threshold, tree_wide.threshold)
 
 
-def test_weighted_gradients_equal_repeated_rows(rng=np.random.default_rng(2)):
+def test_weighted_gradients_equal_repeated_rows():
+    rng = np.random.default_rng(2)
     X = rng.integers(0, 20, (300, 3)).astype(np.float32)
     g = rng.integers(-32, 33, 300) / 16
     weight = rng.integers(1, 4, 300)
@@ -217,6 +220,36 @@ def test_weighted_gradients_equal_repeated_rows(rng=np.random.default_rng(2)):
     for name in ("feature", "threshold", "left", "gain"):
         np.testing.assert_array_equal(getattr(weighted, name), getattr(plain, name))
     np.testing.assert_allclose(weighted.value, plain.value, rtol=1e-12)
+
+
+def test_a_criterion_in_python_chooses_the_splits(large):
+    _, g, h, binned = large
+
+    def newton(gl, hl, gr, hr):
+        parent = (gl + gr) ** 2 / (hl + hr)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return gl**2 / hl + gr**2 / hr - parent
+
+    mine = TreeGrower(binned, split_by=newton, max_leaf_nodes=8, min_samples_leaf=50).grow(g, h)
+    own = TreeGrower(binned, max_leaf_nodes=8, min_samples_leaf=50).grow(g, h)
+    np.testing.assert_array_equal(mine.feature, own.feature)
+    np.testing.assert_array_equal(mine.threshold, own.threshold)
+    np.testing.assert_allclose(mine.gain, own.gain, rtol=1e-5)
+
+    balanced = TreeGrower(binned, split_by=lambda gl, hl, gr, hr: np.minimum(hl, hr)).grow(g, h)
+    assert abs(int(balanced.count[1]) - int(balanced.count[2])) < 0.05 * len(g)
+
+
+def test_what_a_criterion_raises_or_returns_wrong_reaches_the_caller(large):
+    _, g, h, binned = large
+
+    def broken(gl, hl, gr, hr):
+        raise RuntimeError("my own mistake")
+
+    with pytest.raises(RuntimeError, match="my own mistake"):
+        TreeGrower(binned, split_by=broken).grow(g, h)
+    with pytest.raises(ValueError, match="one float64 gain per candidate"):
+        TreeGrower(binned, split_by=lambda gl, hl, gr, hr: gl[:-1]).grow(g, h)
 
 
 def test_bad_gradients_and_arguments_are_named(large):

@@ -106,12 +106,21 @@ def test_any_layout_is_read_in_place(n_leaves, dtype):
 
 def test_float64_is_rounded_to_the_nearest_float32():
     ensemble = random_ensemble(1, 1, 2, 1)
+    ensemble = dataclasses.replace(ensemble, threshold=np.full(3, 0.3, np.float32))
     t = float(ensemble.threshold[0])
     tiny = np.spacing(np.float32(t)) / 8
     X = np.array([[t], [t + tiny], [t - tiny], [1e300], [-1e300], [np.nan]])
     np.testing.assert_array_equal(Scorer(ensemble).predict(X), scoring.predict(ensemble, X))
     on, above, *_ = Scorer(ensemble).predict(X)
     assert on == above
+
+
+def test_small_magnitudes_can_count_as_missing():
+    ensemble = random_ensemble(4, 10, 16, 3)
+    X = rows_for(ensemble, 200, 5)
+    up_to = np.array([-1.0, 0.0, 0.25], np.float32)
+    expected = scoring.predict(ensemble, np.where(np.abs(X) <= up_to, np.float32(np.nan), X))
+    np.testing.assert_array_equal(Scorer(ensemble, missing_up_to=up_to).predict(X), expected)
 
 
 def test_out_receives_the_scores():
@@ -169,7 +178,7 @@ BROKEN = {
     "child of itself": ("left", 0, 0, "left child at 0"),
     "leaf with a feature": ("left", 0, -1, "neither a leaf nor a split"),
     "threshold NaN": ("threshold", 0, np.nan, "threshold"),
-    "threshold inf": ("threshold", 0, np.inf, "threshold"),
+    "threshold -inf": ("threshold", 0, -np.inf, "threshold"),
     "missing direction": ("missing_left", 0, 2, "missing_left 2"),
     "offset": ("tree_offsets", 1, -5, "tree 0 ends at node -5"),
     "first offset": ("tree_offsets", 0, 1, "does not start with 0"),
@@ -202,7 +211,7 @@ def test_two_parents_and_short_arrays_are_refused():
     value[-1] = np.inf
     with pytest.raises(ModelError, match="node 6 of tree 0 has the value inf"):
         Scorer(dataclasses.replace(ensemble, value=value))
-    with pytest.raises(ValueError, match="fill must have one value for each of 4 features"):
+    with pytest.raises(ModelError, match="fill must have one value for each of 4 features"):
         Scorer(ensemble, fill=[0.0])
 
 

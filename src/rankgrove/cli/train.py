@@ -22,6 +22,7 @@ EXAMPLES = """\
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
 _SET_HERE = ("verbose", "random_state")
+_DEFAULTS_HERE = {"missing": "zero for LETOR text, keep otherwise"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +92,8 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     for parameter in parameter_table(cls):
         if parameter.name not in _SET_HERE:
             words = parameter.constraint.describe()
-            meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
+            default = _DEFAULTS_HERE.get(parameter.name, parameter.default)
+            meaning = f"{parameter.meaning} ({words}; default: {default})"
             group.add_argument(
                 _option_of(parameter.name),
                 dest=f"set_{parameter.name}",
@@ -119,7 +121,8 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out."""
-    from rankgrove import load, load_model
+    from rankgrove import load_model
+    from rankgrove.cli.model_data import is_text, load_like, load_training
     from rankgrove.metrics.metric import metric as as_metric
     from rankgrove.rankers.registry import make_ranker
 
@@ -129,15 +132,16 @@ def run(arguments: argparse.Namespace) -> None:
         for name, value in vars(arguments).items()
         if name.startswith("set_")
     }
+    params.setdefault("missing", "zero" if is_text(arguments.data) else "keep")
     ranker = make_ranker(
         arguments.ranker,
         random_state=arguments.random_state,
         verbose=0 if arguments.quiet else 1,
         **params,
     )
-    train = load(arguments.data)
+    train = load_training(arguments.data)
     sets = {
-        name: load(path, n_features=train.n_features)
+        name: load_like(path, train.n_features, train.feature_names)
         for name, path in (("valid", arguments.valid), ("test", arguments.test))
         if path is not None
     }

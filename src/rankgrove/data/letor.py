@@ -106,12 +106,13 @@ def _queries_beside(
     if options.qid is not None or options.group_sizes is not None:
         return False, options.group_sizes
     side = find_group_sizes(path)
-    if side is None or _first_row_has_qid(path, compression):
+    if side is None or first_row_has_qid(path, compression):
         return True, None
     return False, side[1]
 
 
-def _first_row_has_qid(path: Path, compression: str | None) -> bool:
+def first_row_has_qid(path: Path, compression: str | None) -> bool:
+    """Tell whether the text itself names the queries, by its first row."""
     if compression is None:
         with path.open("rb") as file:
             head = file.read(1 << 20)
@@ -128,11 +129,11 @@ def _feed_mapped(reader: Any, path: Path, n_threads: int, report: Any) -> None:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     size = len(mapped)
     text = np.frombuffer(mapped, np.uint8)
-    position = _skip_byte_order_mark(path, mapped[:3])
+    position = skip_byte_order_mark(path, mapped[:3])
     piece = _PIECE_BYTES
     while position < size:
         end = min(position + piece, size)
-        used = _feed(reader, path, text[position:end], end == size, n_threads)
+        used = feed(reader, path, text[position:end], end == size, n_threads)
         if used == 0:
             piece = _longer(path, piece)
         else:
@@ -166,11 +167,9 @@ def _feed_stream(reader: Any, path: Path, compression: str, n_threads: int, repo
                     break
                 buffer[filled : filled + len(data)] = np.frombuffer(data, np.uint8)
                 filled += len(data)
-            skipped = (
-                _skip_byte_order_mark(path, buffer[: min(filled, 3)].tobytes()) if start else 0
-            )
+            skipped = skip_byte_order_mark(path, buffer[: min(filled, 3)].tobytes()) if start else 0
             start = False
-            used = skipped + _feed(reader, path, buffer[skipped:filled], last, n_threads)
+            used = skipped + feed(reader, path, buffer[skipped:filled], last, n_threads)
             report(stream.position(), size)
             if last:
                 return
@@ -189,13 +188,22 @@ def _longer(path: Path, piece: int) -> int:
     return 2 * piece
 
 
-def _skip_byte_order_mark(path: Path, head: bytes) -> int:
+def skip_byte_order_mark(path: Path, head: bytes) -> int:
+    """Return how many of the first bytes of a file to skip."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"{path}: this is UTF-16 text; LETOR text must be ASCII or UTF-8")
     return 3 if head == _BYTE_ORDER_MARK else 0
 
 
-def _feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], last: bool, n_threads: int) -> int:
+def feed(
+    reader: Any,
+    path: Path,
+    text: npt.NDArray[np.uint8],
+    last: bool,
+    n_threads: int,
+    lines_before: int = 0,
+) -> int:
+    """Read whole lines and return the bytes used; DataError says where the text is wrong."""
     used: int = reader.feed(text, last, n_threads)
     if used >= 0:
         return used
@@ -206,7 +214,9 @@ def _feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], last: bool, n_th
     hint = ""
     if message == "qid is missing":
         hint = " (and there is no file of group sizes beside it)" if reader.n_rows == 0 else ""
-    raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
+    raise DataError(
+        f"{path}, line {lines_before + line}, column {column}: {message}{hint}: {shown!r}"
+    )
 
 
 def _text_array(ends: Any, flags: Any, text: Any) -> Any:

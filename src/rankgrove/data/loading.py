@@ -131,7 +131,7 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        chosen = _format_of(path, format)
+        chosen = format_of(path, format)
         module = importlib.import_module(chosen.module)
         _check_options(options, module.ACCEPTS, f"{chosen.name} files")
         dataset: Dataset = getattr(module, chosen.function)(path, options)
@@ -157,7 +157,8 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
     raise DataError(f"cannot load a {type(source).__name__}")
 
 
-def _format_of(path: Path, name: str | None) -> Format:
+def format_of(path: Path, name: str | None) -> Format:
+    """Return the format of a file by the given name of a format, or by the suffix."""
     if name is not None:
         for known in FORMATS:
             if known.name == name:

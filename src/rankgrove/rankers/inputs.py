@@ -105,8 +105,6 @@ def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     names: tuple[str, ...] | None = None
     if is_dataset(X):
         names = tuple(str(name) for name in X.feature_names)
-        if names == tuple(f"f{i + 1}" for i in range(len(names))):
-            names = None  # those that a Dataset makes up
         X = X.X
     elif hasattr(X, "toarray"):
         X = X.toarray()
@@ -141,19 +139,32 @@ def row_values(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     return result
 
 
+def first_number(names: Sequence[str]) -> int | None:
+    """Number of the first feature if names only number the features (f1, f2, ...), else None."""
+    for first in (0, 1):
+        if all(name == f"f{first + i}" for i, name in enumerate(names)):
+            return first
+    return None
+
+
 def check_columns(
     n_features: int,
     names: Sequence[str] | None,
     expected: int,
     expected_names: Sequence[str] | None,
 ) -> None:
-    """Refuse a matrix whose columns are not those of the training data."""
+    """Refuse a matrix whose columns are not those of the training data.
+
+    Names are compared if both sides have them, and both are real or both are mere numbers.
+    """
     if n_features != expected:
         raise DataError(
             f"X has {n_features} features but the model was trained on {expected}: pad or cut the "
             f"columns, or load the data with n_features={expected}"
         )
     if names is None or expected_names is None or tuple(names) == tuple(expected_names):
+        return
+    if (first_number(names) is None) != (first_number(expected_names) is None):
         return
     column = next(i for i, (a, b) in enumerate(zip(names, expected_names, strict=True)) if a != b)
     raise DataError(

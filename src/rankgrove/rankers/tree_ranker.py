@@ -30,8 +30,11 @@ class TreeRanker(BaseRanker):
         self._check_fitted()
         scorer: Scorer | None = self.__dict__.get("_scorer")
         if scorer is None or scorer.ensemble is not self.ensemble_:
-            scorer = self._scorer = Scorer(self.ensemble_, fill=self.fill_)
+            scorer = self._scorer = self._make_scorer()
         return scorer
+
+    def _make_scorer(self) -> Scorer:
+        return Scorer(self.ensemble_, fill=self.fill_)
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,7 +11,11 @@ from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Tree
 from rankgrove._threads import resolve_n_jobs
 
-__all__ = ["Tree", "TreeGrower", "add_leaf_values", "apply_binned"]
+__all__ = ["SplitCriterion", "Tree", "TreeGrower", "add_leaf_values", "apply_binned"]
+
+
+Floats = npt.NDArray[np.float64]
+SplitCriterion = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 
 class TreeGrower:
@@ -27,7 +33,9 @@ class TreeGrower:
     min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child
     l2, min_gain : regularisation of leaf values, and the gain that a split must exceed
     split_by : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
-        (a regression tree fitted to the gradients); leaves answer with the Newton step either way
+        (a regression tree fitted to the gradients), or a function
+        ``gain(G_left, H_left, G_right, H_right)`` of float64 arrays, one entry per candidate split
+        of a feature, that returns the gains; leaves answer with the Newton step in any case
     max_features_tree, max_features : share of the features drawn per tree, and of these per node
         (per level, if oblivious)
     monotone : per feature 1 (answers must not fall as it grows), -1 (must not rise) or 0
@@ -44,14 +52,16 @@ class TreeGrower:
         min_child_weight: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
-        split_by: str = "newton",
+        split_by: str | SplitCriterion = "newton",
         max_features_tree: float = 1.0,
         max_features: float = 1.0,
         monotone: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        if split_by not in ("newton", "least_squares"):
-            raise ValueError(f"split_by must be 'newton' or 'least_squares', not {split_by!r}")
+        if not callable(split_by) and split_by not in ("newton", "least_squares"):
+            raise ValueError(
+                f"split_by must be 'newton', 'least_squares' or a function, not {split_by!r}"
+            )
         self._grower = _native.make_grower(
             binned,
             tree,
@@ -65,6 +75,7 @@ class TreeGrower:
             max_features_tree,
             max_features,
             None if monotone is None else np.ascontiguousarray(monotone, np.int8),
+            split_by if callable(split_by) else None,
             resolve_n_jobs(n_jobs),
         )
 

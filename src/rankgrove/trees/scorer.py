@@ -38,17 +38,22 @@ class Scorer:
     ensemble : the trees
     fill : float32 array of n_features values that replace NaN; NaN keeps a feature's missing values
         missing, and each split's own direction decides. None: all features keep them.
+    missing_up_to : float32 array of n_features magnitudes; a value up to that counts as missing as
+        well (some models take 0 for missing). Negative, or None: only NaN is missing.
     """
 
-    def __init__(self, ensemble: TreeEnsemble, fill: npt.ArrayLike | None = None) -> None:
-        fill_values = np.empty(0, np.float32) if fill is None else np.asarray(fill, np.float32)
-        if fill is not None and fill_values.shape != (ensemble.n_features,):
-            raise ValueError(
-                f"fill must have one value for each of {ensemble.n_features} features, "
-                f"not shape {fill_values.shape}"
-            )
+    def __init__(
+        self,
+        ensemble: TreeEnsemble,
+        fill: npt.ArrayLike | None = None,
+        missing_up_to: npt.ArrayLike | None = None,
+    ) -> None:
         try:
-            self._native = _native.Scorer(**_native_arguments(ensemble), fill=fill_values)
+            self._native = _native.Scorer(
+                **_native_arguments(ensemble),
+                fill=_per_feature(fill, ensemble.n_features, "fill"),
+                missing_up_to=_per_feature(missing_up_to, ensemble.n_features, "missing_up_to"),
+            )
         except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error
         self.ensemble = ensemble
@@ -107,6 +112,19 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
 
 def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:
     return {name: getattr(ensemble, name) for name in _SCORED_FIELDS}
+
+
+def _per_feature(
+    values: npt.ArrayLike | None, n_features: int, name: str
+) -> npt.NDArray[np.float32]:
+    if values is None:
+        return np.empty(0, np.float32)
+    array = np.ascontiguousarray(values, np.float32)
+    if array.shape != (n_features,):
+        raise ModelError(
+            f"{name} must have one value for each of {n_features} features, not shape {array.shape}"
+        )
+    return array
 
 
 def _as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -1,0 +1,72 @@
+"""Measure scores against judged data.
+
+SCORES has one number per line, in the order of the rows of DATA (text, also .gz; .npy; or - for
+standard input). Larger scores rank higher.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rankgrove.cli.options import add_data_options, add_json_option, checked, load_data
+from rankgrove.cli.output import print_json, show, table
+
+EXAMPLES = """\
+  rankgrove evaluate scores.txt test.txt
+  rankgrove evaluate scores.txt test.txt --metrics ndcg@10 map err@20 --preset mslr
+  rankgrove evaluate scores.npy test.parquet --metrics "ndcg@5(gain=linear)" --per-query values.csv
+  cat scores.txt | rankgrove evaluate - test.txt --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.metrics.evaluation import DEFAULT_METRICS
+    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.presets import PRESETS
+
+    parser.add_argument("scores", metavar="SCORES", help="file of scores, or - for standard input")
+    parser.add_argument("data", metavar="DATA", help="the judged data")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        default=list(DEFAULT_METRICS),
+        type=checked(lambda text: metric(text) and text),
+        help=f"what to measure, as name, name@k or name@k(option=value,...); by default "
+        f"{' '.join(DEFAULT_METRICS)}",
+    )
+    parser.add_argument(
+        "--preset",
+        choices=list(PRESETS),
+        metavar="NAME",
+        help=f"conventions of a tool: {', '.join(PRESETS)}",
+    )
+    parser.add_argument("--per-query", metavar="FILE", help="write one line per query as CSV")
+    add_json_option(parser)
+    add_data_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.data.scores import read_scores
+    from rankgrove.metrics.evaluation import evaluate
+
+    data = load_data(arguments.data, arguments)
+    result = evaluate(
+        data.y,
+        read_scores(arguments.scores, data.n_rows),
+        groups=data.groups,
+        metrics=arguments.metrics,
+        preset=arguments.preset,
+        docid=data.doc_ids,
+        n_jobs=arguments.n_jobs,
+    )
+    if arguments.per_query:
+        result.to_csv(arguments.per_query)
+    if arguments.json:
+        print_json({"queries": data.n_queries, "rows": data.n_rows, "metrics": result.to_dict()})
+    else:
+        values = result.to_dict().items()
+        show(table(["metric", "mean"], [(name, f"{value:.6f}") for name, value in values]))
+        show(f"{data.n_queries:,} queries, {data.n_rows:,} rows")

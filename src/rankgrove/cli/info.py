@@ -1,0 +1,89 @@
+"""Describe a data file.
+
+Shows rows, queries, features, how often each grade occurs, how long queries are, what is missing,
+which features are constant, and warns of what often goes wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rankgrove.cli.options import add_data_options, add_json_option, load_data
+from rankgrove.cli.output import escape, print_json, show, table
+
+if TYPE_CHECKING:
+    from rankgrove.data.description import Description
+
+EXAMPLES = """\
+  rankgrove info train.txt
+  rankgrove info judgments.parquet --label rating --query query_id
+  rankgrove info train.txt.gz --json | jq .grades
+"""
+
+_LISTED_NAMES = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("data", metavar="DATA", help="the data file")
+    add_json_option(parser)
+    add_data_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.data.description import describe
+
+    description = describe(load_data(arguments.data, arguments))
+    if arguments.json:
+        print_json(description.to_dict())
+    else:
+        _show(arguments.data, description)
+
+
+def _show(path: str, found: Description) -> None:
+    show(
+        f"[bold]{escape(path)}[/bold]: {found.rows:,} rows, {found.queries:,} queries, "
+        f"{found.features:,} features"
+    )
+    total = max(found.rows, 1)
+    largest = max(found.grades.values(), default=1)
+    rows = [
+        (grade, f"{count:,}", f"{count / total:.1%}", _bar(count / largest))
+        for grade, count in found.grades.items()
+    ]
+    grades = table(["grade", "rows", "share", ""], rows)
+    grades.columns[-1].justify = "left"
+    lengths = table(
+        ["documents per query", *found.query_lengths],
+        [
+            (
+                "",
+                *(
+                    f"{value:g}" if value % 1 == 0 else f"{value:.1f}"
+                    for value in found.query_lengths.values()
+                ),
+            )
+        ],
+    )
+    show(grades, lengths)
+    show(f"missing: {found.missing_share:.2%} of the entries, zero: {found.zero_share:.2%}")
+    _show_names("constant features", found.constant_features)
+    _show_names("near-empty features", found.near_empty_features)
+    _show_names(
+        "features with missing values",
+        [f"{name} ({share:.1%})" for name, share in found.missing_features.items()],
+    )
+    for warning in found.warnings:
+        show(f"[yellow]warning:[/yellow] {escape(warning)}")
+
+
+def _show_names(title: str, names: list[str]) -> None:
+    if names:
+        more = f", and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+        show(escape(f"{title} ({len(names)}): {', '.join(names[:_LISTED_NAMES])}{more}"))
+
+
+def _bar(share: float, width: int = 30) -> str:
+    return "█" * max(round(share * width), 1 if share > 0 else 0)

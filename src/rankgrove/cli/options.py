@@ -1,0 +1,73 @@
+"""Options that verbs share, and how they become a Dataset."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rankgrove.data.dataset import Dataset
+
+_T = TypeVar("_T")
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how to read a data file."""
+    group = parser.add_argument_group(
+        "reading data",
+        "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
+        "and .npz are told apart by the name of the file.",
+    )
+    group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
+    group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
+    group.add_argument("--query", metavar="COLUMN", help="column of a table with the query ids")
+    group.add_argument(
+        "--features", metavar="COLUMN", nargs="+", help="feature columns of a table (default: all)"
+    )
+    group.add_argument(
+        "--missing",
+        choices=("zero", "keep"),
+        default="zero",
+        help="features absent from sparse text are 0 (the default), or kept as missing (NaN)",
+    )
+    group.add_argument(
+        "--negative-labels",
+        choices=("error", "keep", "drop"),
+        default="error",
+        help="rows with a negative label: an error (the default), kept, or left out",
+    )
+    group.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+
+
+def load_data(path: str, arguments: argparse.Namespace) -> Dataset:
+    """Load a data file as the options say."""
+    from rankgrove.data.loading import load
+
+    return load(
+        path,
+        format=arguments.format,
+        label=arguments.label,
+        query=arguments.query,
+        features=arguments.features,
+        missing=arguments.missing,
+        negative_labels=arguments.negative_labels,
+        n_jobs=arguments.n_jobs,
+    )
+
+
+def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:
+    """Let argparse show the message of a ValueError, which it would replace by its own."""
+
+    def convert(text: str) -> _T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert

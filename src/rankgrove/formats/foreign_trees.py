@@ -1,0 +1,128 @@
+"""From the node arrays of other libraries to a TreeEnsemble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import ModelError
+from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.scorer import check_ensemble
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ForeignTree:
+    """One tree with its nodes in any order; node 0 is the root.
+
+    ``left`` and ``right`` are the children's numbers, -1 for a leaf. ``threshold`` is such that a
+    float32 value goes left exactly if it is <= threshold.
+    """
+
+    feature: Ints
+    threshold: npt.NDArray[np.float32]
+    left: Ints
+    right: Ints
+    missing_left: npt.NDArray[Any]
+    value: Doubles
+    count: npt.NDArray[Any]
+    gain: npt.NDArray[Any]
+
+
+def to_ensemble(
+    trees: list[ForeignTree],
+    n_features: int,
+    *,
+    weights: npt.ArrayLike = 1.0,
+    base_score: float = 0.0,
+) -> TreeEnsemble:
+    """Lay out trees breadth first, siblings side by side, and check them."""
+    sizes = np.array([len(tree.feature) for tree in trees], np.int64)
+    starts = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+
+    def stacked(name: str, dtype: type) -> npt.NDArray[Any]:
+        arrays = [np.asarray(getattr(tree, name)) for tree in trees]
+        if any(array.shape != (size,) for array, size in zip(arrays, sizes, strict=True)):
+            raise ModelError(f"the {name} values do not match the number of nodes")
+        return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
+
+    left, right = stacked("left", np.int64), stacked("right", np.int64)
+    order, new_left = _breadth_first(left, right, starts)
+    leaf = left[order] < 0
+    ensemble = TreeEnsemble(
+        n_features=n_features,
+        tree_offsets=starts,
+        tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
+        tree_outputs=np.zeros(len(trees), np.int32),
+        base_score=np.array([base_score], np.float64),
+        feature=np.where(leaf, -1, stacked("feature", np.int64)[order]).astype(np.int32),
+        threshold=np.where(leaf, 0, stacked("threshold", np.float32)[order]).astype(np.float32),
+        left=new_left.astype(np.int32),
+        missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),
+        value=stacked("value", np.float64)[order],
+        count=np.clip(stacked("count", np.float64)[order], 0, 2**32 - 1).astype(np.uint32),
+        gain=np.where(leaf, 0, stacked("gain", np.float32)[order]).astype(np.float32),
+    )
+    check_ensemble(ensemble)
+    return ensemble
+
+
+def _breadth_first(left: Ints, right: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """Old numbers of the nodes in their new order, and new left children counted from the root."""
+    n_nodes, n_trees = int(starts[-1]), len(starts) - 1
+    tree_of = np.repeat(np.arange(n_trees), np.diff(starts))
+    split = left >= 0
+    sizes = np.diff(starts)[tree_of]
+    wrong = np.where(split, (left >= sizes) | (right >= sizes) | (right < 0), right >= 0)
+    if wrong.any():
+        node = int(np.flatnonzero(wrong)[0])
+        raise ModelError(
+            f"node {node - starts[tree_of[node]]} of tree {tree_of[node]} has the children "
+            f"{left[node]} and {right[node]}"
+        )
+    level = starts[:-1]
+    levels = [level]
+    seen = np.zeros(n_nodes, bool)
+    seen[level] = True
+    while len(level := level[split[level]]):
+        children = np.stack([left[level], right[level]], axis=1) + starts[tree_of[level]][:, None]
+        level = children.reshape(-1)
+        if seen[level].any() or len(np.unique(level)) < len(level):
+            raise ModelError("a node is the child of two nodes, or of one of its descendants")
+        seen[level] = True
+        levels.append(level)
+    if not seen.all():
+        node = int(np.flatnonzero(~seen)[0])
+        raise ModelError(
+            f"node {node - starts[tree_of[node]]} of tree {tree_of[node]} cannot be reached"
+        )
+    found = np.concatenate(levels)
+    order = found[np.argsort(tree_of[found], kind="stable")]
+    position = np.empty(n_nodes, np.int64)
+    position[order] = np.arange(n_nodes)
+    start = starts[tree_of[order]]
+    safe_left = np.where(split[order], left[order] + start, 0)
+    return order, np.where(split[order], position[safe_left] - start, -1)
+
+
+def at_most(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Largest float32 <= each float64 threshold: ``x <= t`` agrees for every float32 x."""
+    exact = np.asarray(threshold, np.float64)
+    with np.errstate(over="ignore"):
+        near = exact.astype(np.float32)
+        lower = np.nextafter(near, np.float32(-np.inf))
+    return np.where(near > exact, lower, near)
+
+
+def below(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Largest float32 below each float32 threshold: ``x < t`` becomes ``x <= below(t)``."""
+    with np.errstate(over="ignore"):
+        lower: npt.NDArray[np.float32] = np.nextafter(
+            np.asarray(threshold, np.float32), np.float32(-np.inf)
+        )
+    return lower

@@ -1,0 +1,228 @@
+"""LightGBM models: from a Booster, or the text file that LightGBM saves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import ModelError
+from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
+from rankgrove.rankers.imported import ImportedRanker
+
+_ZERO = np.float32(1e-35)  # magnitudes up to it are "zero" to LightGBM
+_CATEGORICAL, _DEFAULT_LEFT = 1, 2
+_NONE, _ZERO_MISSING, _NAN = 0, 1, 2
+
+# What LightGBM's predict does to the sum of the trees.
+_LINKS = {
+    "binary": "sigmoid",
+    "cross_entropy": "sigmoid",
+    "poisson": "exp",
+    "gamma": "exp",
+    "tweedie": "exp",
+}
+_IDENTITY = {
+    "",
+    "lambdarank",
+    "rank_xendcg",
+    "regression",
+    "regression_l1",
+    "huber",
+    "fair",
+    "quantile",
+    "mape",
+    "custom",
+}
+
+
+def from_lightgbm(model: Any) -> ImportedRanker:
+    """Take over a LightGBM model; it predicts what LightGBM predicts.
+
+    Parameters
+    ----------
+    model : a ``Booster``, a fitted scikit-learn estimator of LightGBM, or the path of a model file.
+        As in LightGBM, a Booster counts up to its best iteration if it has one.
+
+    Notes
+    -----
+    Values are compared as float32: for float32 input the decisions are LightGBM's own.
+    """
+    text, source = _model_text(model)
+    try:
+        return _from_text(text)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+    except (ValueError, OverflowError, IndexError) as error:
+        raise ModelError(f"{source}: not a LightGBM model: {error}") from error
+
+
+def _model_text(model: Any) -> tuple[str, str]:
+    if isinstance(model, str | os.PathLike):
+        try:
+            return Path(model).read_text(encoding="utf-8"), str(model)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{model}: {error}") from error
+    booster = getattr(model, "booster_", model)
+    if not hasattr(booster, "model_to_string"):
+        raise ModelError(f"from_lightgbm takes a Booster or a file, not {type(model).__name__}")
+    return booster.model_to_string(), "LightGBM model"
+
+
+def _from_text(text: str) -> ImportedRanker:
+    lines = text.splitlines()
+    if not lines or lines[0].strip() != "tree":
+        raise ModelError("the first line of a LightGBM model is 'tree'")
+    sections = _sections(lines)
+    header = next(sections)
+    trees = list(sections)
+    if int(header.get("num_tree_per_iteration", "1")) != 1 or int(header.get("num_class", "1")) > 1:
+        raise ModelError(f"multi-class models (num_class={header.get('num_class')}) do not rank")
+    link, scale = _link(header.get("objective", ""))
+    n_features = _whole(header, "max_feature_idx") + 1
+    names = header.get("feature_names", "").split()
+    if all(name == f"Column_{i}" for i, name in enumerate(names)):
+        names = []
+    parsed = [_tree(section, number) for number, section in enumerate(trees)]
+    if "average_output" in header:
+        scale /= max(len(parsed), 1)
+    return ImportedRanker.from_ensemble(
+        to_ensemble([tree for tree, _ in parsed], n_features, weights=scale),
+        "LightGBM",
+        link=link,
+        feature_names=names or None,
+        missing_up_to=_missing_up_to(parsed, n_features),
+    )
+
+
+def _sections(lines: list[str]) -> Iterator[dict[str, str]]:
+    """Yield the header, then each tree, as key -> value."""
+    section: dict[str, str] = {}
+    for line in lines[1:]:
+        if line.startswith("end of trees"):
+            break
+        key, _, value = line.strip().partition("=")
+        if key == "Tree":
+            yield section
+            section = {}
+        elif key:
+            section[key] = value
+    else:
+        raise ModelError("the file is cut off: there is no line 'end of trees'")
+    yield section
+
+
+def _link(objective: str) -> tuple[str, float]:
+    """Name of the link, and the factor on the sum of the trees inside it."""
+    name, *options = objective.split() or [""]
+    if name == "regression" and "sqrt" in options:
+        raise ModelError("objective 'regression sqrt' squares its scores, which is not supported")
+    if name in _IDENTITY:
+        return "identity", 1.0
+    if name not in _LINKS:
+        raise ModelError(f"objective {name!r} is not supported")
+    factor = next((float(o.partition(":")[2]) for o in options if o.startswith("sigmoid:")), 1.0)
+    return _LINKS[name], factor
+
+
+def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArray[np.int64]]:
+    """One tree, and the missing type of each of its splits."""
+    if section.get("is_linear", "0") != "0":
+        raise ModelError(f"tree {number} has linear leaves, which are not supported")
+    n_leaves = _whole(section, "num_leaves")
+    if n_leaves < 1:
+        raise ModelError(f"tree {number} has num_leaves={n_leaves}")
+    n_splits = n_leaves - 1
+
+    def numbers(key: str, count: int, default: float | None = None) -> npt.NDArray[np.float64]:
+        if key not in section and default is not None:
+            return np.full(count, default)
+        values = np.array(section.get(key, "").split(), np.float64)
+        if len(values) != count:
+            raise ModelError(f"tree {number} has {len(values)} values of {key}, not {count}")
+        return values
+
+    leaf_value = numbers("leaf_value", n_leaves)
+    decision = _integers(numbers("decision_type", n_splits, 0.0))
+    feature = _integers(numbers("split_feature", n_splits))
+    if (decision & _CATEGORICAL).any():
+        at = int(np.flatnonzero(decision & _CATEGORICAL)[0])
+        raise ModelError(
+            f"tree {number} has a categorical split on feature {feature[at]}, which is not "
+            "supported: train on numeric features"
+        )
+    missing_type = decision >> 2 & 3
+    threshold = numbers("threshold", n_splits)
+    default_left = (decision & _DEFAULT_LEFT) > 0
+    # With missing type None, NaN is 0 to LightGBM.
+    missing_left = np.where(missing_type == _NONE, threshold >= 0.0, default_left)
+
+    def with_leaves(splits: npt.NDArray[Any], leaves: npt.ArrayLike) -> npt.NDArray[Any]:
+        return np.concatenate([splits, np.broadcast_to(np.asarray(leaves), n_leaves)])
+
+    def child(key: str) -> npt.NDArray[np.int64]:
+        node = _integers(numbers(key, n_splits))
+        if len(node) and (node.min() < -n_leaves or node.max() >= n_splits):
+            raise ModelError(f"tree {number} has a {key} outside of its {n_leaves} leaves")
+        return with_leaves(np.where(node < 0, n_splits + ~node, node), -1)
+
+    tree = ForeignTree(
+        feature=with_leaves(feature, -1),
+        threshold=with_leaves(_beside_zero(at_most(threshold)), 0.0).astype(np.float32),
+        left=child("left_child"),
+        right=child("right_child"),
+        missing_left=with_leaves(missing_left, 0),
+        value=with_leaves(numbers("internal_value", n_splits, 0.0), leaf_value),
+        count=with_leaves(
+            numbers("internal_count", n_splits, 0.0), numbers("leaf_count", n_leaves, 0.0)
+        ),
+        gain=with_leaves(numbers("split_gain", n_splits, 0.0), 0.0),
+    )
+    return tree, missing_type
+
+
+def _beside_zero(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Keep thresholds out of the magnitudes that LightGBM's predict reads as 0."""
+    below_zero = np.nextafter(-_ZERO, np.float32(-np.inf))
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), below_zero, threshold)
+    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)
+
+
+def _missing_up_to(
+    parsed: list[tuple[ForeignTree, npt.NDArray[np.int64]]], n_features: int
+) -> npt.NDArray[np.float32] | None:
+    """Per feature, the magnitude up to which a value is missing (zero_as_missing), or None."""
+    if not any((types == _ZERO_MISSING).any() for _, types in parsed):
+        return None
+    feature = np.concatenate([tree.feature[: len(types)] for tree, types in parsed])
+    types = np.concatenate([types for _, types in parsed])
+    if len(feature) and (feature.min() < 0 or feature.max() >= n_features):
+        raise ModelError(f"a split reads feature {feature.max()} of {n_features}")
+    zero = np.zeros(n_features, bool)
+    zero[feature[types == _ZERO_MISSING]] = True
+    mixed = zero[feature] & (types != _ZERO_MISSING)
+    if mixed.any():
+        raise ModelError(
+            f"zero is missing in some splits on feature {feature[mixed][0]} and not in others"
+        )
+    up_to: npt.NDArray[np.float32] = np.where(zero, _ZERO, np.float32(-1))
+    return up_to
+
+
+def _whole(section: dict[str, str], key: str) -> int:
+    if key not in section:
+        raise ModelError(f"{key} is missing")
+    value = int(section[key])
+    if not -1 <= value < 2**31 - 1:
+        raise ModelError(f"{key} is {value}")
+    return value
+
+
+def _integers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    if not (np.abs(values) < 2**31).all() or (values != np.floor(values)).any():
+        raise ModelError("a value that must be a whole number is not")
+    return values.astype(np.int64)

@@ -1,0 +1,113 @@
+"""scikit-learn's regression trees, forests and boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rankgrove.errors import ModelError
+from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
+from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.trees.ensemble import TreeEnsemble
+
+
+def from_sklearn(model: Any) -> ImportedRanker:
+    """Take over a fitted scikit-learn regressor; it predicts what scikit-learn predicts.
+
+    Parameters
+    ----------
+    model : a fitted DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor,
+        ExtraTreesRegressor, GradientBoostingRegressor or HistGradientBoostingRegressor
+
+    Notes
+    -----
+    A HistGradientBoostingRegressor compares float64 values; here they are float32, as in the other
+    estimators.
+    """
+    from sklearn.ensemble import (
+        ExtraTreesRegressor,
+        GradientBoostingRegressor,
+        HistGradientBoostingRegressor,
+        RandomForestRegressor,
+    )
+    from sklearn.tree import DecisionTreeRegressor
+    from sklearn.utils.validation import check_is_fitted
+
+    makers: dict[Any, Callable[[], TreeEnsemble]] = {
+        DecisionTreeRegressor: lambda: _forest([model], model.n_features_in_),
+        RandomForestRegressor: lambda: _forest(model.estimators_, model.n_features_in_),
+        ExtraTreesRegressor: lambda: _forest(model.estimators_, model.n_features_in_),
+        GradientBoostingRegressor: lambda: _boosting(model),
+        HistGradientBoostingRegressor: lambda: _hist_boosting(model),
+    }
+    for cls, maker in makers.items():
+        if isinstance(model, cls):
+            check_is_fitted(model)
+            names = getattr(model, "feature_names_in_", None)
+            return ImportedRanker.from_ensemble(maker(), "scikit-learn", feature_names=names)
+    raise ModelError(
+        f"from_sklearn takes one of {', '.join(cls.__name__ for cls in makers)}, "
+        f"not {type(model).__name__}"
+    )
+
+
+def _forest(estimators: Any, n_features: int) -> TreeEnsemble:
+    trees = [_tree(estimator.tree_) for estimator in estimators]
+    return to_ensemble(trees, n_features, weights=1.0 / len(trees))
+
+
+def _boosting(model: Any) -> TreeEnsemble:
+    base = 0.0
+    if model.init_ != "zero":
+        constant = getattr(model.init_, "constant_", None)
+        if constant is None:
+            raise ModelError(f"init={type(model.init_).__name__} is not a constant")
+        base = float(np.ravel(constant)[0])
+    trees = [_tree(estimator.tree_) for estimator in model.estimators_[:, 0]]
+    return to_ensemble(trees, model.n_features_in_, weights=model.learning_rate, base_score=base)
+
+
+def _tree(tree: Any) -> ForeignTree:
+    if tree.n_outputs != 1:
+        raise ModelError("models with several outputs do not rank")
+    left = tree.children_left.astype(np.int64)
+    leaf = left < 0
+    impurity = tree.impurity * tree.weighted_n_node_samples
+    gain = impurity - impurity[left] - impurity[tree.children_right]
+    return ForeignTree(
+        feature=tree.feature.astype(np.int64),
+        threshold=at_most(tree.threshold),
+        left=left,
+        right=tree.children_right.astype(np.int64),
+        missing_left=np.asarray(tree.missing_go_to_left).astype(bool),
+        value=tree.value[:, 0, 0],
+        count=tree.n_node_samples,
+        gain=np.where(leaf, 0.0, gain),
+    )
+
+
+def _hist_boosting(model: Any) -> TreeEnsemble:
+    if model.loss not in ("squared_error", "absolute_error", "quantile"):
+        raise ModelError(f"loss={model.loss!r} is not supported")
+    trees = []
+    for number, (predictor,) in enumerate(model._predictors):
+        nodes = predictor.nodes
+        leaf = nodes["is_leaf"].astype(bool)
+        if (nodes["is_categorical"].astype(bool) & ~leaf).any():
+            raise ModelError(f"tree {number} has a categorical split, which is not supported")
+        trees.append(
+            ForeignTree(
+                feature=nodes["feature_idx"].astype(np.int64),
+                threshold=at_most(nodes["num_threshold"]),
+                left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
+                right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
+                missing_left=nodes["missing_go_to_left"].astype(bool),
+                value=nodes["value"],
+                count=nodes["count"],
+                gain=np.maximum(nodes["gain"], 0),
+            )
+        )
+    base = float(np.ravel(model._baseline_prediction)[0])
+    return to_ensemble(trees, model.n_features_in_, base_score=base)

@@ -1,0 +1,168 @@
+"""XGBoost models: from a Booster, or the file that XGBoost saves."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._optional import require
+from rankgrove.errors import ModelError
+from rankgrove.formats.foreign_trees import ForeignTree, below, to_ensemble
+from rankgrove.rankers.imported import ImportedRanker
+
+# Objective -> what predict does to the sum of the trees. base_score is given after that.
+_LINKS = {
+    "rank:ndcg": "identity",
+    "rank:map": "identity",
+    "rank:pairwise": "identity",
+    "reg:squarederror": "identity",
+    "reg:linear": "identity",
+    "reg:squaredlogerror": "identity",
+    "reg:pseudohubererror": "identity",
+    "reg:absoluteerror": "identity",
+    "binary:logistic": "sigmoid",
+    "reg:logistic": "sigmoid",
+    "count:poisson": "exp",
+    "reg:gamma": "exp",
+    "reg:tweedie": "exp",
+}
+
+
+def from_xgboost(model: Any) -> ImportedRanker:
+    """Take over an XGBoost model; it predicts what XGBoost predicts.
+
+    Parameters
+    ----------
+    model : a ``Booster`` or a file (all trees count, as in ``Booster.predict``), or a fitted
+        scikit-learn estimator of XGBoost (up to its best iteration, as in its ``predict``). JSON
+        files are read here, those in UBJSON need xgboost to be installed.
+
+    Notes
+    -----
+    XGBoost adds leaf values up in float32, rankgrove in float64.
+    """
+    text, source, n_iterations, missing = _model_json(model)
+    try:
+        return _from_json(json.loads(text), n_iterations, missing)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
+        raise ModelError(f"{source}: not an XGBoost model: {error!r}") from error
+
+
+def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
+    """Return the JSON, where it is from, the iterations that count, and the missing value."""
+    if isinstance(model, str | os.PathLike):
+        try:
+            text = Path(model).read_bytes()
+        except OSError as error:
+            raise ModelError(f"{model}: {error}") from error
+        if text[:1] == b"{" and text[1:2] in b' \n\t"':
+            return text, str(model), None, math.nan
+        xgboost = require("xgboost", "all", "an XGBoost model that is not JSON")
+        try:
+            booster = xgboost.Booster(model_file=str(model))
+        except xgboost.core.XGBoostError as error:
+            raise ModelError(f"{model}: {str(error).splitlines()[0]}") from error
+        return booster.save_raw("json"), str(model), None, math.nan
+    n_iterations, missing = None, math.nan
+    booster = model
+    if hasattr(model, "get_booster"):
+        booster = model.get_booster()
+        missing = float(model.missing)
+        best = booster.attr("best_iteration")
+        n_iterations = None if best is None else int(best) + 1
+    if not hasattr(booster, "save_raw"):
+        raise ModelError(f"from_xgboost takes a Booster or a file, not {type(model).__name__}")
+    return booster.save_raw("json"), "XGBoost model", n_iterations, missing
+
+
+def _from_json(model: Any, n_iterations: int | None, missing: float) -> ImportedRanker:
+    learner = model["learner"]
+    param = learner["learner_model_param"]
+    if int(param.get("num_class", 0)) > 1 or int(param.get("num_target", 1)) > 1:
+        raise ModelError("models with several classes or targets do not rank")
+    objective = learner["objective"]["name"]
+    if objective not in _LINKS:
+        raise ModelError(f"objective {objective!r} is not supported")
+    booster = learner["gradient_booster"]
+    weights = None
+    if booster["name"] == "dart":
+        weights = np.asarray(booster["weight_drop"], np.float64)
+        booster = booster["gbtree"]
+    if booster["name"] != "gbtree":
+        raise ModelError(f"booster {booster['name']!r} has no trees")
+    trees = booster["model"]["trees"]
+    if n_iterations is not None:
+        trees = trees[
+            : n_iterations * int(booster["model"]["gbtree_model_param"]["num_parallel_tree"])
+        ]
+    n_features = int(param["num_feature"])
+    names = learner.get("feature_names") or None
+    return ImportedRanker.from_ensemble(
+        to_ensemble(
+            [_tree(tree, number) for number, tree in enumerate(trees)],
+            n_features,
+            weights=1.0 if weights is None else weights[: len(trees)],
+            base_score=_base_margin(param["base_score"], _LINKS[objective]),
+        ),
+        "XGBoost",
+        link=_LINKS[objective],
+        feature_names=names,
+        missing_up_to=_missing_up_to(missing, n_features),
+    )
+
+
+def _base_margin(text: str, link: str) -> float:
+    """Score of a model without trees, before the link."""
+    score = float(np.float32(str(text).strip("[]")))
+    if link == "sigmoid":
+        if not 0 < score < 1:
+            raise ModelError(f"base_score {score} is not a probability")
+        return math.log(score / (1 - score))
+    if link == "exp":
+        if not score > 0:
+            raise ModelError(f"base_score {score} is not positive")
+        return math.log(score)
+    return score
+
+
+def _tree(tree: Any, number: int) -> ForeignTree:
+    if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
+        raise ModelError(f"tree {number} has vectors in its leaves")
+    left = np.asarray(tree["left_children"], np.int64)
+    feature = np.asarray(tree["split_indices"], np.int64)
+    kind = np.asarray(tree.get("split_type", np.zeros(len(left))))
+    if kind.any():
+        raise ModelError(
+            f"tree {number} has a categorical split on feature {feature[np.flatnonzero(kind)[0]]}, "
+            "which is not supported: train on numeric features"
+        )
+    if int(tree["tree_param"].get("num_deleted", 0)):
+        raise ModelError(f"tree {number} has deleted nodes: save the model with a newer XGBoost")
+    condition = np.asarray(tree["split_conditions"], np.float32)
+    leaf = left < 0
+    return ForeignTree(
+        feature=feature,
+        threshold=below(condition),
+        left=left,
+        right=np.asarray(tree["right_children"], np.int64),
+        missing_left=np.asarray(tree["default_left"]).astype(bool),
+        value=np.where(leaf, condition, tree["base_weights"]).astype(np.float64),
+        count=np.round(np.asarray(tree["sum_hessian"], np.float64)),
+        gain=np.asarray(tree["loss_changes"]),
+    )
+
+
+def _missing_up_to(missing: float, n_features: int) -> npt.NDArray[np.float32] | None:
+    if math.isnan(missing):
+        return None
+    if missing != 0:
+        raise ModelError(f"missing={missing} is not supported: mark missing values by NaN")
+    return np.zeros(n_features, np.float32)

@@ -1,0 +1,92 @@
+"""``rankgrove evaluate``."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from rankgrove import evaluate
+
+LABELS = [2, 0, 1, 0, 0]
+QUERIES = ["a", "a", "b", "a", "c"]
+SCORES = [0.1, 0.5, 0.2, 0.3, 0.0]
+
+
+def test_json_equals_python(rankgrove, data_file, score_file):
+    run = rankgrove("evaluate", score_file, data_file, "--metrics", "ndcg@2", "map", "--json")
+    assert (run.returncode, run.stderr) == (0, "")
+    expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=["ndcg@2", "map"])
+    assert json.loads(run.stdout)["metrics"] == pytest.approx(expected.to_dict())
+
+
+def test_table_of_default_metrics(rankgrove, data_file, score_file):
+    run = rankgrove("evaluate", score_file, data_file)
+    assert run.returncode == 0
+    assert all(name in run.stdout for name in ("ndcg@1", "ndcg@10", "map", "mrr", "3 queries"))
+
+
+def test_preset_decides(rankgrove, data_file, score_file):
+    def value(*preset):
+        run = rankgrove("evaluate", score_file, data_file, "--metrics", "ndcg@1", "--json", *preset)
+        (result,) = json.loads(run.stdout)["metrics"].values()
+        return result
+
+    # Query c has no relevant document: LightGBM counts it as 1.
+    assert value("--preset", "lightgbm") == pytest.approx(value() + 1 / 3)
+
+
+@pytest.mark.parametrize("kind", ["npy", "gz", "stdin"])
+def test_scores_from_other_places(rankgrove, data_file, score_file, tmp_path, kind):
+    source, text = tmp_path / f"scores.{kind}", None
+    if kind == "npy":
+        np.save(source, np.array(SCORES, np.float32))
+    elif kind == "gz":
+        np.savetxt(tmp_path / "scores.gz", SCORES)
+    else:
+        source, text = "-", "\n".join(map(str, SCORES))
+    run = rankgrove("evaluate", source, data_file, "--json", input=text)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == rankgrove("evaluate", score_file, data_file, "--json").stdout
+
+
+def test_per_query_file(rankgrove, data_file, score_file, tmp_path):
+    run = rankgrove(
+        "evaluate", score_file, data_file, "--metrics", "mrr", "--per-query", "values.csv"
+    )
+    assert run.returncode == 0
+    rows = list(csv.DictReader((tmp_path / "values.csv").open()))
+    assert [(row["qid"], row["documents"], float(row["mrr"])) for row in rows] == [
+        ("a", "3", pytest.approx(1 / 3)),
+        ("b", "1", 1.0),
+        ("c", "1", 0.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\n2\n3\n", "has 3 scores, but the data has 5 rows"),
+        ("1\n2\nthree\n4\n5\n", "scores.txt, line 3: 'three' is not one number"),
+        ("1\n2\n3 4\n4\n5\n", "line 3: '3 4' is not one number"),
+        ("1\n2\nnan\n4\n5\n", "score 3 is nan"),
+        ("", "has 0 scores"),
+    ],
+)
+def test_bad_scores_are_named(rankgrove, data_file, tmp_path, content, message):
+    (tmp_path / "scores.txt").write_text(content)
+    run = rankgrove("evaluate", "scores.txt", data_file)
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("name", ["scores.npy", "scores.txt.gz"])
+def test_damaged_binary_scores_are_named(rankgrove, data_file, tmp_path, name):
+    (tmp_path / name).write_bytes(b"\x1f\x8b\x08\x00 rubbish")
+    run = rankgrove("evaluate", name, data_file)
+    assert run.returncode == 1
+    assert name in run.stderr
+    assert "Traceback" not in run.stderr

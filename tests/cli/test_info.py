@@ -1,0 +1,33 @@
+"""``rankgrove info``."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_table(rankgrove, data_file):
+    run = rankgrove("info", data_file)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "5 rows, 3 queries, 3 features" in run.stdout
+    assert "documents per query" in run.stdout
+    assert "warning: 1 query split over the file" in run.stdout
+    assert "warning: 1 query without a relevant document" in run.stdout
+    assert "warning: 2 queries with one document" in run.stdout
+
+
+def test_json(rankgrove, data_file):
+    run = rankgrove("info", data_file, "--json", "--missing", "keep")
+    found = json.loads(run.stdout)
+    assert (found["rows"], found["queries"], found["features"]) == (5, 3, 3)
+    assert found["grades"] == {"0": 3, "1": 1, "2": 1}
+    assert found["query_lengths"]["max"] == 3
+    assert found["query_lengths"]["median"] == 1
+    assert found["missing_share"] == 7 / 15
+    assert found["missing_features"] == {"f1": 0.2, "f2": 0.4, "f3": 0.8}
+    assert found["zero_share"] == 0
+
+
+def test_square_brackets_in_names_are_text(rankgrove, data_file, tmp_path):
+    data_file.rename(tmp_path / "[red]data.txt")
+    run = rankgrove("info", "[red]data.txt")
+    assert "[red]data.txt: 5 rows" in run.stdout

@@ -1,0 +1,140 @@
+"""The frame of the command line: help, versions, exit codes, errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import rankgrove as package
+from rankgrove.cli.main import VERBS
+
+
+def test_version(rankgrove):
+    run = rankgrove("--version")
+    assert (run.returncode, run.stdout) == (0, f"rankgrove {package.__version__}\n")
+
+
+def test_help_lists_every_verb_with_examples_and_exit_codes(rankgrove):
+    run = rankgrove("--help")
+    assert run.returncode == 0
+    assert all(f"  {verb} " in run.stdout for verb in VERBS)
+    assert "examples:" in run.stdout
+    assert "exit codes:" in run.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(rankgrove, verb):
+    run = rankgrove(verb, "--help")
+    assert run.returncode == 0, run.stderr
+    assert f"examples:\n  rankgrove {verb}" in run.stdout
+    assert "--debug" in run.stdout
+
+
+def test_help_is_plain_text_when_piped_and_coloured_on_a_terminal(monkeypatch, capsys):
+    from rankgrove.cli.help import HelpParser
+
+    parser = HelpParser(prog="x")
+    parser.print_help()
+    assert "\033[" not in capsys.readouterr().out
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    parser.print_help()
+    assert "\033[32m--help" in capsys.readouterr().out
+
+
+def test_no_verb_is_a_usage_error(rankgrove):
+    run = rankgrove()
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.startswith("usage: rankgrove")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["infos"], "unknown verb 'infos': did you mean 'info'?"),
+        (["xyz"], "unknown verb 'xyz': choose from info, convert"),
+        (["info"], "the following arguments are required: DATA"),
+        (["info", "a", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["evaluate", "s", "d", "--metrics", "ncdg@10"], "ncdg"),
+    ],
+)
+def test_wrong_usage_exits_with_2(rankgrove, arguments, message):
+    run = rankgrove(*arguments)
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_failure_exits_with_1_and_one_line(rankgrove):
+    run = rankgrove("info", "absent.txt")
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert run.stderr.count("\n") == 1
+    assert run.stderr.startswith("rankgrove info: ")
+    assert "absent.txt" in run.stderr
+
+
+def test_debug_shows_the_traceback(rankgrove):
+    run = rankgrove("info", "absent.txt", "--debug")
+    assert run.returncode == 1
+    assert "Traceback" in run.stderr
+
+
+def test_bad_data_names_file_and_line(rankgrove, tmp_path):
+    (tmp_path / "bad.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:zero\n")
+    run = rankgrove("info", "bad.txt")
+    assert run.returncode == 1
+    assert "bad.txt" in run.stderr
+    assert "line 2" in run.stderr or ":2" in run.stderr
+    assert "zero" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_unexpected_error_names_its_kind(monkeypatch, capsys):
+    from rankgrove.cli import info, main
+
+    def fail(arguments):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(info, "run", fail)
+    assert main.main(["info", "x"]) == main.FAILURE
+    assert "KeyError: 'surprise' (--debug shows where)" in capsys.readouterr().err
+
+
+def test_reader_of_a_pipe_may_go_away(data_file):
+    reading, writing = os.pipe()
+    os.close(reading)
+    run = subprocess.run(
+        [sys.executable, "-m", "rankgrove", "info", str(data_file)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writing)
+    assert (run.returncode, run.stderr) == (141, "")
+
+
+WAITING_VERB = """
+import sys, time
+from rankgrove.cli import info, main
+info.run = lambda arguments: (print("ready", flush=True), time.sleep(60))
+sys.exit(main.main(["info", "x"]))
+"""
+
+
+def test_interrupt_exits_with_130():
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING_VERB],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "interrupted\n")

@@ -1,0 +1,142 @@
+"""``rankgrove train`` and ``rankgrove predict``, from files to scores."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.cli.main import main
+from rankgrove.datasets import make_ranking
+
+
+def write_letor(path, data):
+    with path.open("w") as file:
+        for features, label, query in zip(data.X, data.y, data.qid, strict=True):
+            cells = " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(features.tolist()) if v)
+            file.write(f"{label:g} qid:{query} {cells}\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for name, seed in (("train", 1), ("vali", 2), ("test", 3)):
+        write_letor(folder / f"{name}.txt", make_ranking(30, n_features=6, seed=seed))
+    return folder
+
+
+@pytest.fixture
+def run(folder, monkeypatch, capfd):
+    monkeypatch.chdir(folder)
+
+    def call(command):
+        code = main(command.split())
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+TRAIN = "train lambdamart train.txt --n-estimators 8 --n-jobs 1"
+
+
+def test_train_then_predict_is_the_python_api(run, folder):
+    code, out, err = run(f"{TRAIN} --valid vali.txt --metric ndcg@5 --metric map --out a.rg")
+    assert (code, err) == (0, "")
+    assert "valid: ndcg@5 0." in out
+    train, vali, test = (
+        rankgrove.load(folder / f"{name}.txt", missing="keep", n_features=6)
+        for name in ("train", "vali", "test")
+    )
+    ranker = rankgrove.LambdaMART(n_estimators=8, random_state=0, missing="zero").fit(
+        train, eval_set=vali, eval_metric=["ndcg@5", "map"]
+    )
+    assert run("predict a.rg test.txt --out scores.txt") == (0, "", "")
+    scores = np.loadtxt(folder / "scores.txt")
+    np.testing.assert_array_equal(scores, ranker.predict(test))
+    code, out, _ = run("predict a.rg test.txt")
+    assert out == (folder / "scores.txt").read_text()
+
+
+def test_summary_as_json(run):
+    code, out, _ = run(f"{TRAIN} --valid vali.txt --test test.txt --json --out b.rg")
+    summary = json.loads(out)
+    assert code == 0
+    assert summary["trees"] == summary["best_iteration"]
+    assert set(summary["metrics"]) == {"valid", "test"}
+    loaded = rankgrove.load_model("b.rg")
+    assert summary["metrics"]["test"]["ndcg@10"] == loaded.score(
+        rankgrove.load("test.txt", n_features=6)
+    )
+
+
+def test_parameters_of_the_ranker_are_options(run):
+    code, _, _ = run(
+        f"{TRAIN} --train-metric map --truncation none --norm false --gain 0,1,3,7,15 "
+        "--missing median --max-leaf-nodes 4 --early-stopping-rounds 2 --valid vali.txt --out c.rg"
+    )
+    assert code == 0
+    params = rankgrove.load_model("c.rg").get_params()
+    assert params["metric"] == "map"
+    assert params["truncation"] is None
+    assert params["norm"] is False
+    assert params["gain"] == [0, 1, 3, 7, 15]
+    assert params["missing"] == "median"
+
+
+def test_training_continues_a_model(run):
+    assert run(f"{TRAIN} --out d.rg")[0] == 0
+    assert run(f"{TRAIN} --init-model d.rg --out e.rg")[0] == 0
+    assert rankgrove.load_model("e.rg").ensemble_.n_trees == 16
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train lambdamart none.txt --out x.rg", "none.txt: no such file"),
+        (f"{TRAIN} --metric best --out x.rg", "best"),
+        (f"{TRAIN} --learning-rate -1 --out x.rg", "learning_rate of LambdaMART must be"),
+        ("predict none.rg test.txt", "none.rg"),
+    ],
+)
+def test_failures_are_one_line_and_write_nothing(run, folder, command, message):
+    code, out, err = run(command)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not (folder / "x.rg").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train", "RANKER"),
+        ("train best train.txt --out x.rg", "best"),
+        ("train mart train.txt", "--out"),
+        ("train mart train.txt --out x.rg --tree tall", "must be 'leafwise', 'levelwise' or"),
+    ],
+)
+def test_wrong_usage_exits_with_2(run, capfd, command, message):
+    with pytest.raises(SystemExit) as exit:
+        run(command)
+    assert exit.value.code == 2
+    assert message in capfd.readouterr().err
+
+
+def test_help_lists_the_parameters_of_the_ranker(run, capfd):
+    with pytest.raises(SystemExit):
+        run("train plrank --help")
+    out = capfd.readouterr().out
+    assert "--n-permutations" in out
+    assert "--train-metric" not in out
+
+
+def test_text_with_more_features_than_the_model_is_refused(run, folder):
+    run(f"{TRAIN} --out f.rg")
+    (folder / "wide.txt").write_text("1 qid:1 1:1 9:1\n")
+    code, _, err = run("predict f.rg wide.txt --out x.txt")
+    assert code == 1
+    assert "wide.txt, line 1" in err
+    assert not (folder / "x.txt").exists()
