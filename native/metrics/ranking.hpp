@@ -28,6 +28,14 @@ namespace rankgrove {
 // A cut-off that cuts nothing.
 inline constexpr int64_t kNoCutoff = std::numeric_limits<int64_t>::max();
 
+// Raises the error that a label is unfit; `what` names it, for example "label of row 7".
+[[noreturn]] inline void reject_label(const std::string& what, double label,
+                                      const std::string& why) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", label);
+  throw std::invalid_argument(what + " (" + text.data() + ") " + why);
+}
+
 struct GainRule {
   enum class Kind { exponential, linear, table };
   Kind kind = Kind::exponential;
@@ -36,22 +44,22 @@ struct GainRule {
   // Beyond this label 2^label - 1 is no longer an exact double.
   static constexpr double kMaxExponent = 53;
 
-  // Throws std::invalid_argument where the label has no gain; `what` names it ("label of row 7").
+  // Throws std::invalid_argument where the label has no gain; `what()` names it.
   template <typename Describe>
   double operator()(double label, Describe&& what) const {
     if (!(label >= 0) || !std::isfinite(label)) {
-      fail(what(), label, "is not a finite number of at least 0");
+      reject_label(what(), label, "is not a finite number of at least 0");
     }
     switch (kind) {
       case Kind::linear:
         return label;
       case Kind::table: {
         if (label != std::floor(label))
-          fail(what(), label, "is not a whole number: a table of gains needs one");
+          reject_label(what(), label, "is not a whole number: a table of gains needs one");
         if (label >= static_cast<double>(table.size())) {
-          fail(what(), label,
-               "lies beyond the table of gains, which ends at label " +
-                   std::to_string(table.size() - 1));
+          reject_label(what(), label,
+                       "lies beyond the table of gains, which ends at label " +
+                           std::to_string(table.size() - 1));
         }
         return table[static_cast<size_t>(label)];
       }
@@ -59,19 +67,13 @@ struct GainRule {
         break;
     }
     if (label > kMaxExponent) {
-      fail(what(), label,
-           "is too large for the gain 2^label - 1 (at most 53): use a linear gain or a table");
+      reject_label(
+          what(), label,
+          "is too large for the gain 2^label - 1 (at most 53): use a linear gain or a table");
     }
     if (label == std::floor(label))
       return static_cast<double>((int64_t{1} << static_cast<int>(label)) - 1);
     return std::exp2(label) - 1.0;
-  }
-
- private:
-  [[noreturn]] static void fail(const std::string& what, double label, const std::string& why) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", label);
-    throw std::invalid_argument(what + " (" + text.data() + ") " + why);
   }
 };
 

@@ -36,11 +36,11 @@ class Worth {
         document_gains(rule_, queries.labels.data(), queries.n_rows(), row_of);
     if (is_binary_) {
       for (double& w : worth) w = w >= threshold_ ? 1.0 : 0.0;
-    } else if (divisor_ != 1.0 || max_grade_ != kNoLimit) {
+    } else if (max_grade_ != kNoLimit) {
       for (int64_t i = 0; i < queries.n_rows(); ++i) {
         if (queries.labels[i] > max_grade_) {
-          throw std::invalid_argument("label of row " + std::to_string(row_of(i)) + " (" +
-                                      std::to_string(queries.labels[i]) + ") exceeds max_grade");
+          reject_label("label of row " + std::to_string(row_of(i)), queries.labels[i],
+                       "exceeds max_grade, the highest label of the scale");
         }
         worth[i] /= divisor_;
       }

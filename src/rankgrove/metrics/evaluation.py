@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.queries import QueryGroups
 from rankgrove.metrics.judgments import (
@@ -55,7 +54,8 @@ class Evaluation:
 
     def values(self, name: str | Metric) -> npt.NDArray[np.float64]:
         """Return the values of one metric, query by query."""
-        return self.per_query[self._index(name)]
+        values: npt.NDArray[np.float64] = self.per_query[self._index(name)]
+        return values
 
     def to_dict(self) -> dict[str, float]:
         """Return the means by the full name of their metric."""
@@ -70,7 +70,8 @@ class Evaluation:
         writer.writerows(zip(*columns, strict=True))
         if path is None:
             return text.getvalue()
-        _write_whole(Path(path), text.getvalue())
+        with replacing(path) as file:
+            file.write(text.getvalue().encode())
         return None
 
     def __str__(self) -> str:
@@ -162,14 +163,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     ]
     return "\n".join(lines)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

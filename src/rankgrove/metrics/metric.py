@@ -38,7 +38,7 @@ from rankgrove.metrics.registry import metric_class
 _Self = TypeVar("_Self", bound="Metric")
 
 _TEXT = re.compile(
-    r"\s*(?P<name>[A-Za-z]+)\s*(?:@\s*(?P<k>[^(\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
+    r"\s*(?P<name>[A-Za-z]+)\s*(?:@\s*(?P<k>[^()\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
 )
 
 

@@ -22,11 +22,13 @@ class Preset:
     tool : what it reproduces
     common : parameters of every metric that declares them
     families : parameters of one metric, by its name; these win over ``common``
+    ignores_k : metrics that the tool computes over the whole list whatever the cut-off
     """
 
     tool: str
     common: dict[str, Any] = field(default_factory=dict)
     families: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ignores_k: tuple[str, ...] = ()
 
 
 _LETOR_NDCG = {"discount": "letor", "short": "zero"}
@@ -91,7 +93,8 @@ PRESETS = {
     "ranklib": Preset(
         "RankLib",
         {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "rel": ">0"},
-        {"map": {"k": None}, "p": {"short": "cut"}, "err": {"max_grade": 4}},
+        {"p": {"short": "cut"}, "err": {"max_grade": 4}},
+        ignores_k=("map",),
     ),
     "sklearn": Preset(
         "scikit-learn's ndcg_score and dcg_score",
@@ -108,4 +111,7 @@ def preset_params(preset: str, family: type[Metric], given: dict[str, Any]) -> d
     declared = family.defaults()
     conventions = PRESETS[preset]
     common = {key: value for key, value in conventions.common.items() if key in declared}
-    return {**common, **conventions.families.get(family.name, {}), **given}
+    params = {**common, **conventions.families.get(family.name, {}), **given}
+    if family.name in conventions.ignores_k:
+        params.pop("k", None)
+    return params
