@@ -2,14 +2,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "bindings/bindings.hpp"
 #include "metrics/ranking.hpp"
 #include "objectives/lambda.hpp"
+#include "objectives/listwise.hpp"
 #include "objectives/plackett_luce.hpp"
 #include "objectives/pointwise.hpp"
+#include "objectives/yetirank.hpp"
 
 namespace rankgrove {
 namespace {
@@ -21,8 +24,10 @@ Queries checked_queries(const In<int64_t>& offsets, size_t n_documents) {
   const auto count = static_cast<int64_t>(offsets.shape(0)) - 1;
   require(p[0] == 0, "offsets must start at 0, not " + std::to_string(p[0]));
   for (int64_t q = 0; q < count; ++q) {
-    require(p[q] <= p[q + 1], "offsets fall at query " + std::to_string(q));
-    require(p[q + 1] - p[q] < (int64_t{1} << 31), "query " + std::to_string(q) + " is too long");
+    const int64_t size = p[q + 1] - p[q];
+    if (size >= 0 && size < (int64_t{1} << 31)) continue;
+    throw std::invalid_argument("query " + std::to_string(q) + " has " + std::to_string(size) +
+                                " documents by its offsets");
   }
   require(p[count] == static_cast<int64_t>(n_documents),
           "offsets end at " + std::to_string(p[count]) + " but there are " +
@@ -77,6 +82,104 @@ void squared_error_gradients_checked(In<double> scores, In<double> target,
                           gradients.data(), hessians ? hessians->data() : nullptr);
 }
 
+// The arguments that all objectives over lists share, checked.
+struct ListArguments {
+  ListArguments(const In<int64_t>& offsets, const In<double>& scores, const In<double>& gains,
+                const std::optional<In<double>>& weight, const Out<float>& gradients,
+                const Out<float>& hessians)
+      : queries(checked_queries(offsets, scores.shape(0))),
+        weight(optional_data(weight, scores.shape(0), "weight")) {
+    require_length(gains, scores.shape(0), "gains");
+    require_length(gradients, scores.shape(0), "gradients");
+    require_length(hessians, scores.shape(0), "hessians");
+  }
+  Queries queries;
+  const double* weight;
+};
+
+void cross_entropy_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> target,
+                                     std::optional<In<double>> weight, int n_threads,
+                                     Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, target, weight, gradients, hessians);
+  nb::gil_scoped_release unlocked;
+  cross_entropy_gradients(lists.queries, scores.data(), target.data(), lists.weight, n_threads,
+                          gradients.data(), hessians.data());
+}
+
+void cross_entropy_ndcg_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
+                                          std::optional<In<double>> weight, uint64_t seed,
+                                          uint64_t iteration, int terms, int n_threads,
+                                          Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+  require(terms >= 1 && terms <= 3, "terms must lie in 1..3, not " + std::to_string(terms));
+  nb::gil_scoped_release unlocked;
+  cross_entropy_ndcg_gradients(lists.queries, scores.data(), gains.data(), lists.weight, seed,
+                               iteration, terms, n_threads, gradients.data(), hessians.data());
+}
+
+void cosine_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
+                              In<double> norm, std::optional<In<double>> weight, int n_threads,
+                              Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+  require_length(norm, static_cast<size_t>(lists.queries.count), "norm");
+  nb::gil_scoped_release unlocked;
+  cosine_gradients(lists.queries, scores.data(), gains.data(), norm.data(), lists.weight, n_threads,
+                   gradients.data(), hessians.data());
+}
+
+void yetirank_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
+                                In<double> rank_weight, std::optional<In<double>> weight,
+                                int64_t n_permutations, uint64_t seed, uint64_t iteration,
+                                int n_threads, Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+  require(static_cast<int64_t>(rank_weight.shape(0)) >= lists.queries.longest(),
+          "rank_weight is shorter than the longest query");
+  require(n_permutations >= 1,
+          "n_permutations must be at least 1, not " + std::to_string(n_permutations));
+  nb::gil_scoped_release unlocked;
+  yetirank_gradients(lists.queries, scores.data(), gains.data(), rank_weight.data(), lists.weight,
+                     n_permutations, seed, iteration, n_threads, gradients.data(), hessians.data());
+}
+
+template <typename T>
+using Rows = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void class_gradients(Rows<const double> scores, In<int32_t> classes,
+                     std::optional<In<double>> weight, int32_t n_classes, bool ordinal,
+                     int n_threads, Rows<float> gradients, Rows<float> hessians) {
+  require(n_classes >= 2, "there must be at least two classes");
+  const size_t rows = static_cast<size_t>(ordinal ? n_classes - 1 : n_classes);
+  const size_t n = classes.shape(0);
+  for (const auto& [shape0, shape1] : {std::pair{scores.shape(0), scores.shape(1)},
+                                       std::pair{gradients.shape(0), gradients.shape(1)},
+                                       std::pair{hessians.shape(0), hessians.shape(1)}}) {
+    require(shape0 == rows && shape1 == n, "scores, gradients and hessians must have shape (" +
+                                               std::to_string(rows) + ", " + std::to_string(n) +
+                                               ")");
+  }
+  const double* weights = optional_data(weight, n, "weight");
+  nb::gil_scoped_release unlocked;
+  (ordinal ? ordinal_gradients : multiclass_gradients)(
+      scores.data(), classes.data(), weights, n_classes, static_cast<int64_t>(n), n_threads,
+      gradients.data(), hessians.data());
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_grade_checked(Rows<const double> scores,
+                                                                   In<double> grades, bool ordinal,
+                                                                   int n_threads) {
+  require(grades.shape(0) >= 2, "there must be at least two grades");
+  require(scores.shape(0) == grades.shape(0) - (ordinal ? 1 : 0),
+          "scores have " + std::to_string(scores.shape(0)) + " rows for " +
+              std::to_string(grades.shape(0)) + " grades");
+  std::vector<double> expected(scores.shape(1));
+  {
+    nb::gil_scoped_release unlocked;
+    expected_grade(scores.data(), grades.data(), static_cast<int32_t>(grades.shape(0)), ordinal,
+                   static_cast<int64_t>(expected.size()), n_threads, expected.data());
+  }
+  return to_numpy(std::move(expected));
+}
+
 std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels,
                                                  int64_t depth, int64_t n_permutations, bool merge,
                                                  uint64_t seed) {
@@ -106,10 +209,8 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
   require_length(scores, n, "scores");
   require_length(leaf_of_row, n, "leaf_of_row");
   require(n_nodes >= 1, "n_nodes must be at least 1, not " + std::to_string(n_nodes));
-  for (size_t i = 0; i < n; ++i) {
-    require(leaf_of_row.data()[i] < n_nodes,
-            "node " + std::to_string(leaf_of_row.data()[i]) + " is out of range");
-  }
+  const int32_t* last = std::max_element(leaf_of_row.data(), leaf_of_row.data() + n);
+  require(n == 0 || *last < n_nodes, "a document lies in a node beyond the last");
   require(l2 >= 0 && max_step > 0, "l2 must not be negative, and max_step must be positive");
   const double* weights = optional_data(weight, n, "weight");
   std::vector<double> values;
@@ -169,6 +270,31 @@ void bind_objectives(nb::module_& m) {
         nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert().none(),
         "Fill the gradients of least squares.");
+  m.def("class_gradients", &class_gradients, nb::arg("scores"), nb::arg("classes"),
+        nb::arg("weight").none(), nb::arg("n_classes"), nb::arg("ordinal"), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of the multi-class or the ordinal logistic loss.");
+  m.def("expected_grade", &expected_grade_checked, nb::arg("scores"), nb::arg("grades"),
+        nb::arg("ordinal"), nb::arg("n_threads"),
+        "Expected grade of each document under the multi-class or the ordinal logistic model.");
+  m.def("cross_entropy_gradients", &cross_entropy_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of the cross entropy between a target and the softmax of scores.");
+  m.def("cross_entropy_ndcg_gradients", &cross_entropy_ndcg_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("gains"), nb::arg("weight").none(), nb::arg("seed"),
+        nb::arg("iteration"), nb::arg("terms"), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of the stochastic cross entropy that bounds NDCG.");
+  m.def("cosine_gradients", &cosine_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
+        nb::arg("gains"), nb::arg("norm"), nb::arg("weight").none(), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of the cosine distance between scores and gains.");
+  m.def("yetirank_gradients", &yetirank_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
+        nb::arg("gains"), nb::arg("rank_weight"), nb::arg("weight").none(),
+        nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of neighbours in perturbed rankings.");
   nb::class_<PlackettLuce>(m, "PlackettLuce",
                            "Ground-truth permutations of queries and their likelihood.")
       .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("depth"),

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "objectives/exponential.hpp"
+#include "objectives/array_math.hpp"
 #include "objectives/lambda_deltas.hpp"
 #include "objectives/lambda_pairs.hpp"
 #include "objectives/ranking_order.hpp"

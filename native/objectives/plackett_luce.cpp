@@ -6,7 +6,7 @@
 
 #include "common/random.hpp"
 #include "common/simd.hpp"
-#include "objectives/exponential.hpp"
+#include "objectives/array_math.hpp"
 
 namespace rankgrove {
 namespace {
@@ -17,18 +17,6 @@ constexpr double kDeepest = 600.0;
 constexpr double kLeastCurvature = 1e-10;
 // Leaf sums are added up per block of queries, then over blocks: the same for any n_threads.
 constexpr int64_t kBlocks = 64;
-
-RANKGROVE_SIMD double sum_array(const double* x, size_t n) {
-  Lanes64 sum = {}, lanes;
-  size_t i = 0;
-  for (; i + kLanes64 <= n; i += kLanes64) {
-    load(lanes, x + i);
-    sum += lanes;
-  }
-  double total = sum_lanes(sum);
-  for (; i < n; ++i) total += x[i];
-  return total;
-}
 
 RANKGROVE_SIMD void scale_array(const double* x, double factor, size_t n, double* out) {
   for (size_t i = 0; i < n; ++i) out[i] = factor * x[i];

@@ -1,4 +1,4 @@
-// exp() over arrays, the same bits on every processor.
+// exp() and sums over arrays, the same bits on every processor.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,8 @@ void exp_array(const double* x, double shift, double scale, size_t n, double* ou
 // As above for single precision results: 0 where the exponent is below -85, so that no result is
 // subnormal (those are slow to compute with). Exponents above 85 give exp(85).
 void exp_array(const double* x, double shift, double scale, size_t n, float* out);
+
+// Sum in four lanes.
+double sum_array(const double* x, size_t n);
 
 }  // namespace rankgrove

@@ -1,4 +1,4 @@
-#include "objectives/exponential.hpp"
+#include "objectives/array_math.hpp"
 
 #include "common/simd.hpp"
 
@@ -69,6 +69,18 @@ void exp_array(const double* x, double shift, double scale, size_t n, double* ou
 
 void exp_array(const double* x, double shift, double scale, size_t n, float* out) {
   fill_float(x, shift, scale, n, out);
+}
+
+RANKGROVE_SIMD double sum_array(const double* x, size_t n) {
+  Lanes64 sum = {}, lanes;
+  size_t i = 0;
+  for (; i + kLanes64 <= n; i += kLanes64) {
+    load(lanes, x + i);
+    sum += lanes;
+  }
+  double total = sum_lanes(sum);
+  for (; i < n; ++i) total += x[i];
+  return total;
 }
 
 }  // namespace rankgrove

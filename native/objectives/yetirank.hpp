@@ -1,0 +1,21 @@
+// YetiRank (Gulin, Kuralenok and Pavlov, "Winning The Transfer Learning Track of Yahoo!'s Learning
+// To Rank Challenge with YetiRank", 2011): neighbours in randomly perturbed rankings form the
+// pairs.
+#pragma once
+
+#include <cstdint>
+
+#include "objectives/queries.hpp"
+
+namespace rankgrove {
+
+// For each of n_permutations: sort by s + log(u / (1 - u)), u uniform, drawn anew for each (seed,
+// iteration, query). Neighbours at ranks r and r + 1 (from 0) whose gains differ form a pair of
+// weight rank_weight[r] |gain difference| / n_permutations, with the logistic loss
+// log(1 + exp(s_worse - s_better)). rank_weight reaches to the longest query; weight may be null.
+void yetirank_gradients(const Queries& queries, const double* scores, const double* gains,
+                        const double* rank_weight, const double* weight, int64_t n_permutations,
+                        uint64_t seed, uint64_t iteration, int n_threads, float* gradients,
+                        float* hessians);
+
+}  // namespace rankgrove
