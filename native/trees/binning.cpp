@@ -204,15 +204,19 @@ std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
     for (auto& column : keys) column.resize(x.n_rows);
     // A missing value takes the largest key there is, which no number has, and sorts to the end.
     constexpr uint32_t kMissing = 0xffffffffu;
-    const int64_t chunk = 4096;
-    parallel_for((x.n_rows + chunk - 1) / chunk, n_threads, 1, [&](int64_t c) {
-      const int64_t end = std::min(x.n_rows, (c + 1) * chunk);
-      for (int64_t i = c * chunk; i < end; ++i) {
-        const float* row = x.data + i * x.row_stride + first * x.column_stride;
-        for (int32_t j = 0; j < width; ++j) {
-          float value = row[j * x.column_stride];
-          if (std::isnan(value)) value = fill[first + j];
-          keys[j][i] = std::isnan(value) ? kMissing : sort_key(value);
+    constexpr int64_t kTile = 256;
+    parallel_for((x.n_rows + kTile - 1) / kTile, n_threads, 16, [&](int64_t tile) {
+      const int64_t begin = tile * kTile;
+      const int64_t end = std::min(x.n_rows, begin + kTile);
+      for (int32_t j = 0; j < width; ++j) {
+        const float* source = x.data + (first + j) * x.column_stride;
+        const float stand_in = fill[first + j];
+        uint32_t* target = keys[j].data();
+        for (int64_t i = begin; i < end; ++i) {
+          const float raw = source[i * x.row_stride];
+          const float value = std::isnan(raw) ? stand_in : raw;
+          const uint32_t key = sort_key(value);
+          target[i] = std::isnan(value) ? kMissing : key;
         }
       }
     });

@@ -7,7 +7,7 @@
 namespace rankgrove {
 namespace {
 
-constexpr int64_t kRowBlock = 512;
+constexpr int64_t kRowBlock = 128;
 constexpr int64_t kMinRowsPerThread = 2048;
 constexpr int64_t kPrefetchDistance = 8;
 
@@ -50,57 +50,78 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
   for (Group& group : groups_) fill_group(binned, group, n_threads);
 }
 
-// With `count`, leaves each row's number of packs at packs[row + 1]; else writes the rows' entries.
+// A code is listed unless it is its feature's commonest one, or stands for a missing value where
+// the training data had none (such a value has no bin).
+
+// Leaves each row's number of packs at packs[row + 1].
 template <typename Code>
-void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end,
-                         bool count) {
+void RowStore::count_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
+                          int64_t end) const {
   uint32_t lengths[kRowBlock] = {};
   for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
-    const Code* codes = binned.column<Code>(f);
-    const auto skipped = static_cast<Code>(commonest_[f]);
-    const auto base = static_cast<uint32_t>(layout_.start[f] - group.first_bin);
-    for (int64_t row = begin; row < end; ++row) {
-      uint32_t& length = lengths[row - begin];
-      // A value missing in data that had none missing in training has no bin: it is left out too.
-      if (codes[row] == skipped || codes[row] >= layout_.n_bins[f] + layout_.missing[f]) continue;
-      if (!count) {
-        group.entries[static_cast<int64_t>(group.packs[row]) * kPack + length] =
-            static_cast<uint16_t>(base + codes[row]);
-      }
-      ++length;
+    const Code* codes = binned.column<Code>(f) + begin;
+    const int32_t skipped = commonest_[f];
+    const int32_t n_codes = layout_.n_bins[f] + layout_.missing[f];
+    for (int64_t i = 0; i < end - begin; ++i) {
+      lengths[i] += (codes[i] != skipped) & (codes[i] < n_codes);
     }
   }
-  for (int64_t row = begin; row < end; ++row) {
-    uint32_t length = lengths[row - begin];
-    if (count) {
-      group.packs[row + 1] = (length + kPack - 1) / kPack;
-    } else {
-      for (; length % kPack != 0; ++length) {
-        group.entries[static_cast<int64_t>(group.packs[row]) * kPack + length] =
-            static_cast<uint16_t>(group.n_bins);
-      }
+  for (int64_t i = 0; i < end - begin; ++i) {
+    group.packs[begin + i + 1] = (lengths[i] + kPack - 1) / kPack;
+  }
+}
+
+// Writes the rows' entries: every code to its row's end in a small table, which then grows only if
+// the code is to be listed, and the table's rows to where they belong.
+template <typename Code>
+void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
+                         int64_t end) const {
+  const int64_t width = group.last_feature - group.first_feature + kPack;
+  std::vector<uint16_t> table(kRowBlock * width);
+  uint32_t lengths[kRowBlock] = {};
+  for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
+    const Code* codes = binned.column<Code>(f) + begin;
+    const int32_t skipped = commonest_[f];
+    const int32_t n_codes = layout_.n_bins[f] + layout_.missing[f];
+    const int32_t base = layout_.start[f] - group.first_bin;
+    for (int64_t i = 0; i < end - begin; ++i) {
+      table[i * width + lengths[i]] = static_cast<uint16_t>(base + codes[i]);
+      lengths[i] += (codes[i] != skipped) & (codes[i] < n_codes);
     }
+  }
+  for (int64_t i = 0; i < end - begin; ++i) {
+    uint16_t* row = table.data() + i * width;
+    std::fill_n(row + lengths[i], kPack - 1, static_cast<uint16_t>(group.n_bins));
+    const int64_t first = static_cast<int64_t>(group.packs[begin + i]) * kPack;
+    const int64_t last = static_cast<int64_t>(group.packs[begin + i + 1]) * kPack;
+    std::copy_n(row, last - first, group.entries.begin() + first);
   }
 }
 
 void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_threads) {
   const int64_t n_rows = binned.n_rows;
-  group.packs.assign(n_rows + 1, 0);
-  for (const bool count : {true, false}) {
-    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, 8, [&](int64_t block) {
-      const int64_t begin = block * kRowBlock;
-      const int64_t end = std::min(n_rows, begin + kRowBlock);
-      if (binned.wide) {
-        fill_rows<uint16_t>(binned, group, begin, end, count);
-      } else {
-        fill_rows<uint8_t>(binned, group, begin, end, count);
-      }
+  const auto for_each_block = [&](auto&& body) {
+    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, 16, [&](int64_t block) {
+      body(block * kRowBlock, std::min(n_rows, (block + 1) * kRowBlock));
     });
-    if (count) {
-      for (int64_t row = 0; row < n_rows; ++row) group.packs[row + 1] += group.packs[row];
-      group.entries.resize(static_cast<int64_t>(group.packs[n_rows]) * kPack);
+  };
+  group.packs.assign(n_rows + 1, 0);
+  for_each_block([&](int64_t begin, int64_t end) {
+    if (binned.wide) {
+      count_rows<uint16_t>(binned, group, begin, end);
+    } else {
+      count_rows<uint8_t>(binned, group, begin, end);
     }
-  }
+  });
+  for (int64_t row = 0; row < n_rows; ++row) group.packs[row + 1] += group.packs[row];
+  group.entries.resize(static_cast<int64_t>(group.packs[n_rows]) * kPack);
+  for_each_block([&](int64_t begin, int64_t end) {
+    if (binned.wide) {
+      fill_rows<uint16_t>(binned, group, begin, end);
+    } else {
+      fill_rows<uint8_t>(binned, group, begin, end);
+    }
+  });
 }
 
 void RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,

@@ -49,7 +49,9 @@ class RowStore {
 
   void fill_group(const BinnedMatrix& binned, Group& group, int n_threads);
   template <typename Code>
-  void fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end, bool count);
+  void count_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
+  template <typename Code>
+  void fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
   void accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
                   int64_t end, int64_t* histogram) const;
   void complete(int64_t total, int32_t first_feature, int32_t last_feature,
