@@ -30,7 +30,7 @@ def test_hessian_is_gauss_newton(consistent):
     data = training_data([15], zero_share=0.2, seed=4)
     scores = np.random.default_rng(4).normal(size=15) + 0.5
     gains = 2.0**data.y - 1
-    # loss = a quarter of the squared length of s/|s| - G/|G|, times |G| / norm: J'J of the residuals
+    # The loss is |s/|s| - G/|G||^2 / 4, times |G| / norm: J'J of the residuals.
     factor = np.linalg.norm(gains) / gain_norm(gains, consistent)
     step = 1e-6
     jacobian = np.stack(

@@ -43,5 +43,5 @@ def test_draws_change_with_iteration():
 
 
 def test_decay_outside_its_range_is_named():
-    with pytest.raises(ValueError, match="decay must be None or lie in .*1.5"):
+    with pytest.raises(ValueError, match=r"decay must be None or lie in .*1.5"):
         YetiRankPairs(training_data([3]), decay=1.5)

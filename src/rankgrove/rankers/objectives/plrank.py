@@ -15,13 +15,14 @@ class PlackettLuceLikelihood(Objective):
     (Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task".) A ground-truth
     permutation sorts the documents of a query by label, ties at random. The context :math:`C_j` of
     place j holds all documents but those placed before j, and
-    :math:`p(d|C) = e^{s_d} / \sum_{c \in C} e^{s_c}`. Equation 7 gives the pseudo-response of the first K places,
+    :math:`p(d|C) = e^{s_d} / \sum_{c \in C} e^{s_c}`. Equation 7 gives the pseudo-response of the
+    first K places,
 
     .. math:: -g_d = \mathbf{1}(d \text{ among the K}) - \sum_{C \ni d} p(d|C),
 
     averaged over the permutations of the query. A tree is fitted to it by least squares, so
-    Hessians are constant. The leaves' values then come from the Newton step of equation 9, in which the
-    documents of a leaf U move together:
+    Hessians are constant. The leaves' values then come from the Newton step of equation 9, in which
+    the documents of a leaf U move together:
 
     .. math::
         v_U = \frac{-\sum_{d \in U} g_d}{\lambda + \sum_C p'_C (1 - p'_C)}, \qquad
