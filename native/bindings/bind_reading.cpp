@@ -22,7 +22,7 @@ auto owned_array(T* data, std::initializer_list<size_t> shape) {
 
 LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_qid,
                            bool keep_comments, bool negative_labels, bool absent_is_nan,
-                           int64_t max_bytes) {
+                           int64_t max_bytes, bool vectorised) {
   require(n_features >= -1 && n_features <= kMaxFeatureNumber,
           "n_features must be between 0 and " + std::to_string(kMaxFeatureNumber));
   require(first_feature >= -1 && first_feature <= 1, "first_feature must be 0 or 1");
@@ -35,6 +35,7 @@ LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_
   options.negative_labels = negative_labels;
   options.absent_is_nan = absent_is_nan;
   options.max_bytes = max_bytes;
+  options.vectorised = vectorised;
   return options;
 }
 
@@ -160,13 +161,15 @@ void bind_reading(nb::module_& m) {
       .def(
           "__init__",
           [](LetorReader* self, int64_t n_features, int64_t first_feature, bool with_qid,
-             bool keep_comments, bool negative_labels, bool absent_is_nan, int64_t max_bytes) {
-            new (self) LetorReader(check_options(n_features, first_feature, with_qid, keep_comments,
-                                                 negative_labels, absent_is_nan, max_bytes));
+             bool keep_comments, bool negative_labels, bool absent_is_nan, int64_t max_bytes,
+             bool vectorised) {
+            new (self)
+                LetorReader(check_options(n_features, first_feature, with_qid, keep_comments,
+                                          negative_labels, absent_is_nan, max_bytes, vectorised));
           },
           nb::arg("n_features"), nb::arg("first_feature"), nb::arg("with_qid"),
           nb::arg("keep_comments"), nb::arg("negative_labels"), nb::arg("absent_is_nan"),
-          nb::arg("max_bytes"))
+          nb::arg("max_bytes"), nb::arg("vectorised") = true)
       .def("feed", &feed, nb::arg("text"), nb::arg("last"), nb::arg("n_threads"),
            "Read whole lines; the number of bytes used, or -1 (see problem).")
       .def("start_file", &LetorReader::start_file, "Count lines from 1 again.")

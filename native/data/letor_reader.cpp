@@ -30,6 +30,7 @@ LetorReader::LetorReader(const LetorOptions& options) : options_(options) {
   layout_.zero_based_possible = options.first_feature < 0;
   layout_.with_ids = options.with_ids;
   layout_.keep_comments = options.keep_comments;
+  layout_.vectorised = options.vectorised;
   layout_.negative_labels = options.negative_labels;
   layout_.absent = options.absent_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
   layout_.width_declared = options.n_features >= 0;

@@ -25,6 +25,7 @@ struct LetorOptions {
   bool keep_comments = true;
   bool negative_labels = false;
   bool absent_is_nan = false;
+  bool vectorised = true;
   int64_t max_bytes = INT64_MAX;  // of the feature matrix
 };
 

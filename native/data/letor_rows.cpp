@@ -58,7 +58,7 @@ void count_rows(LetorRows& rows) {
 
 void parse_rows(const LetorLayout& layout, LetorRows& rows) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return parse_rows_avx2(layout, rows);
+  if (layout.vectorised && __builtin_cpu_supports("avx2")) return parse_rows_avx2(layout, rows);
 #endif
   parse_rows_plain(layout, rows);
 }

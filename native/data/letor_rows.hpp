@@ -51,6 +51,7 @@ struct LetorLayout {
   bool with_ids = true;             // every row has a qid, or none has
   bool ids_as_text = false;
   bool keep_comments = true;
+  bool vectorised = true;  // use vector instructions if the processor has them
   bool negative_labels = false;
   float absent = 0.0f;  // value of features that a row does not mention
   std::vector<ExpectedNumber> expected;

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.fuzz import fuzz_letor
 from tests.oracles import letor_text
 
 import rankgrove as rg
@@ -249,3 +250,9 @@ def test_real_files_equal_the_oracle(letor_data: Path, name):
         path = Path(folder) / "part.txt"
         path.write_bytes(text)
         same_as_oracle(rg.load(path), text)
+
+
+def test_mutated_text_reads_as_the_oracle_reads_it():
+    n_read, problem = fuzz_letor.run(2500, seed=0)
+    assert problem is None
+    assert n_read > 200

@@ -50,10 +50,9 @@ def nearest_float32(text: bytes) -> np.float32:
     exact = Fraction(int(digits)) * Fraction(10) ** exponent
     if exact >= Fraction(2) ** 128 - Fraction(2) ** 103:
         raise OverflowError
-    near = np.float32(float(exact))
-    if np.isinf(near):
-        near = np.finfo(np.float32).max
-    candidates = [np.nextafter(near, np.float32(limit)) for limit in (-np.inf, near, np.inf)]
+    with np.errstate(over="ignore"):
+        near = np.minimum(np.float32(float(exact)), np.finfo(np.float32).max)
+        candidates = [np.nextafter(near, np.float32(limit)) for limit in (-np.inf, near, np.inf)]
     candidates = [c for c in candidates if np.isfinite(c)]
     return sign * min(
         candidates,
@@ -132,6 +131,11 @@ def parse(
             feature = int(found[1])
             if feature > MAX_FEATURE_NUMBER or feature <= previous:
                 raise RefusedError(line_number, f"feature {feature} after {previous}")
+            if first_feature is not None:
+                if feature < first_feature:
+                    raise RefusedError(line_number, f"feature {feature}")
+                if n_features is not None and feature - first_feature >= n_features:
+                    raise RefusedError(line_number, f"feature {feature}")
             row[feature] = number(found[2], line_number)
             previous = feature
         rows.append((line_number, row))
