@@ -41,12 +41,14 @@ class Background:
         n_outputs = len(self.base_score)
         if self.model is None:
             start = np.repeat(self.base_score[:, None], len(X), axis=1)
-        elif n_outputs == 1:
-            start = self.model._scores(X)[None, :]
+        elif isinstance(self.model, TreeRanker) and self.head is not None:
+            raw = self.model.compile().predict(X, n_jobs=self.model.n_jobs)
+            start = raw.reshape(len(X), -1).T
         else:
-            assert isinstance(self.model, TreeRanker)
-            start = self.model.compile().predict(X, n_jobs=self.model.n_jobs).T
-        return np.ascontiguousarray(start[0] if n_outputs == 1 else start, np.float64)
+            start = np.zeros((1, len(X)))
+        if self.apart is not None:
+            start = start + self.apart._scores(X)
+        return np.ascontiguousarray(start[0] if n_outputs == 1 else start)
 
     def ensemble(self, new: TreeEnsemble) -> TreeEnsemble:
         """Put the new trees after those of the background model."""
@@ -73,10 +75,10 @@ def background_of(
         return Background(
             zero, init_model, init_model.ensemble_, getattr(init_model, "background_", None)
         )
-    if len(base_score) > 1:
+    if type(ranker)._link is not TreeRanker._link:
         raise ModelError(
-            f"{type(ranker).__name__} has {len(base_score)} outputs and can only continue a "
-            f"{type(ranker).__name__} with as many, not a {type(init_model).__name__}"
+            f"{type(ranker).__name__} can only continue a {type(ranker).__name__} with the same "
+            f"outputs, not this {type(init_model).__name__}"
         )
     return Background(zero, init_model, apart=init_model)
 
@@ -84,9 +86,9 @@ def background_of(
 def _appends(model: BaseRanker, ranker: TreeRanker, n_outputs: int) -> bool:
     if not isinstance(model, TreeRanker) or model.ensemble_.n_outputs != n_outputs:
         return False
-    if n_outputs > 1 and type(model) is not type(ranker):
+    if type(model)._link is not type(ranker)._link:
         return False
-    if n_outputs == 1 and type(model)._link is not TreeRanker._link:
+    if model._output_meaning() != ranker._output_meaning():
         return False
     if model.fill_ is None or ranker.fill_ is None:
         return model.fill_ is ranker.fill_

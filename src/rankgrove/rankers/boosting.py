@@ -29,7 +29,7 @@ from rankgrove.rankers.sampling import RowSampler
 from rankgrove.rankers.tree_ranker import TreeRanker
 from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
-from rankgrove.trees.growing import TreeGrower, add_leaf_values
+from rankgrove.trees.growing import SplitCriterion, TreeGrower, add_leaf_values
 
 Self = TypeVar("Self", bound="BoostedRanker")
 Floats = npt.NDArray[np.float64]
@@ -73,11 +73,15 @@ class BoostedRanker(TreeRanker):
     min_child_weight: float = param(1e-3, Real(0), "sum of Hessians in a leaf at least")
     l2: float = param(0.0, Real(0), "added to the sum of Hessians of a leaf")
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
-    split_by: str = param(
+    split_by: str | SplitCriterion = param(
         "newton",
-        Choice("newton", "least_squares"),
-        "gain of a split: G² / H of the children, or as if all Hessians were 1 (a regression tree "
-        "fitted to the gradients, as in the papers)",
+        AnyOf(
+            Choice("newton", "least_squares"),
+            Satisfies(callable, "a function gain(G_left, H_left, G_right, H_right)"),
+        ),
+        "gain of a split: G² / H summed over the children, or as if all Hessians were 1 (a "
+        "regression tree fitted to the gradients), or by a function of your own on arrays of sums "
+        "of gradients G and Hessians H",
     )
     subsample: float = param(
         1.0, Real(0, 1, above=True), "part of the data from which each tree learns"
@@ -161,7 +165,7 @@ class BoostedRanker(TreeRanker):
             X,
             bins,
             background,
-            objective.link if objective.n_outputs > 1 else lambda raw: raw,
+            lambda raw: objective.link(raw.reshape(objective.n_outputs, -1)),
             self.n_jobs,
         )
         grower = self._grower(binned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import fields
 from typing import Any
 
@@ -79,6 +80,10 @@ class TreeRanker(BaseRanker):
     def _link(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Turn raw scores of the ensemble into one score per row."""
         return raw
+
+    def _output_meaning(self) -> Hashable:
+        """What the outputs stand for, beyond their number: models that differ in it do not add."""
+        return None
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self._link(self.compile().predict(X, n_jobs=self.n_jobs))

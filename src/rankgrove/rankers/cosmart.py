@@ -1,0 +1,39 @@
+"""CosMART: the angle between the scores and the gains of a query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgrove.rankers.boosting import BoostedRanker
+from rankgrove.rankers.declaration import param, ranker, with_default
+from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.objectives.base import Objective, TrainingData
+from rankgrove.rankers.objectives.cosmart import CosineDistance
+from rankgrove.rankers.parameters import Flag
+
+
+@ranker
+class CosMART(BoostedRanker):
+    r"""Boosted cosine loss, a listwise ranker.
+
+    The loss of a query with scores s and gains G is
+    :math:`\frac12 \left(1 - \frac{\langle s, G \rangle}{|s| \, N}\right)`, where N is
+    :math:`|G|`, or the ideal DCG of the query if ``consistent`` (c-CosMART). With
+    :math:`\hat s = s / |s|`,
+
+    .. math::
+        g_i = \frac{\langle \hat s, G \rangle \hat s_i - G_i}{2 |s| N}, \qquad
+        h_i = \frac{|G|}{N} \, \frac{1 - \hat s_i^2}{2 |s|^2}.
+
+    The Hessian is the Gauss-Newton one, which is never negative. Scores start at 1.
+
+    Ravikumar, Tewari and Yang, "On NDCG Consistency of Listwise Ranking Methods", 2011; boosted by
+    Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
+    """
+
+    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
+    consistent: bool = param(False, Flag(), "divide by the ideal DCG: consistent with NDCG")
+    gain: Any = param("exp", GAIN, GAIN_MEANING)
+
+    def _objective(self, data: TrainingData) -> Objective:
+        return CosineDistance(data, consistent=self.consistent, gain=self.gain)

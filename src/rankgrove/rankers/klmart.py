@@ -1,0 +1,34 @@
+"""KLMART: the distribution of gains against the softmax of the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgrove.rankers.boosting import BoostedRanker
+from rankgrove.rankers.declaration import param, ranker, with_default
+from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.objectives.base import Objective, TrainingData
+from rankgrove.rankers.objectives.klmart import KullbackLeibler
+from rankgrove.rankers.parameters import Flag
+
+
+@ranker
+class KLMART(BoostedRanker):
+    r"""Boosted cross entropy of a query's gains, a listwise ranker.
+
+    The loss of a query is :math:`-\sum_i t_i \log p_i` with p the softmax of its scores. The target
+    t is the gains divided by their sum (then the loss is the Kullback-Leibler divergence, up to a
+    constant), or by the ideal DCG if ``consistent`` (c-KLMART). With :math:`T = \sum_i t_i`,
+
+    .. math:: g_i = T p_i - t_i, \qquad h_i = T p_i (1 - p_i).
+
+    Ravikumar, Tewari and Yang, "On NDCG Consistency of Listwise Ranking Methods", 2011; boosted by
+    Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
+    """
+
+    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
+    consistent: bool = param(False, Flag(), "divide by the ideal DCG: consistent with NDCG")
+    gain: Any = param("exp", GAIN, GAIN_MEANING)
+
+    def _objective(self, data: TrainingData) -> Objective:
+        return KullbackLeibler(data, consistent=self.consistent, gain=self.gain)

@@ -1,0 +1,35 @@
+"""XE-NDCG: a cross entropy that bounds NDCG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgrove.rankers.boosting import BoostedRanker
+from rankgrove.rankers.declaration import param, ranker
+from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.objectives.base import Objective, TrainingData
+from rankgrove.rankers.objectives.xendcg import CrossEntropyNDCG
+from rankgrove.rankers.parameters import Integer
+
+
+@ranker
+class XENDCG(BoostedRanker):
+    r"""Boosted cross entropy against a random target that bounds NDCG.
+
+    Each iteration draws :math:`\gamma_i \in [0, 1)` for every document; the target is
+    :math:`t_i \propto 2^{y_i} - \gamma_i`, and p is the softmax of the query's scores. Corrections
+    bring the gradient near the Newton direction of the full Hessian of the list:
+
+    .. math::
+        g^{(1)}_i = p_i - t_i, \quad
+        g^{(k+1)}_i = p_i \sum_{j \ne i} \frac{g^{(k)}_j}{1 - p_j}, \quad
+        g = g^{(1)} + g^{(2)} + g^{(3)}, \quad h_i = p_i (1 - p_i).
+
+    Bruch, "An Alternative Cross Entropy Loss for Learning-to-Rank", 2021.
+    """
+
+    terms: int = param(3, Integer(1, 3), "terms of the gradient: 1 is the plain one")
+    gain: Any = param("exp", GAIN, GAIN_MEANING)
+
+    def _objective(self, data: TrainingData) -> Objective:
+        return CrossEntropyNDCG(data, terms=self.terms, gain=self.gain)
