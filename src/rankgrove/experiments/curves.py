@@ -1,0 +1,132 @@
+"""Curves of a metric over boosting iterations, as data, as SVG text and as an interactive plot."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgrove._optional import require
+
+_COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#c98a1b", "#5c6b73")
+_WIDTH, _HEIGHT = 640, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 36, 46
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values of one metric on one set after iterations 1, 2, ..."""
+
+    name: str
+    values: Sequence[float]
+
+
+def history_curves(source: Any, metric: str | None = None) -> list[Curve]:
+    """Curves of what a fit watched, one per set.
+
+    Parameters
+    ----------
+    source : a fitted boosted ranker, its ``evals_result_``, or a dict that names several rankers
+    metric : name of the metric; by default the first one
+    """
+    if isinstance(source, Mapping) and any(hasattr(v, "evals_result_") for v in source.values()):
+        return [
+            Curve(f"{name}, {curve.name}", curve.values)
+            for name, ranker in source.items()
+            for curve in history_curves(ranker, metric)
+        ]
+    history = source if isinstance(source, Mapping) else getattr(source, "evals_result_", None)
+    if not history:
+        raise ValueError("there is no history to plot: fit with eval_set to watch metrics")
+    curves = []
+    for name, metrics in history.items():
+        chosen = next(iter(metrics)) if metric is None else metric
+        if chosen not in metrics:
+            raise ValueError(f"{chosen!r} was not watched on {name!r}: {', '.join(metrics)} were")
+        curves.append(Curve(f"{name} {chosen}", list(metrics[chosen])))
+    return curves
+
+
+def plot_history(source: Any, metric: str | None = None, title: str = "") -> Any:
+    """Plot a metric per iteration as a plotly figure; arguments as in ``history_curves``."""
+    graph_objects = require("plotly.graph_objects", "plots", "plotting")
+    figure = graph_objects.Figure()
+    for curve in history_curves(source, metric):
+        iterations = list(range(1, len(curve.values) + 1))
+        figure.add_scatter(x=iterations, y=list(curve.values), name=curve.name, mode="lines")
+    figure.update_layout(title=title, xaxis_title="iteration", template="plotly_white")
+    return figure
+
+
+def history_svg(source: Any, metric: str | None = None, title: str = "") -> str:
+    """Draw a metric per iteration as SVG text; needs no plotting library."""
+    curves = history_curves(source, metric)
+    finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
+    if not finite:
+        raise ValueError("there is no finite value to plot")
+    x_ticks = _ticks(1, max(2, max(len(curve.values) for curve in curves)), whole=True)
+    y_ticks = _ticks(min(finite), max(finite))
+    n_iterations = max(2, max(len(curve.values) for curve in curves))
+    low, high = y_ticks[0], y_ticks[-1]
+
+    def x(iteration: float) -> float:
+        return _LEFT + (iteration - 1) / (n_iterations - 1) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(value: float) -> float:
+        return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'font-family="sans-serif" font-size="12" fill="#444">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
+    ]
+    for value in y_ticks:
+        parts.append(_line(_LEFT, y(value), _WIDTH - _RIGHT, y(value), "#e4e4e4"))
+        parts.append(_text(_LEFT - 8, y(value) + 4, f"{value:.6g}", "end"))
+    parts.extend(
+        _text(x(value), _HEIGHT - _BOTTOM + 18, f"{value:g}", "middle")
+        for value in x_ticks
+        if 1 <= value <= n_iterations
+    )
+    parts.append(_line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), "#888"))
+    parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, "iteration", "middle"))
+    parts.append(_text(_LEFT, 20, title, "start", bold=True))
+    for number, curve in enumerate(curves):
+        colour = _COLOURS[number % len(_COLOURS)]
+        points = " ".join(
+            f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(curve.values, 1) if math.isfinite(v)
+        )
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
+        place = _HEIGHT - _BOTTOM - 14 - 16 * (len(curves) - 1 - number)
+        parts.append(_line(_WIDTH - 190, place - 4, _WIDTH - 170, place - 4, colour, 3))
+        parts.append(_text(_WIDTH - 164, place, curve.name, "start"))
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _ticks(low: float, high: float, whole: bool = False) -> list[float]:
+    """About five round numbers that enclose the range."""
+    raw = (high - low or abs(high) or 1.0) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(step for step in (1, 2, 2.5, 5, 10) if step * power >= raw) * power
+    if whole:
+        step = max(1.0, math.ceil(step))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+        f'stroke="{colour}" stroke-width="{width}"/>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{html.escape(text)}</text>'
+    )
