@@ -26,6 +26,7 @@ _PUBLIC = {
     "from_sklearn": "rankgrove.formats.sklearn",
     "merge": "rankgrove.rankers.forest",
     "make_ranker": "rankgrove.rankers.registry",
+    "CustomMART": "rankgrove.rankers.custom",
     "DataError": "rankgrove.errors",
     "ModelError": "rankgrove.errors",
     "RankgroveError": "rankgrove.errors",

@@ -25,8 +25,11 @@ RANKERS = {
     "rf": "rankgrove.rankers.random_forest:RandomForest",
 }
 
-# Models that are loaded, not trained.
-_LOADED = {"imported": "rankgrove.rankers.imported:ImportedRanker"}
+# Models that files hold but that cannot be trained by name alone.
+_UNNAMED = {
+    "imported": "rankgrove.rankers.imported:ImportedRanker",
+    "custom": "rankgrove.rankers.custom:CustomMART",
+}
 
 CLASS_NAMES = {target.partition(":")[2]: name for name, target in RANKERS.items()}
 
@@ -34,7 +37,7 @@ CLASS_NAMES = {target.partition(":")[2]: name for name, target in RANKERS.items(
 def ranker_class(name: str) -> Any:
     """Return the class of a ranker by its registered name."""
     try:
-        module, _, class_name = {**RANKERS, **_LOADED}[name].partition(":")
+        module, _, class_name = {**RANKERS, **_UNNAMED}[name].partition(":")
     except KeyError:
         raise ValueError(f"unknown ranker {name!r}: choose from {', '.join(RANKERS)}") from None
     return getattr(importlib.import_module(module), class_name)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.rankers.custom import CustomMART
+from rankgrove.rankers.klmart import KLMART
+from rankgrove.rankers.mart import MART
+
+SETTINGS = {"n_estimators": 5, "n_jobs": 2, "random_state": 0}
+
+
+def least_squares(scores, y, qid):
+    return scores - y, np.ones_like(scores)
+
+
+def list_entropy(scores, y):
+    gains = 2.0**y - 1
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    if gains.sum() == 0:
+        return 0 * p, 0 * p
+    return p - gains / gains.sum(), p * (1 - p)
+
+
+def test_vectorised_objective(small_data):
+    y = small_data.y - small_data.y.mean()  # so that MART starts at 0, too
+    ours = CustomMART(objective=least_squares, **SETTINGS).fit(small_data.X, y, qid=small_data.qid)
+    theirs = MART(**SETTINGS).fit(small_data.X, y, qid=small_data.qid)
+    np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_objective_of_one_query(small_data, compiled):
+    if compiled:
+        pytest.importorskip("numba")
+    ours = CustomMART(objective=list_entropy, per_query=True, compiled=compiled, **SETTINGS)
+    theirs = KLMART(max_leaf_nodes=31, **SETTINGS).fit(small_data)
+    np.testing.assert_allclose(
+        ours.fit(small_data).predict(small_data), theirs.predict(small_data), atol=1e-4
+    )
+
+
+def test_model_file_predicts_without_the_function(small_data, tmp_path):
+    ours = CustomMART(objective=least_squares, **SETTINGS).fit(small_data)
+    ours.save(tmp_path / "model.rg")
+    loaded = rankgrove.load_model(tmp_path / "model.rg")
+    np.testing.assert_array_equal(loaded.predict(small_data), ours.predict(small_data))
+    with pytest.raises(ValueError, match="parameter objective of CustomMART must be a function"):
+        loaded.fit(small_data)
+
+
+def test_split_criterion_of_the_user(small_data):
+    def newton(gl, hl, gr, hr):
+        hl, hr = np.maximum(hl, 1e-9), np.maximum(hr, 1e-9)
+        return gl**2 / hl + gr**2 / hr - (gl + gr) ** 2 / (hl + hr)
+
+    ours = MART(split_by=newton, max_leaf_nodes=8, **SETTINGS).fit(small_data)
+    theirs = MART(max_leaf_nodes=8, **SETTINGS).fit(small_data)
+    np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-6)
