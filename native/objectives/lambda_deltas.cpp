@@ -23,6 +23,17 @@ RANKGROVE_SIMD void difference_row(const float* value, float value_i, float scal
   for (size_t j = begin; j < n; ++j) delta[j] = scale * (value_i - value[j]);
 }
 
+// delta = scale * (value_i - value_j) * (at_i - precision_j + reciprocal_j)
+RANKGROVE_SIMD void precision_row(const float* value, const double* precision,
+                                  const double* reciprocal, double at_i, double scale, size_t i,
+                                  size_t n, float* delta) {
+  const float value_i = value[i];
+  for (size_t j = i + 1; j < n; ++j) {
+    const double change = scale * (at_i - precision[j] + reciprocal[j]);
+    delta[j] = (value_i - value[j]) * static_cast<float>(change);
+  }
+}
+
 }  // namespace
 
 NdcgDelta::NdcgDelta(size_t cutoff, size_t longest) : discount_(longest), cutoff_(cutoff) {
@@ -59,13 +70,10 @@ void AveragePrecisionDelta::start(const float* value, size_t n) {
 // precision at j, and lowers the count at each relevant rank m between them by one (1 / m each).
 // The other way round the counts rise, and the precision gained at i counts the document itself.
 void AveragePrecisionDelta::fill(size_t i, float* delta) const {
-  const float value_i = value_[i];
-  const double own = value_i > 0 ? 0.0 : 1.0 / (static_cast<double>(i) + 1.0);
+  const double own = value_[i] > 0 ? 0.0 : 1.0 / (static_cast<double>(i) + 1.0);
   const double at_i = precision_[i] + own - reciprocal_[i + 1];
-  for (size_t j = i + 1; j < n_; ++j) {
-    const double change = (at_i - precision_[j] + reciprocal_[j]) / n_relevant_;
-    delta[j] = (value_i - value_[j]) * static_cast<float>(change);
-  }
+  precision_row(value_, precision_.data(), reciprocal_.data(), at_i, 1.0 / n_relevant_, i, n_,
+                delta);
 }
 
 ExpectedReciprocalRankDelta::ExpectedReciprocalRankDelta(size_t cutoff, size_t longest)

@@ -22,10 +22,14 @@ struct YetiScratch {
         mass(longest),
         uniform(longest),
         key(longest),
+        sorted_mass(longest),
+        sorted_gain(longest),
+        pull(longest),
+        bend(longest),
         gradient(longest),
         hessian(longest) {}
   RankingOrder ranking;
-  std::vector<double> mass, uniform, key, gradient, hessian;
+  std::vector<double> mass, uniform, key, sorted_mass, sorted_gain, pull, bend, gradient, hessian;
 };
 
 // exp(score + noise) = mass u / (1 - u) is positive, so its bits are ordered like its logarithm:
@@ -35,6 +39,21 @@ RANKGROVE_SIMD void perturbed_keys(const double* mass, const double* uniform, si
   for (size_t i = 0; i < n; ++i) {
     const double perturbed = mass[i] * uniform[i] / (1.0 - uniform[i]);
     key[i] = static_cast<double>(std::bit_cast<int64_t>(perturbed) >> 10);
+  }
+}
+
+// Gradient and Hessian of the pair (r, r + 1), by the signed difference of their gains: pull is
+// what r gains and r + 1 loses.
+RANKGROVE_SIMD void neighbour_pairs(const double* mass, const double* gain,
+                                    const double* rank_weight, size_t n_pairs, double* pull,
+                                    double* bend) {
+  for (size_t r = 0; r < n_pairs; ++r) {
+    const double upper = mass[r];
+    const double lower = mass[r + 1];
+    const double difference = gain[r] - gain[r + 1];
+    const double wrong = (difference > 0 ? lower : upper) / (upper + lower);
+    pull[r] = rank_weight[r] * difference * wrong;
+    bend[r] = std::abs(pull[r]) * (1.0 - wrong);
   }
 }
 
@@ -62,20 +81,17 @@ void yetirank_gradients(const Queries& queries, const double* scores, const doub
         for (size_t i = 0; i < n; ++i) s.uniform[i] = random.uniform();
         perturbed_keys(s.mass.data(), s.uniform.data(), n, s.key.data());
         const int32_t* order = s.ranking.sort(s.key.data(), n);
+        for (size_t r = 0; r < n; ++r) {
+          s.sorted_mass[r] = s.mass[order[r]];
+          s.sorted_gain[r] = gain[order[r]];
+        }
+        neighbour_pairs(s.sorted_mass.data(), s.sorted_gain.data(), rank_weight, n - 1,
+                        s.pull.data(), s.bend.data());
         for (size_t r = 0; r + 1 < n; ++r) {
-          const int32_t upper = order[r];
-          const int32_t lower = order[r + 1];
-          const double difference = gain[upper] - gain[lower];
-          if (difference == 0) continue;
-          // P(the worse one wins), from either side; the signed difference turns the direction.
-          const double sum = s.mass[upper] + s.mass[lower];
-          const double loses = (difference > 0 ? s.mass[lower] : s.mass[upper]) / sum;
-          const double pull = rank_weight[r] * difference * loses;
-          const double bend = std::abs(pull) * (1.0 - loses);
-          s.gradient[upper] -= pull;
-          s.gradient[lower] += pull;
-          s.hessian[upper] += bend;
-          s.hessian[lower] += bend;
+          s.gradient[order[r]] -= s.pull[r];
+          s.gradient[order[r + 1]] += s.pull[r];
+          s.hessian[order[r]] += s.bend[r];
+          s.hessian[order[r + 1]] += s.bend[r];
         }
       }
     }
