@@ -27,6 +27,7 @@ VERBS = {
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",
+    "demo": "train several rankers on built-in data and write a page with the results",
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141

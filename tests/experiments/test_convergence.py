@@ -1,0 +1,34 @@
+"""Convergence curves."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankgrove import LambdaMART, RFPoint
+from rankgrove.experiments.convergence import convergence
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        LambdaMART(n_estimators=12, max_leaf_nodes=4, random_state=1),
+        RFPoint(n_estimators=12, random_state=1),
+    ],
+    ids=["boosted", "forest"],
+)
+def test_curve_ends_at_the_score_of_the_whole_model(ranker, small_data):
+    ranker.fit(small_data)
+    curve = convergence(ranker, small_data, "ndcg@5")
+    assert curve.steps == list(range(1, 13))
+    assert len(curve.values) == 12
+    assert curve.values[-1] == pytest.approx(ranker.score(small_data, metric="ndcg@5"))
+
+
+def test_points_are_few_and_denser_at_the_beginning(small_data):
+    ranker = LambdaMART(n_estimators=50, max_leaf_nodes=3, random_state=1).fit(small_data)
+    curve = convergence(ranker, small_data, n_points=10)
+    gaps = [after - before for before, after in zip(curve.steps, curve.steps[1:], strict=False)]
+    assert curve.steps[0] == 1
+    assert curve.steps[-1] == 50
+    assert len(curve.steps) <= 10
+    assert gaps == sorted(gaps)
