@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Parsed:
     first_feature: int
 
 
+@lru_cache(maxsize=100_000)
 def nearest_float32(text: bytes) -> np.float32:
     """Round a decimal text to the nearest float32, ties to even, by exact arithmetic."""
     magnitude = re.fullmatch(rb"[+-]?(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?", text)
