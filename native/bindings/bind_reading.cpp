@@ -13,11 +13,13 @@
 namespace rankgrove {
 namespace {
 
-// Hands memory from std::malloc over to numpy.
+// Hands memory over to numpy.
 template <typename T, int Dimensions>
-auto owned_array(T* data, std::initializer_list<size_t> shape) {
-  nb::capsule owner(static_cast<void*>(data), [](void* p) noexcept { std::free(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>(data, shape, owner);
+nb::object owned_array(MemoryBlock&& memory, std::initializer_list<size_t> shape) {
+  auto block = std::make_unique<MemoryBlock>(std::move(memory));
+  T* data = static_cast<T*>(block->data());
+  nb::capsule owner(block.release(), [](void* p) noexcept { delete static_cast<MemoryBlock*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>(data, shape, owner));
 }
 
 LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_qid,
@@ -53,8 +55,6 @@ nb::tuple problem(const LetorReader& reader) {
                         nb::bytes(found.text.data(), found.text.size()));
 }
 
-// (X, y, qid or places in the list of ids, ids as bytes or None, comment ends, flags and bytes or
-// None)
 nb::tuple take(LetorReader& reader) {
   require(!reader.spent(), "the arrays have been taken out already");
   reader.set_spent();
@@ -68,17 +68,14 @@ nb::tuple take(LetorReader& reader) {
   nb::object comments = nb::none();
   if (reader.has_comments()) {
     const auto n_bytes = static_cast<size_t>(reader.n_comment_bytes());
-    comments =
-        nb::make_tuple(nb::cast(owned_array<int64_t, 1>(reader.take_comment_ends(), {n_rows})),
-                       nb::cast(owned_array<uint8_t, 1>(reader.take_comment_flags(), {n_rows})),
-                       nb::cast(owned_array<uint8_t, 1>(
-                           reinterpret_cast<uint8_t*>(reader.take_comments()), {n_bytes})));
+    comments = nb::make_tuple(owned_array<int64_t, 1>(reader.take_comment_ends(), {n_rows}),
+                              owned_array<uint8_t, 1>(reader.take_comment_flags(), {n_rows}),
+                              owned_array<uint8_t, 1>(reader.take_comments(), {n_bytes}));
   }
   const auto n_columns = static_cast<size_t>(reader.n_columns());
-  return nb::make_tuple(nb::cast(owned_array<float, 2>(reader.take_values(), {n_rows, n_columns})),
-                        nb::cast(owned_array<double, 1>(reader.take_labels(), {n_rows})),
-                        nb::cast(owned_array<int64_t, 1>(reader.take_ids(), {n_rows})), text_ids,
-                        comments);
+  return nb::make_tuple(owned_array<float, 2>(reader.take_values(), {n_rows, n_columns}),
+                        owned_array<double, 1>(reader.take_labels(), {n_rows}),
+                        owned_array<int64_t, 1>(reader.take_ids(), {n_rows}), text_ids, comments);
 }
 
 // Checks that offsets lie in order inside the bytes, and returns both.

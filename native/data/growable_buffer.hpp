@@ -1,11 +1,12 @@
-// An array that grows by realloc. Large blocks are moved by remapping pages, so growing neither
-// copies nor doubles the peak, and memory that was reserved but never touched costs nothing.
+// An array that grows without being copied: its pages are remapped, so the peak is its own size,
+// and memory that was reserved but never touched costs nothing.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -13,56 +14,86 @@
 
 namespace rankgrove {
 
+// Memory straight from the system.
+class MemoryBlock {
+ public:
+  MemoryBlock() = default;
+  MemoryBlock(MemoryBlock&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryBlock& operator=(MemoryBlock&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MemoryBlock();
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+  // Keeps what fits; what is new is not initialised.
+  void resize(size_t bytes);
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+#if defined(__linux__)
+
+inline MemoryBlock::~MemoryBlock() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+inline void MemoryBlock::resize(size_t bytes) {
+  constexpr size_t kPage = 4096;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
+  if (bytes == 0) bytes = kPage;
+  void* data = data_ == nullptr ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                : mremap(data_, bytes_, bytes, MREMAP_MAYMOVE);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  data_ = data;
+  bytes_ = bytes;
+  constexpr size_t kHugePage = size_t{1} << 21;
+  if (bytes >= 4 * kHugePage) madvise(data_, bytes_, MADV_HUGEPAGE);
+}
+
+#else
+
+inline MemoryBlock::~MemoryBlock() { std::free(data_); }
+
+inline void MemoryBlock::resize(size_t bytes) {
+  void* data = std::realloc(data_, bytes == 0 ? 1 : bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  data_ = data;
+  bytes_ = bytes;
+}
+
+#endif
+
 template <typename T>
 class GrowableBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  GrowableBuffer() = default;
-  GrowableBuffer(const GrowableBuffer&) = delete;
-  GrowableBuffer& operator=(const GrowableBuffer&) = delete;
-  ~GrowableBuffer() { std::free(data_); }
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() { return static_cast<T*>(block_.data()); }
 
   // Makes room for `size` elements; new ones are not initialised.
   void reserve(int64_t size) {
-    if (size <= capacity_) return;
-    const int64_t grown = capacity_ + capacity_ / 2;
-    reallocate(size > grown ? size : grown);
+    const size_t bytes = static_cast<size_t>(size) * sizeof(T);
+    if (bytes <= block_.bytes()) return;
+    const size_t grown = block_.bytes() + block_.bytes() / 2;
+    block_.resize(bytes > grown ? bytes : grown);
   }
 
-  // Hands the memory over, cut to `size` elements; free() it with std::free.
-  T* release(int64_t size) {
-    reallocate(size > 0 ? size : 1);
-    T* data = data_;
-    data_ = nullptr;
-    capacity_ = 0;
-    return data;
+  // Hands the memory over, cut to `size` elements.
+  MemoryBlock release(int64_t size) {
+    block_.resize(static_cast<size_t>(size) * sizeof(T));
+    return std::move(block_);
   }
 
  private:
-  void reallocate(int64_t capacity) {
-    const size_t bytes = static_cast<size_t>(capacity) * sizeof(T);
-    void* grown = std::realloc(static_cast<void*>(data_), bytes);
-    if (grown == nullptr) throw std::bad_alloc();
-    data_ = static_cast<T*>(grown);
-    capacity_ = capacity;
-    ask_for_huge_pages(bytes);
-  }
-
-  void ask_for_huge_pages([[maybe_unused]] size_t bytes) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    constexpr uintptr_t kHuge = uintptr_t{1} << 21;
-    const uintptr_t begin = (reinterpret_cast<uintptr_t>(data_) + kHuge - 1) & ~(kHuge - 1);
-    const uintptr_t end = (reinterpret_cast<uintptr_t>(data_) + bytes) & ~(kHuge - 1);
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-  }
-
-  T* data_ = nullptr;
-  int64_t capacity_ = 0;
+  MemoryBlock block_;
 };
 
 }  // namespace rankgrove

@@ -266,7 +266,7 @@ int64_t LetorReader::fail_at(const std::vector<LetorRows>& parts, size_t part) {
   return -1;
 }
 
-float* LetorReader::take_values() {
+MemoryBlock LetorReader::take_values() {
   if (layout_.stride != n_columns_) {
     float* const values = values_.data();
     for (int64_t row = 1; row < n_rows_; ++row) {

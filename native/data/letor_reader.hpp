@@ -56,13 +56,13 @@ class LetorReader {
   const std::vector<std::string>& text_ids() const { return text_ids_; }
   int64_t n_comment_bytes() const { return n_comment_bytes_; }
 
-  // Each hands one array over (to be freed with std::free); then the reader is spent.
-  float* take_values();
-  double* take_labels() { return labels_.release(n_rows_); }
-  int64_t* take_ids() { return ids_.release(n_rows_); }
-  int64_t* take_comment_ends() { return comment_ends_.release(n_rows_); }
-  uint8_t* take_comment_flags() { return comment_flags_.release(n_rows_); }
-  char* take_comments() { return comments_.release(n_comment_bytes_); }
+  // Each hands one array over; then the reader is spent.
+  MemoryBlock take_values();
+  MemoryBlock take_labels() { return labels_.release(n_rows_); }
+  MemoryBlock take_ids() { return ids_.release(n_rows_); }
+  MemoryBlock take_comment_ends() { return comment_ends_.release(n_rows_); }
+  MemoryBlock take_comment_flags() { return comment_flags_.release(n_rows_); }
+  MemoryBlock take_comments() { return comments_.release(n_comment_bytes_); }
   bool spent() const { return spent_; }
   void set_spent() { spent_ = true; }
 

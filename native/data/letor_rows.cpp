@@ -18,14 +18,13 @@ int64_t last_feature(const char* begin, const char* end) {
   while (colon != begin && colon[-1] != ':' && !is_blank(colon[-1])) --colon;
   if (colon == begin || colon[-1] != ':') return -1;
   const char* p = --colon;
-  int64_t number = 0;
-  int64_t power = 1;
-  while (p != begin && p[-1] >= '0' && p[-1] <= '9') {
-    number += (*--p - '0') * power;
-    power *= 10;
-    if (number > kMaxFeatureNumber || power > 100 * kMaxFeatureNumber) return -1;
-  }
+  while (p != begin && p[-1] >= '0' && p[-1] <= '9') --p;
   if (p == colon || p == begin || !is_blank(p[-1])) return -1;
+  int64_t number = 0;
+  for (; p != colon; ++p) {
+    number = number * 10 + (*p - '0');
+    if (number > kMaxFeatureNumber) return -1;
+  }
   return number;
 }
 
