@@ -45,23 +45,31 @@ std::shared_ptr<JudgedQueries> judged_queries(In<double> labels, In<int64_t> off
   auto queries = std::make_shared<JudgedQueries>();
   queries->offsets.assign(offsets.data(), offsets.data() + offsets.size());
   for (int64_t q = 0; q < queries->n_queries(); ++q) {
-    require(queries->size(q) >= 0, "offsets of query " + std::to_string(q) + " decrease");
-    require(queries->size(q) <= std::numeric_limits<int32_t>::max(),
-            "query " + std::to_string(q) + " has more than 2^31 - 1 documents");
+    if (queries->size(q) < 0) {
+      throw std::invalid_argument("offsets of query " + std::to_string(q) + " decrease");
+    }
+    if (queries->size(q) > std::numeric_limits<int32_t>::max()) {
+      throw std::invalid_argument("query " + std::to_string(q) +
+                                  " has more than 2^31 - 1 documents");
+    }
   }
   if (order) {
     require(static_cast<int64_t>(order->size()) == n, "the row order must list every row once");
     queries->order.assign(order->data(), order->data() + n);
     for (int64_t row : queries->order) {
-      require(row >= 0 && row < n,
-              "row " + std::to_string(row) + " in the row order does not exist");
+      if (row < 0 || row >= n) {
+        throw std::invalid_argument("row " + std::to_string(row) +
+                                    " in the row order does not exist");
+      }
     }
   }
   queries->labels.resize(n);
   for (int64_t i = 0; i < n; ++i) {
-    const double label = labels(queries->row(i));
-    require(std::isfinite(label),
-            "label of row " + std::to_string(queries->row(i)) + " is not a finite number");
+    const double label = labels.data()[queries->row(i)];
+    if (!std::isfinite(label)) {
+      throw std::invalid_argument("label of row " + std::to_string(queries->row(i)) +
+                                  " is not a finite number");
+    }
     queries->labels[i] = label;
   }
   return queries;

@@ -27,6 +27,8 @@ class RankedQuery {
  private:
   void select_top(int64_t depth);
   void sort_all();
+  void merge_runs();
+  void settle_equal_keys();
   void complete_last_block();
   void mark_blocks();
 
@@ -34,8 +36,10 @@ class RankedQuery {
   int64_t n_docs_ = 0;
   std::vector<int32_t> order_;
   std::vector<int64_t> block_end_;
-  std::vector<int64_t> places_;
-  std::vector<int32_t> spare_;
+  std::vector<int32_t> keys_;
+  std::vector<int32_t> places_;
+  std::vector<uint64_t> runs_;
+  std::vector<uint64_t> spare_;
 };
 
 }  // namespace rankgrove

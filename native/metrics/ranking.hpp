@@ -82,10 +82,21 @@ struct GainRule {
 template <typename Label, typename RowOf>
 std::vector<double> document_gains(const GainRule& rule, const Label* labels, int64_t n,
                                    RowOf&& row_of) {
+  // Small whole labels, the usual case, are looked up; whatever else goes through the rule.
+  constexpr int kSmall = 32;
+  std::array<double, kSmall> small{};
+  const int known = rule.kind == GainRule::Kind::table
+                        ? static_cast<int>(std::min<size_t>(rule.table.size(), kSmall))
+                        : kSmall;
+  for (int label = 0; label < known; ++label) small[label] = rule(label, [] { return ""; });
   std::vector<double> gains(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    gains[i] = rule(static_cast<double>(labels[i]),
-                    [&] { return "label of row " + std::to_string(row_of(i)); });
+    const auto label = static_cast<double>(labels[i]);
+    if (label >= 0 && label < known && label == static_cast<double>(static_cast<int>(label))) {
+      gains[i] = small[static_cast<int>(label)];
+    } else {
+      gains[i] = rule(label, [&] { return "label of row " + std::to_string(row_of(i)); });
+    }
   }
   return gains;
 }
