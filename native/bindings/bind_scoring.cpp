@@ -78,19 +78,20 @@ void bind_scoring(nb::module_& m) {
              const In<double>& tree_weights, const In<int32_t>& tree_outputs,
              const In<double>& base_score, const In<int32_t>& feature, const In<float>& threshold,
              const In<int32_t>& left, const In<uint8_t>& missing_left, const In<double>& value,
-             const In<float>& fill, const In<float>& missing_up_to) {
+             const In<float>& fill, const In<float>& missing_up_to, bool walk, bool simd) {
             const auto ensemble =
                 ensemble_arrays(n_features, tree_offsets, tree_weights, tree_outputs, base_score,
                                 feature, threshold, left, missing_left, value);
             const MissingPolicy missing{per_feature(fill, n_features, "fill"),
                                         per_feature(missing_up_to, n_features, "missing_up_to")};
             nb::gil_scoped_release released;
-            new (self) Scorer(ensemble, missing);
+            new (self) Scorer(ensemble, missing,
+                              walk ? ScoringMethod::walk : ScoringMethod::fastest, simd);
           },
           nb::arg("n_features"), nb::arg("tree_offsets"), nb::arg("tree_weights"),
           nb::arg("tree_outputs"), nb::arg("base_score"), nb::arg("feature"), nb::arg("threshold"),
           nb::arg("left"), nb::arg("missing_left"), nb::arg("value"), nb::arg("fill"),
-          nb::arg("missing_up_to"))
+          nb::arg("missing_up_to"), nb::arg("walk"), nb::arg("simd"))
       .def("predict", &predict<float>, nb::arg("x").noconvert(), nb::arg("n_threads"),
            nb::arg("out").noconvert())
       .def("predict", &predict<double>, nb::arg("x").noconvert(), nb::arg("n_threads"),

@@ -1,68 +1,135 @@
 #include "scoring/columns.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 namespace rankgrove {
 
 namespace {
 
 template <typename T>
-float read(const T* value, float up_to, float missing) {
-  const float x = static_cast<float>(*value);  // float64 rounds to the nearest float32
-  return std::fabs(x) > up_to ? x : missing;   // false for NaN
+float read(T value, float up_to, float missing) {
+  const float x = static_cast<float>(value);  // float64 rounds to the nearest float32
+  return std::fabs(x) > up_to ? x : missing;  // false for NaN
 }
+
+#if defined(__SSE2__)
+// Reads 4 rows of 4 neighbouring features, replaces missing values, and writes 4 columns.
+void load_square(const float* rows, int64_t row_stride, const float* up_to, const float* missing,
+                 float* tile, int32_t tile_stride) {
+  __m128 a = _mm_loadu_ps(rows);
+  __m128 b = _mm_loadu_ps(rows + row_stride);
+  __m128 c = _mm_loadu_ps(rows + 2 * row_stride);
+  __m128 d = _mm_loadu_ps(rows + 3 * row_stride);
+  const __m128 bound = _mm_loadu_ps(up_to);
+  const __m128 instead = _mm_loadu_ps(missing);
+  const __m128 sign = _mm_set1_ps(-0.0f);
+  for (__m128* x : {&a, &b, &c, &d}) {
+    const __m128 present = _mm_cmpgt_ps(_mm_andnot_ps(sign, *x), bound);
+    *x = _mm_or_ps(_mm_and_ps(present, *x), _mm_andnot_ps(present, instead));
+  }
+  _MM_TRANSPOSE4_PS(a, b, c, d);
+  _mm_store_ps(tile, a);
+  _mm_store_ps(tile + tile_stride, b);
+  _mm_store_ps(tile + 2 * tile_stride, c);
+  _mm_store_ps(tile + 3 * tile_stride, d);
+}
+#endif
 
 }  // namespace
 
-int32_t Columns::find_or_add(int32_t feature, bool missing_left) {
-  const float fill =
-      policy_.fill.empty() ? std::numeric_limits<float>::quiet_NaN() : policy_.fill[feature];
-  if (!std::isnan(fill)) missing_left = false;
-  const size_t slot = 2 * static_cast<size_t>(feature) + missing_left;
-  if (slot >= column_of_.size()) column_of_.resize(slot + 1, -1);
-  if (column_of_[slot] < 0) {
-    column_of_[slot] = size();
-    feature_.push_back(feature);
-    missing_.push_back(missing_left ? -std::numeric_limits<float>::infinity() : fill);
-    up_to_.push_back(policy_.up_to.empty() ? -1.0f : policy_.up_to[feature]);
-  }
-  return column_of_[slot];
-}
-
-template <typename T>
-void Columns::load_by_column(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
-                             int32_t first_column, int32_t last_column, float* tile,
-                             int32_t stride) const {
-  for (int32_t c = first_column; c < last_column; ++c) {
-    const T* values =
-        matrix.data + first_row * matrix.row_stride + feature_[c] * matrix.column_stride;
-    float* out = tile + static_cast<int64_t>(c - first_column) * stride;
-    for (int32_t i = 0; i < n_rows; ++i)
-      out[i] = read(values + i * matrix.row_stride, up_to_[c], missing_[c]);
+Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
+                 const MissingPolicy& policy) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int32_t tree : trees) {
+    for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
+      if (ensemble.is_leaf(i)) continue;
+      const int32_t feature = ensemble.feature[i];
+      const float fill = policy.fill.empty() ? nan : policy.fill[feature];
+      const bool left = std::isnan(fill) && ensemble.missing_left[i];
+      columns_.push_back({feature, left, policy.up_to.empty() ? -1.0f : policy.up_to[feature],
+                          left ? -std::numeric_limits<float>::infinity() : fill});
+    }
+    const auto key = [](const Column& c) { return std::make_tuple(c.feature, c.missing_left); };
+    std::ranges::sort(columns_, {}, key);
+    const auto repeated = std::ranges::unique(columns_, {}, key);
+    columns_.erase(repeated.begin(), repeated.end());
   }
 }
 
+int32_t Columns::find(int32_t feature, bool missing_left) const {
+  auto it = std::ranges::lower_bound(columns_, feature, {}, &Column::feature);
+  // Two columns of a feature differ in the direction of missing values; a single one fits all.
+  if (missing_left && it + 1 != columns_.end() && (it + 1)->feature == feature) ++it;
+  return static_cast<int32_t>(it - columns_.begin());
+}
+
+bool Columns::is_square(int32_t c) const {
+  for (int32_t k = 1; k < 4; ++k) {
+    if (columns_[c + k].feature != columns_[c].feature + k) return false;
+  }
+  return true;
+}
+
 template <typename T>
-void Columns::load_by_row(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
-                          float* tile, int32_t stride) const {
-  const int32_t n_columns = size();
+void Columns::load_by_column(const MatrixView<T>& matrix, int32_t n_rows, int32_t first,
+                             int32_t last, float* tile) const {
+  for (int32_t c = first; c < last;) {
+    float* out = tile + static_cast<int64_t>(c - first) * kTileRows;
+    int32_t done = 0;
+#if defined(__SSE2__)
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (matrix.column_stride == 1 && c + 4 <= last && is_square(c)) {
+        float up_to[4];
+        float missing[4];
+        for (int32_t k = 0; k < 4; ++k) {
+          up_to[k] = columns_[c + k].up_to;
+          missing[k] = columns_[c + k].missing;
+        }
+        const T* rows = matrix.data + columns_[c].feature;
+        for (; done + 4 <= n_rows; done += 4) {
+          load_square(rows + done * matrix.row_stride, matrix.row_stride, up_to, missing,
+                      out + tile_position(done), kTileRows);
+        }
+      }
+    }
+#endif
+    const int32_t n_columns = done > 0 ? 4 : 1;
+    for (int32_t k = 0; k < n_columns; ++k) {
+      const Column& column = columns_[c + k];
+      const T* values = matrix.data + column.feature * matrix.column_stride;
+      for (int32_t i = done; i < n_rows; ++i) {
+        out[k * kTileRows + tile_position(i)] =
+            read(values[i * matrix.row_stride], column.up_to, column.missing);
+      }
+    }
+    c += n_columns;
+  }
+}
+
+template <typename T>
+void Columns::load_by_row(const MatrixView<T>& matrix, int32_t n_rows, float* tile,
+                          int32_t stride) const {
   for (int32_t i = 0; i < n_rows; ++i) {
-    const T* row = matrix.data + (first_row + i) * matrix.row_stride;
+    const T* row = matrix.data + i * matrix.row_stride;
     float* out = tile + static_cast<int64_t>(i) * stride;
-    for (int32_t c = 0; c < n_columns; ++c) {
-      out[c] = read(row + feature_[c] * matrix.column_stride, up_to_[c], missing_[c]);
+    for (const Column& column : columns_) {
+      *out++ = read(row[column.feature * matrix.column_stride], column.up_to, column.missing);
     }
   }
 }
 
-template void Columns::load_by_column(const MatrixView<float>&, int64_t, int32_t, int32_t, int32_t,
-                                      float*, int32_t) const;
-template void Columns::load_by_column(const MatrixView<double>&, int64_t, int32_t, int32_t, int32_t,
-                                      float*, int32_t) const;
-template void Columns::load_by_row(const MatrixView<float>&, int64_t, int32_t, float*,
-                                   int32_t) const;
-template void Columns::load_by_row(const MatrixView<double>&, int64_t, int32_t, float*,
-                                   int32_t) const;
+template void Columns::load_by_column(const MatrixView<float>&, int32_t, int32_t, int32_t,
+                                      float*) const;
+template void Columns::load_by_column(const MatrixView<double>&, int32_t, int32_t, int32_t,
+                                      float*) const;
+template void Columns::load_by_row(const MatrixView<float>&, int32_t, float*, int32_t) const;
+template void Columns::load_by_row(const MatrixView<double>&, int32_t, float*, int32_t) const;
 
 }  // namespace rankgrove

@@ -7,17 +7,24 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "scoring/ensemble.hpp"
 
 namespace rankgrove {
 
-// A borrowed matrix with any strides (in elements).
+// Rows of a borrowed matrix with any strides (in elements).
 template <typename T>
 struct MatrixView {
   const T* data;
   int64_t n_rows;
   int64_t row_stride;
   int64_t column_stride;
+
+  MatrixView from_row(int64_t row) const {
+    return {data + row * row_stride, n_rows - row, row_stride, column_stride};
+  }
 };
 
 // What counts as missing and what replaces it, per feature; an empty vector is the default.
@@ -28,31 +35,44 @@ struct MissingPolicy {
 
 class Columns {
  public:
-  explicit Columns(MissingPolicy policy) : policy_(std::move(policy)) {}
+  // All columns that the splits of these trees read, in ascending order of feature.
+  Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
+          const MissingPolicy& policy);
 
-  // The number of the column that a split reads; adds it if it is new.
-  int32_t find_or_add(int32_t feature, bool missing_left);
+  int32_t size() const { return static_cast<int32_t>(columns_.size()); }
 
-  int32_t size() const { return static_cast<int32_t>(feature_.size()); }
-  int32_t feature(int32_t column) const { return feature_[column]; }
-  float missing(int32_t column) const { return missing_[column]; }
+  // The column that a split of one of the trees reads.
+  int32_t find(int32_t feature, bool missing_left) const;
 
-  // tile[column * stride + i] = the value of row first_row + i.
+  // tile[(column - first) * kTileRows + tile_position(i)] = the value of row i, for the columns
+  // [first, last) and the first n_rows rows of the matrix (at most kTileRows).
+  static constexpr int32_t kTileRows = 256;
   template <typename T>
-  void load_by_column(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
-                      int32_t first_column, int32_t last_column, float* tile, int32_t stride) const;
+  void load_by_column(const MatrixView<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
+                      float* tile) const;
 
-  // tile[i * stride + column] = the value of row first_row + i.
+  // tile[i * stride + column] = the value of row i.
   template <typename T>
-  void load_by_row(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows, float* tile,
-                   int32_t stride) const;
+  void load_by_row(const MatrixView<T>& matrix, int32_t n_rows, float* tile, int32_t stride) const;
 
  private:
-  MissingPolicy policy_;
-  std::vector<int32_t> feature_;
-  std::vector<float> missing_;
-  std::vector<float> up_to_;
-  std::vector<int32_t> column_of_;  // 2 * feature + missing_left -> column or -1
+  struct Column {
+    int32_t feature;
+    uint8_t missing_left;
+    float up_to;    // magnitudes up to this, and NaN, are missing
+    float missing;  // replaces them
+  };
+
+  // Tells whether columns c .. c + 3 read neighbouring features.
+  bool is_square(int32_t c) const;
+
+  std::vector<Column> columns_;
 };
+
+// Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0..3, 16..19}, {4..7, 20..23}
+// and so on, so that packing the outcomes of four comparisons restores the order of rows.
+constexpr int32_t tile_position(int32_t i) {
+  return (i & ~31) | ((i >> 2 & 3) << 3) | ((i >> 4 & 1) << 2) | (i & 3);
+}
 
 }  // namespace rankgrove

@@ -1,7 +1,6 @@
 #include "scoring/scorer.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "common/parallel.hpp"
 
@@ -9,25 +8,46 @@ namespace rankgrove {
 
 namespace {
 
-constexpr int32_t kBlock = 256;           // rows scored together
+// Rows scored together: enough to pay for bringing a deep tree into the cache.
+constexpr int32_t kBlock = 2 * kBitRows;
 constexpr int64_t kRowsPerThread = 1024;  // fewer are not worth waking a thread
+constexpr size_t kMostSegments = 8;
 
-std::vector<int32_t> all_trees(const EnsembleArrays& ensemble) {
-  std::vector<int32_t> trees(ensemble.n_trees());
-  std::iota(trees.begin(), trees.end(), 0);
-  return trees;
+struct Segment {
+  bool bits;
+  std::vector<int32_t> trees;
+};
+
+// Cuts the trees into runs that are scored in the same way.
+std::vector<Segment> segments_of(const EnsembleArrays& ensemble, ScoringMethod method) {
+  std::vector<Segment> segments;
+  for (int32_t tree = 0; tree < ensemble.n_trees(); ++tree) {
+    const bool bits = method == ScoringMethod::fastest && BitTrees::accepts(ensemble, tree);
+    if (segments.empty() || segments.back().bits != bits) segments.push_back({bits, {}});
+    segments.back().trees.push_back(tree);
+  }
+  // Each segment reads the rows anew: walking small trees as well is cheaper than many segments.
+  if (segments.size() > kMostSegments) return segments_of(ensemble, ScoringMethod::walk);
+  return segments;
 }
 
 }  // namespace
 
-Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& missing)
+Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, ScoringMethod method,
+               bool simd)
     : n_features_(ensemble.n_features),
-      base_score_(ensemble.base_score.begin(), ensemble.base_score.end()),
-      walker_(ensemble, all_trees(ensemble), missing) {}
+      base_score_(ensemble.base_score.begin(), ensemble.base_score.end()) {
+  for (const Segment& segment : segments_of(ensemble, method)) {
+    if (segment.bits) {
+      segments_.emplace_back(std::in_place_type<BitTrees>, ensemble, segment.trees, policy, simd);
+    } else {
+      segments_.emplace_back(std::in_place_type<Walker>, ensemble, segment.trees, policy);
+    }
+  }
+}
 
 template <typename T>
-void Scorer::score_block(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
-                         double* scores) const {
+void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, double* scores) const {
   const int32_t n_outputs = this->n_outputs();
   thread_local std::vector<double> sums;
   if (sums.size() < static_cast<size_t>(n_outputs) * kBlock) {
@@ -36,11 +56,19 @@ void Scorer::score_block(const MatrixView<T>& matrix, int64_t first_row, int32_t
   for (int32_t o = 0; o < n_outputs; ++o) {
     std::fill_n(sums.begin() + static_cast<int64_t>(o) * kBlock, n_rows, base_score_[o]);
   }
-  walker_.add_scores(matrix, first_row, n_rows, sums.data(), kBlock);
-  double* out = scores + first_row * n_outputs;
+  for (const auto& segment : segments_) {
+    if (const auto* walker = std::get_if<Walker>(&segment)) {
+      walker->add_scores(matrix, n_rows, sums.data(), kBlock);
+      continue;
+    }
+    for (int32_t first = 0; first < n_rows; first += kBitRows) {
+      std::get<BitTrees>(segment).add_scores(
+          matrix.from_row(first), std::min(kBitRows, n_rows - first), sums.data() + first, kBlock);
+    }
+  }
   for (int32_t i = 0; i < n_rows; ++i) {
     for (int32_t o = 0; o < n_outputs; ++o) {
-      out[static_cast<int64_t>(i) * n_outputs + o] = sums[static_cast<int64_t>(o) * kBlock + i];
+      *scores++ = sums[static_cast<int64_t>(o) * kBlock + i];
     }
   }
 }
@@ -52,8 +80,8 @@ void Scorer::predict(const MatrixView<T>& matrix, int n_threads, double* scores)
   const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));
   parallel_for(n_blocks, threads, 1, [&](int64_t block) {
     const int64_t first = block * kBlock;
-    const auto size = static_cast<int32_t>(std::min<int64_t>(kBlock, matrix.n_rows - first));
-    score_block(matrix, first, size, scores);
+    const auto n_rows = static_cast<int32_t>(std::min<int64_t>(kBlock, matrix.n_rows - first));
+    score_block(matrix.from_row(first), n_rows, scores + first * n_outputs());
   });
 }
 

@@ -6,18 +6,25 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
+#include "scoring/bit_trees.hpp"
 #include "scoring/columns.hpp"
 #include "scoring/ensemble.hpp"
 #include "scoring/walker.hpp"
 
 namespace rankgrove {
 
+// How leaves are found. `fastest` takes bit vectors for the trees that they fit and walks the
+// others.
+enum class ScoringMethod { fastest, walk };
+
 class Scorer {
  public:
-  // The ensemble has been checked.
-  Scorer(const EnsembleArrays& ensemble, const MissingPolicy& missing);
+  // The ensemble has been checked. Without simd, plain code does the same.
+  Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, ScoringMethod method,
+         bool simd);
 
   // Fills scores[row * n_outputs + output].
   template <typename T>
@@ -28,12 +35,11 @@ class Scorer {
 
  private:
   template <typename T>
-  void score_block(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows,
-                   double* scores) const;
+  void score_block(const MatrixView<T>& matrix, int32_t n_rows, double* scores) const;
 
   int64_t n_features_;
   std::vector<double> base_score_;
-  Walker walker_;
+  std::vector<std::variant<BitTrees, Walker>> segments_;  // in tree order
 };
 
 }  // namespace rankgrove

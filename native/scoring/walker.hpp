@@ -1,10 +1,12 @@
-// Scores deep trees by walking many rows through one tree at a time.
+// Scores trees of any size by walking groups of rows through one tree at a time.
 //
-// Nodes of a tree lie level by level, so that the levels every row passes stay in cache, and a leaf
-// is its own child, so that rows of a group can take steps together until the last has arrived.
+// Nodes lie level by level, so that those which every row passes share cache lines, and take 8
+// bytes (12 in huge trees). The rows of a group take their steps in turn, so that each hides the
+// memory latency of the others.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "scoring/columns.hpp"
@@ -14,28 +16,46 @@ namespace rankgrove {
 
 class Walker {
  public:
-  Walker(const EnsembleArrays& ensemble, const std::vector<int32_t>& trees,
-         const MissingPolicy& missing);
+  Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
+         const MissingPolicy& policy);
 
-  // Adds the trees' values for `n_rows` rows from first_row on: scores[output * stride + i].
+  // Adds the trees' values for the first n_rows rows of the matrix: scores[output * stride + row].
   template <typename T>
-  void add_scores(const MatrixView<T>& matrix, int64_t first_row, int32_t n_rows, double* scores,
+  void add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
                   int32_t stride) const;
 
  private:
-  struct Node {
+  // A leaf has left = 0, which no child has, and the number of its value in `threshold`.
+  struct WideNode {
     float threshold;
-    int32_t left;  // counted from the root of the tree
-    int32_t column;
+    uint32_t column;
+    uint32_t left;  // counted from the root; the right child follows
+  };
+  struct CompactNode {
+    float threshold;
+    uint32_t left_and_column;  // the lower column_bits_ bits are the column
+  };
+  struct Tree {
+    int32_t output;
+    int64_t first_node;
   };
 
-  void add_tree(const EnsembleArrays& ensemble, int32_t tree);
+  void add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes);
+  static WideNode unpack(WideNode node, int32_t) { return node; }
+  static WideNode unpack(CompactNode node, int32_t column_bits) {
+    return {node.threshold, node.left_and_column & ((1u << column_bits) - 1),
+            node.left_and_column >> column_bits};
+  }
+  template <typename Node>
+  void walk(const std::vector<Node>& nodes, const float* tile, int32_t width, int32_t n_rows,
+            double* scores, int32_t stride) const;
 
   Columns columns_;
-  std::vector<int32_t> outputs_;
-  std::vector<int64_t> offsets_{0};
-  std::vector<Node> nodes_;
-  std::vector<double> values_;  // of leaves, already weighted
+  int32_t column_bits_;
+  std::vector<Tree> trees_;
+  std::vector<CompactNode> compact_nodes_;
+  std::vector<WideNode> wide_nodes_;  // used if the nodes of some tree do not fit the compact form
+  std::vector<double> values_;        // of leaves, weighted
 };
 
 }  // namespace rankgrove

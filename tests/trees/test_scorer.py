@@ -36,8 +36,10 @@ def test_scores_equal_the_plain_walk(
     fill = None
     if with_fill:
         fill = np.random.default_rng(seed).choice([np.nan, 0.0, 1.0], n_features)
-    scores = Scorer(ensemble, fill).predict(X)
-    np.testing.assert_array_equal(scores, scoring.predict(ensemble, X, fill), strict=True)
+    expected = scoring.predict(ensemble, X, fill)
+    for options in ({}, {"simd": False}, {"walk": True}):
+        scores = Scorer(ensemble, fill, **options).predict(X)
+        np.testing.assert_array_equal(scores, expected, strict=True)
 
 
 @pytest.mark.parametrize("shape", ["random", "chain", "oblivious"])

@@ -40,6 +40,8 @@ class Scorer:
         missing, and each split's own direction decides. None: all features keep them.
     missing_up_to : float32 array of n_features magnitudes; a value up to that counts as missing as
         well (some models take 0 for missing). Negative, or None: only NaN is missing.
+    walk : walk through all trees node by node, instead of the fastest way for each
+    simd : use vector instructions where the machine has them
     """
 
     def __init__(
@@ -47,12 +49,17 @@ class Scorer:
         ensemble: TreeEnsemble,
         fill: npt.ArrayLike | None = None,
         missing_up_to: npt.ArrayLike | None = None,
+        *,
+        walk: bool = False,
+        simd: bool = True,
     ) -> None:
         try:
             self._native = _native.Scorer(
                 **_native_arguments(ensemble),
                 fill=_per_feature(fill, ensemble.n_features, "fill"),
                 missing_up_to=_per_feature(missing_up_to, ensemble.n_features, "missing_up_to"),
+                walk=walk,
+                simd=simd,
             )
         except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error

@@ -1,0 +1,264 @@
+#include "scoring/bit_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "scoring/columns.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define RANKGROVE_AVX2 __attribute__((target("avx2")))
+#endif
+
+namespace rankgrove {
+
+namespace {
+
+// Four or two words that the compiler keeps in vector registers where there are any.
+using Whole = uint64_t __attribute__((vector_size(32), may_alias));
+using Half = uint64_t __attribute__((vector_size(16), may_alias));
+
+#define RANKGROVE_INLINE inline __attribute__((always_inline))
+
+// ---- predicates -------------------------------------------------------------------------------
+
+// Smallest and largest value of a column; largest is +inf if there is a NaN, which exceeds all.
+struct Range {
+  float low;
+  float high;
+};
+
+// Fills the predicates that are the same for all rows; returns the ones left to compare.
+RANKGROVE_INLINE void fill_outside(Range range, const float* thresholds, int32_t n, RowBits* out,
+                                   int32_t* first, int32_t* last) {
+  *first =
+      static_cast<int32_t>(std::lower_bound(thresholds, thresholds + n, range.low) - thresholds);
+  const bool unbounded = range.high == std::numeric_limits<float>::infinity();
+  *last = unbounded
+              ? n
+              : static_cast<int32_t>(
+                    std::lower_bound(thresholds + *first, thresholds + n, range.high) - thresholds);
+  std::memset(out, 0xff, sizeof(RowBits) * *first);
+  std::memset(out + *last, 0, sizeof(RowBits) * (n - *last));
+}
+
+void compare_plain(const float* values, int32_t n_groups, const float* thresholds,
+                   int32_t n_thresholds, RowBits* predicates) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  Range range{inf, -inf};
+  for (int32_t i = 0; i < 32 * n_groups; ++i) {
+    const float x = std::isnan(values[i]) ? inf : values[i];
+    range.low = std::min(range.low, x);
+    range.high = std::max(range.high, x);
+  }
+  int32_t first = 0;
+  int32_t last = 0;
+  fill_outside(range, thresholds, n_thresholds, predicates, &first, &last);
+  for (int32_t k = first; k < last; ++k) {
+    RowBits bits{};
+    for (int32_t i = 0; i < 32 * n_groups; ++i) {
+      const uint64_t right = !(values[tile_position(i)] <= thresholds[k]);
+      bits.words[i >> 6] |= right << (i & 63);
+    }
+    predicates[k] = bits;
+  }
+}
+
+// ---- leaves -----------------------------------------------------------------------------------
+
+// Numbers 8 sets of rows: adds to the three planes of their numbers, and gives their union.
+template <typename Bits>
+RANKGROVE_INLINE void number_eight(const RowBits* sets, Bits* low, Bits* middle, Bits* high,
+                                   Bits* all) {
+  constexpr int32_t step = sizeof(RowBits) / sizeof(Bits);
+  const auto* set = reinterpret_cast<const Bits*>(sets);
+  const Bits two_three = set[2 * step] | set[3 * step];
+  const Bits four_five = set[4 * step] | set[5 * step];
+  const Bits six_seven = set[6 * step] | set[7 * step];
+  const Bits upper = four_five | six_seven;
+  *low |= (set[1 * step] | set[3 * step]) | (set[5 * step] | set[7 * step]);
+  *middle |= two_three | six_seven;
+  *high |= upper;
+  *all = (set[0] | set[1 * step]) | (two_three | upper);
+}
+
+// Numbers up to 8^3 sets, three planes at a time; overwrites the sets.
+template <typename Bits>
+RANKGROVE_INLINE void number_sets(RowBits* sets, int32_t n_sets, RowBits* planes) {
+  for (;;) {
+    const int32_t n_eights = (n_sets + 7) / 8;
+    std::memset(static_cast<void*>(sets + n_sets), 0, sizeof(RowBits) * (8 * n_eights - n_sets));
+    Bits low{};
+    Bits middle{};
+    Bits high{};
+    for (int32_t i = 0; i < n_eights; ++i) {
+      Bits all;
+      number_eight(sets + 8 * i, &low, &middle, &high, &all);
+      *reinterpret_cast<Bits*>(sets + i) = all;
+    }
+    *reinterpret_cast<Bits*>(planes) = low;
+    *reinterpret_cast<Bits*>(planes + 1) = middle;
+    *reinterpret_cast<Bits*>(planes + 2) = high;
+    if (n_eights == 1) return;
+    n_sets = n_eights;
+    planes += 3;
+  }
+}
+
+template <typename Bits>
+RANKGROVE_INLINE void find_leaves(const BitNode* nodes, int32_t n_leaves, const RowBits* predicates,
+                                  RowBits* slots, RowBits* planes) {
+  const auto* predicate_words = reinterpret_cast<const uint64_t*>(predicates);
+  auto* slot_words = reinterpret_cast<uint64_t*>(slots);
+  *reinterpret_cast<Bits*>(slot_words + nodes[0].from) = ~Bits{};
+  for (const BitNode* node = nodes; node < nodes + n_leaves - 1; ++node) {
+    const Bits right = *reinterpret_cast<const Bits*>(predicate_words + node->predicate);
+    const Bits reach = *reinterpret_cast<const Bits*>(slot_words + node->from);
+    *reinterpret_cast<Bits*>(slot_words + node->left) = reach & ~right;
+    *reinterpret_cast<Bits*>(slot_words + node->right) = reach & right;
+  }
+  number_sets<Bits>(slots, n_leaves, planes);
+}
+
+void find_leaves_plain(const BitNode* nodes, int32_t n_leaves, const RowBits* predicates,
+                       RowBits* slots, RowBits* planes, bool half) {
+  if (half) {
+    find_leaves<Half>(nodes, n_leaves, predicates, slots, planes);
+  } else {
+    find_leaves<Whole>(nodes, n_leaves, predicates, slots, planes);
+  }
+}
+
+// ---- numbers ----------------------------------------------------------------------------------
+
+void number_rows_plain(const RowBits* const* planes, int32_t n_planes, int32_t n_groups,
+                       uint8_t* bytes) {
+  for (int32_t i = 0; i < 32 * n_groups; ++i) {
+    uint32_t number = 0;
+    for (int32_t b = 0; b < n_planes; ++b) {
+      number |= static_cast<uint32_t>(planes[b]->words[i >> 6] >> (i & 63) & 1) << b;
+    }
+    bytes[i] = static_cast<uint8_t>(number);
+  }
+}
+
+constexpr BitKernels kPlain{compare_plain, find_leaves_plain, number_rows_plain};
+
+// ---- AVX2 -------------------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+
+RANKGROVE_AVX2 float lowest(__m256 x) {
+  __m128 m = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  m = _mm_min_ps(m, _mm_movehl_ps(m, m));
+  return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
+}
+
+RANKGROVE_AVX2 Range range_of(const float* values, int32_t n) {
+  const __m256 inf = _mm256_set1_ps(std::numeric_limits<float>::infinity());
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  __m256 low = inf;
+  __m256 minus_high = inf;
+  for (int32_t i = 0; i < n; i += 8) {
+    const __m256 value = _mm256_load_ps(values + i);
+    const __m256 missing = _mm256_cmp_ps(value, value, _CMP_UNORD_Q);
+    const __m256 x = _mm256_blendv_ps(value, inf, missing);
+    low = _mm256_min_ps(low, x);
+    minus_high = _mm256_min_ps(minus_high, _mm256_xor_ps(x, sign));
+  }
+  return {lowest(low), -lowest(minus_high)};
+}
+
+RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_groups, const float* thresholds,
+                                 int32_t n_thresholds, RowBits* predicates) {
+  int32_t first = 0;
+  int32_t last = 0;
+  fill_outside(range_of(values, 32 * n_groups), thresholds, n_thresholds, predicates, &first,
+               &last);
+  for (int32_t k = first; k < last; ++k) {
+    const __m256 threshold = _mm256_broadcast_ss(thresholds + k);
+    auto* out = reinterpret_cast<uint32_t*>(predicates + k);
+    for (int32_t g = 0; g < n_groups; ++g) {
+      const float* x = values + 32 * g;
+      __m256i right[4];
+      for (int32_t j = 0; j < 4; ++j) {
+        const __m256 value = _mm256_load_ps(x + 8 * j);
+        right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
+      }
+      const __m256i a = _mm256_packs_epi32(right[0], right[1]);
+      const __m256i b = _mm256_packs_epi32(right[2], right[3]);
+      out[g] = static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_packs_epi16(a, b)));
+    }
+  }
+}
+
+RANKGROVE_AVX2 void find_leaves_avx2(const BitNode* nodes, int32_t n_leaves,
+                                     const RowBits* predicates, RowBits* slots, RowBits* planes,
+                                     bool half) {
+  if (half) {
+    find_leaves<Half>(nodes, n_leaves, predicates, slots, planes);
+  } else {
+    find_leaves<Whole>(nodes, n_leaves, predicates, slots, planes);
+  }
+}
+
+template <int32_t n_planes>
+RANKGROVE_AVX2 void number_rows_of(const RowBits* const* planes, int32_t n_groups, uint8_t* bytes) {
+  // Each of 4 bytes is spread over 8 rows, each of which looks at its own bit.
+  const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,  //
+                                          2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+  const __m256i own = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201ull));
+  for (int32_t g = 0; g < n_groups; ++g) {
+    __m256i number = _mm256_setzero_si256();
+    for (int32_t b = 0; b < n_planes; ++b) {
+      const auto* words = reinterpret_cast<const int32_t*>(planes[b]);
+      __m256i bits = _mm256_shuffle_epi8(_mm256_set1_epi32(words[g]), spread);
+      bits = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
+      number = _mm256_or_si256(number,
+                               _mm256_and_si256(bits, _mm256_set1_epi8(static_cast<char>(1 << b))));
+    }
+    _mm256_store_si256(reinterpret_cast<__m256i*>(bytes + 32 * g), number);
+  }
+}
+
+RANKGROVE_AVX2 void number_rows_avx2(const RowBits* const* planes, int32_t n_planes,
+                                     int32_t n_groups, uint8_t* bytes) {
+  switch (n_planes) {
+    case 1:
+      return number_rows_of<1>(planes, n_groups, bytes);
+    case 2:
+      return number_rows_of<2>(planes, n_groups, bytes);
+    case 3:
+      return number_rows_of<3>(planes, n_groups, bytes);
+    case 4:
+      return number_rows_of<4>(planes, n_groups, bytes);
+    case 5:
+      return number_rows_of<5>(planes, n_groups, bytes);
+    case 6:
+      return number_rows_of<6>(planes, n_groups, bytes);
+    case 7:
+      return number_rows_of<7>(planes, n_groups, bytes);
+    case 8:
+      return number_rows_of<8>(planes, n_groups, bytes);
+    default:
+      return number_rows_of<0>(planes, n_groups, bytes);
+  }
+}
+
+constexpr BitKernels kAvx2{compare_avx2, find_leaves_avx2, number_rows_avx2};
+
+#endif
+
+}  // namespace
+
+const BitKernels& bit_kernels(bool simd) {
+#if defined(__x86_64__)
+  if (simd && __builtin_cpu_supports("avx2")) return kAvx2;
+#endif
+  (void)simd;
+  return kPlain;
+}
+
+}  // namespace rankgrove

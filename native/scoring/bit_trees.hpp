@@ -1,0 +1,72 @@
+// Scores trees of up to 256 leaves, and oblivious trees of up to 2^16, by bit vectors over rows.
+//
+// For a block of up to 256 rows:
+// 1. Each distinct (column, threshold) of all trees is compared with each row once; the outcomes
+// are
+//    a bit vector over rows, the predicate. Models repeat their thresholds, so this is shared work.
+// 2. Each tree sends all rows down at once: rows(left) = rows(node) & ~predicate, rows(right) =
+//    rows(node) & predicate. The bit vectors of its leaves give each row the number of its leaf. In
+//    an oblivious tree the predicates of the levels are the bits of that number already.
+// 3. Leaf values are added up row by row, four trees at a time.
+//
+// This is QuickScorer's idea (Lucchese et al. 2015; no branch ever depends on the data) with the
+// bits of many rows side by side instead of the leaves of one row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "scoring/bit_kernels.hpp"
+#include "scoring/columns.hpp"
+#include "scoring/ensemble.hpp"
+
+namespace rankgrove {
+
+class BitTrees {
+ public:
+  static constexpr int32_t kMostLeaves = 256;
+  static constexpr int32_t kMostLevels = 16;  // of an oblivious tree
+
+  // Tells whether a tree can be scored in this way.
+  static bool accepts(const EnsembleArrays& ensemble, int32_t tree);
+
+  BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
+           const MissingPolicy& policy, bool simd);
+
+  // Adds the trees' values for the first n_rows (at most kBitRows) rows of the matrix:
+  // scores[output * stride + row].
+  template <typename T>
+  void add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
+                  int32_t stride) const;
+
+ private:
+  struct Tree {
+    int32_t output;
+    int32_t n_leaves;
+    int32_t n_levels;  // of an oblivious tree, else -1
+    int64_t first_node;
+    int64_t first_value;
+  };
+  struct Scratch;
+
+  uint32_t predicate(const EnsembleArrays& ensemble, int64_t node) const;
+  void add_tree(const EnsembleArrays& ensemble, int32_t tree);
+  void add_oblivious_tree(const EnsembleArrays& ensemble, int32_t tree, int32_t n_levels);
+  template <typename T>
+  void find_predicates(const MatrixView<T>& matrix, int32_t n_rows, Scratch& scratch) const;
+  // The number of the leaf of each row: a byte, or two for oblivious trees of more than 8 levels.
+  void find_leaves(const Tree& tree, int32_t n_rows, Scratch& scratch, uint8_t* low,
+                   uint8_t* high) const;
+
+  const BitKernels& kernels_;
+  Columns columns_;
+  std::vector<int32_t> threshold_offsets_;  // of each column
+  std::vector<float> thresholds_;           // ascending within a column
+  std::vector<Tree> trees_;                 // by output, then in tree order
+  std::vector<BitNode> nodes_;
+  std::vector<double> values_;  // of leaves, weighted
+};
+
+}  // namespace rankgrove
