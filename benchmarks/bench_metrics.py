@@ -15,6 +15,7 @@ import sys
 import warnings
 
 import numpy as np
+
 from _report import Report, benchmark_arguments, best_time, ratio
 
 ARGUMENTS = benchmark_arguments(__doc__)
