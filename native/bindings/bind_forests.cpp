@@ -96,6 +96,27 @@ std::shared_ptr<ForestInput> make_input(std::shared_ptr<BinnedMatrix> binned, In
   return input;
 }
 
+void set_metric(ForestInput& input, In<double> gain, In<double> discount, In<double> scale,
+                In<double> weight) {
+  ForestData& data = input.data;
+  require(static_cast<int64_t>(gain.shape(0)) == data.n_rows(), "gain must have one value per row");
+  const auto n_queries = static_cast<size_t>(data.n_queries());
+  require(scale.shape(0) == n_queries && weight.shape(0) == n_queries,
+          "scale and weight must have one value per query");
+  size_t longest = 0;
+  for (int32_t q = 0; q < data.n_queries(); ++q) {
+    longest = std::max(longest, static_cast<size_t>(data.offsets[q + 1] - data.offsets[q]));
+  }
+  data.metric.gain = copied(gain);
+  data.metric.scale = copied(scale);
+  data.metric.weight = copied(weight);
+  data.metric.cumulative.assign(longest + 1, 0.0);
+  for (size_t rank = 0; rank < longest; ++rank) {
+    data.metric.cumulative[rank + 1] =
+        data.metric.cumulative[rank] + (rank < discount.shape(0) ? discount.data()[rank] : 0.0);
+  }
+}
+
 SampleOptions make_sample(const std::string& unit, int64_t size,
                           const std::optional<In<double>>& weights,
                           const std::vector<int64_t>& offsets) {
@@ -133,6 +154,9 @@ void grow_forest_checked(const ForestInput& input, nb::list grown, uint64_t seed
   options.order = named(kOrders, order, "node order");
   require(max_features >= 1, "max_features must be at least 1");
   require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
+  require(listwise_levels == 0 || !data.metric.scale.empty(), "listwise splits need a metric");
+  require(listwise_levels == 0 || sample_unit == "queries",
+          "listwise splits need samples of whole queries");
   require(n_trees >= 0 && first_tree >= 0, "tree numbers must not be negative");
   require(data.has_classes() || options.criterion == Criterion::squared_error,
           "entropy and gini need whole-number labels");
@@ -208,7 +232,11 @@ void bind_forests(nb::module_& m) {
   nb::class_<ForestInput>(m, "ForestData", "Codes, targets and queries that a forest is grown on.")
       .def(nb::new_(&make_input), nb::arg("binned"), nb::arg("target"), nb::arg("offsets"),
            nb::arg("feature_min"), nb::arg("feature_max"), nb::arg("label").none(),
-           nb::arg("class_value").none(), nb::arg("weight").none(), nb::arg("n_threads"));
+           nb::arg("class_value").none(), nb::arg("weight").none(), nb::arg("n_threads"))
+      .def("set_metric", &set_metric, nb::arg("gain"), nb::arg("discount"), nb::arg("scale"),
+           nb::arg("weight"),
+           "Set the metric of listwise splits: gain of each row, factor of each rank, and of each "
+           "query its weight / ideal DCG and its weight.");
   m.def(
       "grow_forest", &grow_forest_checked, nb::arg("data"), nb::arg("grown"), nb::kw_only(),
       nb::arg("seed"), nb::arg("first_tree"), nb::arg("n_trees"), nb::arg("splitter"),

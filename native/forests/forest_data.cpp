@@ -34,6 +34,11 @@ void prepare_forest_data(ForestData& data, const float* feature_min, const float
   } else {
     transpose(binned, data.rows8, n_threads);
   }
+  data.query_of_row.resize(static_cast<size_t>(binned.n_rows));
+  for (int32_t q = 0; q < data.n_queries(); ++q) {
+    std::fill(data.query_of_row.begin() + data.offsets[q],
+              data.query_of_row.begin() + data.offsets[q + 1], q);
+  }
   const Bins& bins = *binned.bins;
   data.bin_values.resize(bins.cuts.size() + bins.n_features());
   for (int32_t f = 0; f < bins.n_features(); ++f) {

@@ -16,6 +16,7 @@ struct PositionMetric {
   std::vector<double> gain;        // of each row
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
+  std::vector<double> weight;      // of each query in the mean
 };
 
 struct ForestData {
@@ -25,6 +26,7 @@ struct ForestData {
   std::vector<double> class_value;  // target of each class
   std::vector<double> weight;       // of each row; empty if all weigh the same
   std::vector<int64_t> offsets;     // of queries
+  std::vector<int32_t> query_of_row;  // follows from the offsets
   std::vector<float> bin_values;  // a value inside each bin; bin b of feature f: value_offset(f)+b
   PositionMetric metric;          // for listwise splits; empty without
 
@@ -52,8 +54,8 @@ struct ForestData {
   }
 };
 
-// Copies the codes row by row, and estimates a value inside each bin from the cuts around it and
-// from the feature's extreme values.
+// Fills what follows from the rest: codes row by row, the query of each row, and a value inside
+// each bin, estimated from the cuts around it and the feature's extreme values.
 void prepare_forest_data(ForestData& data, const float* feature_min, const float* feature_max,
                          int n_threads);
 

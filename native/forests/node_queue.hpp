@@ -48,12 +48,6 @@ class NodeQueue {
     }
   }
 
-  void push_children(const WaitingNode& left, const WaitingNode& right) {
-    const bool right_first = order_ == NodeOrder::depth_first;
-    push(right_first ? right : left);
-    push(right_first ? left : right);
-  }
-
   void push(const WaitingNode& node) {
     waiting_.push_back(node);
     if (heaped()) std::push_heap(waiting_.begin(), waiting_.end(), later());

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "forests/criteria/registry.hpp"
+#include "forests/leaf_table.hpp"
+#include "forests/listwise_splitter.hpp"
 #include "forests/node_queue.hpp"
 #include "forests/pointwise_splitter.hpp"
 #include "forests/random_splitter.hpp"
@@ -37,15 +39,75 @@ class TreeGrower {
   Tree grow() {
     const auto n = static_cast<int64_t>(rows_.size());
     const Summary root = summary(0, n);
-    tree_.add_leaf(root.value, static_cast<uint32_t>(n));
-    std::vector<WaitingNode> pointwise;
-    const WaitingNode start{0, 0, 0, n, root.value, mix64(seed_)};
-    if (!root.pure) pointwise.push_back(start);
-    grow_pointwise(pointwise);
+    add_leaf(root, n);
+    std::vector<WaitingNode> waiting;
+    if (!root.pure) waiting.push_back({0, 0, 0, n, root.value, mix64(seed_)});
+    if (options_.listwise_levels > 0) waiting = grow_listwise(waiting);
+    grow_pointwise(waiting);
     return std::move(tree_);
   }
 
  private:
+  // Splits the upper levels; returns the leaves that are left to pointwise splits. All listwise
+  // splits come before all pointwise ones.
+  std::vector<WaitingNode> grow_listwise(const std::vector<WaitingNode>& roots) {
+    LeafTable leaves(data_.offsets, data_.metric);
+    const double total_weight = start_queries(leaves);
+    ListwiseSplitter<Code> splitter(data_, options_, leaves, total_weight);
+    std::vector<WaitingNode> deeper;
+    NodeQueue queue = new_queue(options_.order);
+    queue.push_all(roots);
+    while (!queue.empty() && n_leaves() < options_.max_leaf_nodes) {
+      split_next(
+          queue, splitter,
+          [&](const WaitingNode& node, const WaitingNode& left, const WaitingNode& right) {
+            move_documents(leaves, node.value, left, right);
+          },
+          [&](const WaitingNode& child) {
+            const bool listwise = child.depth < options_.listwise_levels;
+            if (!listwise) deeper.push_back(child);
+            return listwise;
+          });
+    }
+    return deeper;
+  }
+
+  // Puts all documents into the root; returns the weight of all queries of the sample.
+  double start_queries(LeafTable& leaves) const {
+    double total_weight = 0;
+    for (size_t i = 0; i < rows_.size();) {
+      const int32_t query = data_.query_of_row[rows_[i]];
+      const Portion all = portion_of(query, i, rows_.size());
+      leaves.start_query(query, tree_.value[0], all);
+      total_weight += data_.metric.weight[query];
+    }
+    return total_weight;
+  }
+
+  // Documents of a query among rows i .. end - 1, if they come first there; i moves behind them.
+  template <typename Index>
+  Portion portion_of(int32_t query, Index& i, Index end) const {
+    Portion portion;
+    while (i < end && data_.query_of_row[rows_[i]] == query) {
+      portion.add(data_.metric.gain[rows_[i++]]);
+    }
+    return portion;
+  }
+
+  void move_documents(LeafTable& leaves, double score, const WaitingNode& left,
+                      const WaitingNode& right) const {
+    int64_t i = left.begin;
+    int64_t j = right.begin;
+    while (i < left.end || j < right.end) {
+      const int32_t next_left = i < left.end ? rows_[i] : kUnlimited;
+      const int32_t next_right = j < right.end ? rows_[j] : kUnlimited;
+      const int32_t query = data_.query_of_row[std::min(next_left, next_right)];
+      const Portion on_left = portion_of(query, i, left.end);
+      const Portion on_right = portion_of(query, j, right.end);
+      leaves.split(query, score, left.value, on_left, right.value, on_right);
+    }
+  }
+
   // A pointwise tree does not depend on the order of its splits. Going deep first keeps the rows of
   // a sub-tree in the cache; the nodes are numbered in the wanted order afterwards.
   void grow_pointwise(const std::vector<WaitingNode>& roots) {
@@ -55,23 +117,15 @@ class TreeGrower {
     NodeQueue queue = new_queue(limited ? options_.order : NodeOrder::depth_first);
     queue.push_all(roots);
     while (!queue.empty() && n_leaves() < options_.max_leaf_nodes) {
-      split_next(
-          queue, *splitter,
-          [&](const WaitingNode& left, const WaitingNode& right, bool left_pure, bool right_pure) {
-            if (!left_pure && !right_pure) {
-              queue.push_children(left, right);
-            } else if (!left_pure) {
-              queue.push(left);
-            } else if (!right_pure) {
-              queue.push(right);
-            }
-          });
+      split_next(queue, *splitter, [](const auto&...) {}, [](const WaitingNode&) { return true; });
     }
     if (!limited && options_.order != NodeOrder::depth_first) renumber(roots, n_before);
   }
 
-  template <typename Push>
-  void split_next(NodeQueue& queue, NodeSplitter& splitter, Push&& push) {
+  // Takes the next leaf and splits it, if a split is found. on_split(node, left, right) is told;
+  // children that are not pure wait for their turn if wanted(child).
+  template <typename OnSplit, typename Wanted>
+  void split_next(NodeQueue& queue, NodeSplitter& splitter, OnSplit&& on_split, Wanted&& wanted) {
     heartbeat_();
     const WaitingNode node = queue.pop();
     if (node.size() < options_.min_samples_split || node.depth >= options_.max_depth ||
@@ -84,17 +138,28 @@ class TreeGrower {
     const int64_t middle = partition(node, split);
     const Summary left = summary(node.begin, middle);
     const Summary right = summary(middle, node.end);
-    const int32_t child = tree_.add_leaf(left.value, static_cast<uint32_t>(middle - node.begin));
-    tree_.add_leaf(right.value, static_cast<uint32_t>(node.end - middle));
+    const int32_t child = add_leaf(left, middle - node.begin);
+    add_leaf(right, node.end - middle);
     const double gain = options_.splitter == Splitter::random
                             ? fall_of_squared_error(node, middle, left.value, right.value)
                             : split.gain;
     tree_.split_leaf(node.node, split.feature, split.threshold(*data_.binned->bins),
                      split.missing_left, static_cast<float>(gain), child);
     const int32_t depth = node.depth + 1;
-    push(WaitingNode{child, depth, node.begin, middle, left.value, mix64(node.key ^ 0x5bd1e995u)},
-         WaitingNode{child + 1, depth, middle, node.end, right.value, mix64(node.key + 1)},
-         left.pure, right.pure);
+    const WaitingNode left_node{child,  depth,      node.begin,
+                                middle, left.value, mix64(node.key ^ 0x5bd1e995u)};
+    const WaitingNode right_node{child + 1, depth,       middle,
+                                 node.end,  right.value, mix64(node.key + 1)};
+    on_split(node, left_node, right_node);
+    children_.clear();
+    if (!left.pure && wanted(left_node)) children_.push_back(left_node);
+    if (!right.pure && wanted(right_node)) children_.push_back(right_node);
+    queue.push_all(children_);
+  }
+
+  int32_t add_leaf(const Summary& leaf, int64_t n_rows) {
+    pure_.push_back(leaf.pure);
+    return tree_.add_leaf(leaf.value, static_cast<uint32_t>(n_rows));
   }
 
   NodeQueue new_queue(NodeOrder order) const {
@@ -192,9 +257,6 @@ class TreeGrower {
     NodeQueue queue = new_queue(options_.order);
     queue.push_all(roots);
     std::vector<int32_t> new_left(tree_.left);
-    const auto waiting = [&](int32_t number, int32_t old) {
-      return WaitingNode{number, 0, 0, tree_.count[old], tree_.value[old], 0};
-    };
     while (!queue.empty()) {
       const int32_t number = queue.pop().node;
       const int32_t left = tree_.left[old_number[number]];
@@ -202,7 +264,13 @@ class TreeGrower {
       new_left[old_number[number]] = next;
       old_number[next] = left;
       old_number[next + 1] = left + 1;
-      queue.push_children(waiting(next, left), waiting(next + 1, left + 1));
+      children_.clear();
+      for (int32_t side = 0; side < 2; ++side) {
+        const int32_t old = left + side;
+        if (pure_[old]) continue;
+        children_.push_back({next + side, 0, 0, tree_.count[old], tree_.value[old], 0});
+      }
+      queue.push_all(children_);
       next += 2;
     }
     const auto permuted = [&](auto& values) {
@@ -228,6 +296,8 @@ class TreeGrower {
   const Heartbeat& heartbeat_;
   std::vector<int32_t> right_rows_;
   std::vector<uint32_t> class_counts_;
+  std::vector<WaitingNode> children_;
+  std::vector<bool> pure_;  // of each node: all targets are equal
   Tree tree_;
 };
 

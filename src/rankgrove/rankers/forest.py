@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 NODE_ORDERS = ("breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first")
 MAX_CLASSES = 255
-_UNLIMITED = 2**31 - 1
+UNLIMITED = 2**31 - 1
 # Parameters in which forests may differ and still be parts of one forest.
 _FREE_TO_DIFFER = {"n_estimators", "first_tree", "random_state", "n_jobs", "verbose", "warm_start"}
 
@@ -225,7 +225,7 @@ class ForestRanker(TreeRanker):
         return _native.ForestData(
             binned,
             leaf_scores(data.y, self.leaf_score),
-            _filled_offsets(data),
+            filled_offsets(data),
             low,
             high,
             label.astype(np.uint8) if has_classes else None,
@@ -236,7 +236,7 @@ class ForestRanker(TreeRanker):
 
     def _sample(self, data: RankingInput) -> dict[str, Any]:
         weights = data.weight if self.weighting == "draw" else None
-        offsets = _filled_offsets(data)
+        offsets = filled_offsets(data)
         if self.sampling == "queries" and weights is not None:
             weights = np.add.reduceat(weights, offsets[:-1]) / np.diff(offsets)
         n_units = len(offsets) - 1 if self.sampling == "queries" else data.groups.n_rows
@@ -254,7 +254,7 @@ class ForestRanker(TreeRanker):
         }
 
     def _n_candidates(self) -> int:
-        n_features = self.n_features_in_
+        n_features = int(self.n_features_in_)
         k = self.max_features
         if k == "log2":
             return int(math.log2(n_features)) + 1
@@ -277,11 +277,10 @@ class ForestRanker(TreeRanker):
         data: RankingInput,
     ) -> None:
         n_rows = data.groups.n_rows
-        if earlier is not None and len(getattr(self, "_oob_sum", ())) == n_rows:
-            sums = data.groups.grouped(self._oob_sum).copy()
-            counts = data.groups.grouped(self._oob_count).copy()
-        else:
-            sums, counts = np.zeros(n_rows), np.zeros(n_rows, np.int32)
+        sums, counts = np.zeros(n_rows), np.zeros(n_rows, np.int32)
+        if earlier is not None and len(self.__dict__.get("_oob_sum", ())) == n_rows:
+            sums += data.groups.grouped(self.__dict__["_oob_sum"])
+            counts += data.groups.grouped(self.__dict__["_oob_count"])
         _native.add_out_of_bag(
             native,
             trees,
@@ -455,10 +454,10 @@ def _merge_out_of_bag(result: ForestRanker, parts: Sequence[ForestRanker]) -> No
 
 
 def _or_unlimited(value: int | None) -> int:
-    return _UNLIMITED if value is None else min(int(value), _UNLIMITED)
+    return UNLIMITED if value is None else min(int(value), UNLIMITED)
 
 
-def _filled_offsets(data: RankingInput) -> npt.NDArray[np.int64]:
+def filled_offsets(data: RankingInput) -> npt.NDArray[np.int64]:
     """Offsets of the queries that have documents."""
     filled = np.flatnonzero(data.groups.sizes)
     offsets: npt.NDArray[np.int64] = data.groups.offsets[np.r_[filled, data.groups.n_queries]]
@@ -482,7 +481,7 @@ def _oob_ndcg(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -
     """NDCG@10 over the queries all of whose documents have an out-of-bag prediction."""
     from rankgrove.metrics.metric import metric
 
-    offsets = _filled_offsets(data)
+    offsets = filled_offsets(data)
     complete = np.minimum.reduceat(counts, offsets[:-1]) > 0
     if not complete.any():
         return float("nan")

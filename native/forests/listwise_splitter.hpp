@@ -1,0 +1,358 @@
+// Splits that raise the mean metric of all queries of the tree's sample the most, given the scores
+// of all other leaves (Ibrahim and Carman, equations 11-13).
+//
+// A split of node v, of score s, sends c of a query's m documents to a child of score x and the
+// rest to the other child, on the other side of s. Only blocks between the children's scores move.
+// Let a be the mean gain of the c documents; if they pass a block (n documents from rank S on, mean
+// gain b) on their way up from s, the query's DCG changes by
+//
+//   (a - b) * (D[S + c] - D[S] - D[S + n + c] + D[S + n]),
+//
+// D being the running sum of discounts, and likewise on the way down. So a query's part in the gain
+// is the sum of two step functions, one of either child's score, with a step at each of its blocks.
+//
+// Walking the thresholds of a feature, the left child receives documents in the order of their
+// codes. Its score is known for all thresholds beforehand, so the step functions of all queries are
+// kept as one StepSum over these scores: a query whose portion of the child grows replaces its
+// steps by new ones, and the gain at a threshold is the value of the sum at the child's score
+// there. The right child is the same walk from the other end. A feature costs (documents of the
+// node) x (blocks of their queries between the children's extreme scores), however many leaves or
+// queries there are.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "forests/candidate_list.hpp"
+#include "forests/criteria/class_counts.hpp"
+#include "forests/forest_data.hpp"
+#include "forests/leaf_table.hpp"
+#include "forests/node_codes.hpp"
+#include "forests/options.hpp"
+#include "forests/split.hpp"
+#include "forests/step_sum.hpp"
+
+namespace rankgrove {
+
+template <typename Code>
+class ListwiseSplitter final : public NodeSplitter {
+ public:
+  // `total_weight` is the weight of all queries of the sample.
+  ListwiseSplitter(const ForestData& data, const GrowOptions& options, const LeafTable& leaves,
+                   double total_weight)
+      : data_(data),
+        options_(options),
+        leaves_(leaves),
+        total_weight_(total_weight),
+        discounts_(data.metric.cumulative.data()),
+        sums_(data),
+        codes_(data),
+        draw_(data.binned->n_features()),
+        list_(data) {}
+
+  Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
+    score_ = node.value;
+    collect_queries(rows, node.size(), random);
+    best_ = Split{};
+    best_gain_ =
+        options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries_.size());
+    if (queries_.empty()) return best_;
+    visit_drawn_features(draw_, options_.max_features, codes_, rows, node.size(), features_, random,
+                         [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           try_feature(codes_.codes(slot), feature, low, high, random);
+                         });
+    if (best_.found()) {
+      best_.gain = best_gain_ / total_weight_;
+      best_.bin = list_.centered_bin(best_, best_next_);
+    }
+    return best_;
+  }
+
+ private:
+  // A query with documents in the node.
+  struct NodeQuery {
+    const Block* blocks;
+    int32_t n_blocks;
+    int32_t own_block;   // the one that holds the node's documents
+    int32_t count;       // m: documents in the node
+    int32_t start;       // of the own block
+    int32_t tied_count;  // documents of other leaves in the own block
+    double tied_mean;    // their mean gain
+    double scale;
+    Portion child;  // what the growing child has received so far
+  };
+
+  // A threshold of the feature at hand.
+  struct Candidate {
+    int32_t entry;  // the last one on the left, in the order of the walk
+    int32_t bin;
+    int32_t next;
+    bool missing_left;
+    double left_score;
+    double right_score;
+    double gain;
+  };
+
+  double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
+
+  void collect_queries(const int32_t* rows, int64_t n, Random& random) {
+    queries_.clear();
+    items_.resize(static_cast<size_t>(n));
+    query_of_doc_.resize(static_cast<size_t>(n));
+    gain_.resize(static_cast<size_t>(n));
+    unsplit_ = 0.0;
+    int64_t begin = 0;
+    while (begin < n) {
+      const int32_t query = data_.query_of_row[rows[begin]];
+      const int64_t last_row = data_.offsets[query + 1];
+      int64_t end = begin;
+      Portion all;
+      for (; end < n && rows[end] < last_row; ++end) {
+        items_[end] = sums_.item(rows[end]);
+        gain_[end] = data_.metric.gain[rows[end]];
+        all.add(gain_[end]);
+      }
+      const bool counts =
+          data_.metric.scale[query] > 0 &&
+          (options_.query_fraction >= 1 || random.uniform() < options_.query_fraction);
+      const auto number = static_cast<int32_t>(counts ? queries_.size() : -1);
+      std::fill(query_of_doc_.begin() + begin, query_of_doc_.begin() + end, number);
+      if (counts) add_query(query, all);
+      begin = end;
+    }
+  }
+
+  void add_query(int32_t query, const Portion& all) {
+    NodeQuery result;
+    result.blocks = leaves_.blocks(query);
+    result.n_blocks = leaves_.size(query);
+    result.own_block = leaves_.find(query, score_);
+    const Block& own = result.blocks[result.own_block];
+    result.count = all.count;
+    result.start = own.start;
+    result.tied_count = own.count - all.count;
+    result.tied_mean = result.tied_count > 0 ? (own.gain_sum - all.gain) / result.tied_count : 0.0;
+    result.scale = data_.metric.scale[query];
+    queries_.push_back(result);
+    // What the own block is worth when only the tied documents of other leaves are left in it, less
+    // what it is worth now.
+    const double tied = result.tied_mean * share(own.start, own.start + result.tied_count);
+    unsplit_ += result.scale * (tied - own.gain_mean * share(own.start, own.start + own.count));
+  }
+
+  void try_feature(const Code* codes, int32_t feature, int32_t low, int32_t high, Random& random) {
+    const auto n = static_cast<int64_t>(items_.size());
+    list_.build(codes, items_.data(), n, low, high, sums_, cells_);
+    sort_documents(codes, n, low, high);
+    list_candidates(feature, random);
+    // Walks with the missing values on the right and on the left are walks in different orders.
+    const auto middle =
+        std::find_if(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& candidate) { return candidate.missing_left; });
+    walk({candidates_.begin(), middle}, false);
+    walk({middle, candidates_.end()}, true);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.gain > best_gain_) {
+        best_gain_ = candidate.gain;
+        best_.feature = feature;
+        best_.bin = candidate.bin;
+        best_.missing_left = candidate.missing_left;
+        best_next_ = candidate.next;
+      }
+    }
+  }
+
+  // Documents by entry of the list, in their old order (query by query) within an entry.
+  void sort_documents(const Code* codes, int64_t n, int32_t low, int32_t high) {
+    entry_of_code_.resize(static_cast<size_t>(high - low + 1));
+    for (int32_t entry = 0; entry < list_.size(); ++entry) {
+      entry_of_code_[list_.code(entry) - low] = entry;
+    }
+    entry_end_.assign(static_cast<size_t>(list_.size()) + 1, 0);
+    for (int64_t i = 0; i < n; ++i) ++entry_end_[entry_of_code_[codes[i] - low] + 1];
+    for (int32_t entry = 0; entry < list_.size(); ++entry)
+      entry_end_[entry + 1] += entry_end_[entry];
+    by_entry_.resize(static_cast<size_t>(n));
+    // Each entry's beginning moves to its end, which is where the next one began.
+    for (int64_t i = 0; i < n; ++i) {
+      by_entry_[entry_end_[entry_of_code_[codes[i] - low]]++] = static_cast<int32_t>(i);
+    }
+  }
+
+  void list_candidates(int32_t feature, Random& random) {
+    candidates_.clear();
+    double left[3] = {0, 0, 0};
+    double total[3] = {0, 0, 0};
+    int32_t last = 0;
+    for (int32_t entry = 0; entry < list_.size(); ++entry) add_cell(total, entry);
+    list_.for_each_threshold(
+        feature, options_.threshold_fraction, random,
+        [&](bool first, int32_t entry) {
+          if (first) std::fill(left, left + 3, 0.0);
+          add_cell(left, entry);
+          last = entry;
+        },
+        [&](int32_t bin, int32_t next, bool missing_left) {
+          const double right[3] = {total[0] - left[0], total[1] - left[1], total[2] - left[2]};
+          const auto least = static_cast<double>(options_.min_samples_leaf);
+          if (left[2] < least || right[2] < least || left[0] <= 0 || right[0] <= 0) return;
+          const double left_score = left[1] / left[0];
+          const double right_score = right[1] / right[0];
+          // Children that keep the node's score change nothing.
+          if (!(left_score > score_ && right_score < score_) &&
+              !(left_score < score_ && right_score > score_)) {
+            return;
+          }
+          candidates_.push_back({last, bin, next, missing_left, left_score, right_score, unsplit_});
+        });
+  }
+
+  void add_cell(double* sum, int32_t entry) const {
+    const double* cell = cells_.data() + list_.offset(entry);
+    for (int c = 0; c < 3; ++c) sum[c] += cell[c];
+  }
+
+  struct Candidates {
+    typename std::vector<Candidate>::iterator first, last;
+    bool empty() const { return first == last; }
+  };
+
+  void walk(Candidates candidates, bool missing_left) {
+    if (candidates.empty()) return;
+    const int32_t n_entries = list_.size();
+    start_child(candidates, &Candidate::left_score);
+    if (missing_left) receive(n_entries - 1);
+    int32_t entry = 0;
+    for (auto candidate = candidates.first; candidate != candidates.last; ++candidate) {
+      while (entry <= candidate->entry) receive(entry++);
+      candidate->gain += steps_.at(candidate->left_score);
+    }
+    start_child(candidates, &Candidate::right_score);
+    entry = missing_left ? n_entries - 2 : n_entries - 1;
+    for (auto candidate = candidates.last; candidate != candidates.first;) {
+      --candidate;
+      while (entry > candidate->entry) receive(entry--);
+      candidate->gain += steps_.at(candidate->right_score);
+    }
+  }
+
+  void start_child(const Candidates& candidates, double Candidate::* child_score) {
+    points_.clear();
+    for (auto it = candidates.first; it != candidates.last; ++it)
+      points_.push_back(*it.*child_score);
+    steps_.start(points_);
+    first_above_ = steps_.below(score_);
+    for (NodeQuery& query : queries_) query.child = {};
+  }
+
+  // The documents of an entry join the growing child.
+  void receive(int32_t entry) {
+    const int64_t end = entry_end_[entry];
+    int64_t i = entry == 0 ? 0 : entry_end_[entry - 1];
+    while (i < end) {
+      const int32_t number = query_of_doc_[by_entry_[i]];
+      Portion added;
+      for (; i < end && query_of_doc_[by_entry_[i]] == number; ++i) added.add(gain_[by_entry_[i]]);
+      if (number < 0) continue;
+      NodeQuery& query = queries_[number];
+      const Portion before = query.child;
+      query.child.count += added.count;
+      query.child.gain += added.gain;
+      if (before.count > 0) add_steps(query, before, -query.scale);
+      add_steps(query, query.child, query.scale);
+    }
+  }
+
+  // Adds `sign` times the step function of a query that has this portion in the child.
+  void add_steps(const NodeQuery& query, const Portion& portion, double sign) {
+    const int32_t c = portion.count;
+    const double mean = portion.gain / c;
+    const int32_t start = query.start;
+    const int32_t tied = query.tied_count;
+    if (steps_.highest() > score_) {
+      // Just above s: the child's documents come before the tied ones of other leaves.
+      const double just_above =
+          mean * share(start, start + c) +
+          query.tied_mean * (share(start + c, start + c + tied) - share(start, start + tied));
+      steps_.add_from(first_above_, sign * just_above);
+      for (int32_t i = query.own_block - 1; i >= 0; --i) {
+        const Block& block = query.blocks[i];
+        if (block.score > steps_.highest()) break;
+        const int32_t begin = block.start;
+        const int32_t end = begin + block.count;
+        const double passed =
+            sign * (mean - block.gain_mean) * (share(begin, begin + c) - share(end, end + c));
+        const int32_t at = steps_.below(block.score);
+        if (!steps_.is_point(at, block.score)) {
+          steps_.add_from(at, passed);
+          continue;
+        }
+        const double joined =
+            sign * ((portion.gain + block.gain_sum) / (c + block.count) * share(begin, end + c) -
+                    block.gain_mean * share(begin, end) - mean * share(end, end + c));
+        steps_.add_from(at, joined);
+        steps_.add_from(at + 1, passed - joined);
+      }
+    }
+    if (steps_.lowest() < score_) {
+      // Just below s: the child's documents come last of what the own block held.
+      const int32_t own_end = start + tied + query.count;
+      const double just_below = sign * mean * share(own_end - c, own_end);
+      steps_.add_everywhere(just_below);
+      steps_.add_from(first_above_, -just_below);
+      for (int32_t i = query.own_block + 1; i < query.n_blocks; ++i) {
+        const Block& block = query.blocks[i];
+        if (block.score < steps_.lowest()) break;
+        const int32_t begin = block.start;
+        const int32_t end = begin + block.count;
+        const double passed =
+            sign * (block.gain_mean - mean) * (share(begin - c, begin) - share(end - c, end));
+        const int32_t at = steps_.below(block.score);
+        steps_.add_everywhere(passed);
+        steps_.add_from(at, -passed);
+        if (!steps_.is_point(at, block.score)) continue;
+        const double joined =
+            sign * ((portion.gain + block.gain_sum) / (c + block.count) * share(begin - c, end) -
+                    block.gain_mean * share(begin, end) - mean * share(begin - c, begin));
+        steps_.add_from(at, joined);
+        steps_.add_from(at + 1, -joined);
+      }
+    }
+  }
+
+  const ForestData& data_;
+  const GrowOptions& options_;
+  const LeafTable& leaves_;
+  double total_weight_;
+  const double* discounts_;
+  Moments sums_;
+  NodeCodes<Code> codes_;
+  FeatureDraw draw_;
+  CandidateList<Code> list_;
+  StepSum steps_;
+
+  // The node.
+  double score_ = 0.0;
+  double unsplit_ = 0.0;
+  std::vector<NodeQuery> queries_;
+  std::vector<Moments::Item> items_;
+  std::vector<int32_t> query_of_doc_;  // number in queries_, -1 if it does not count
+  std::vector<double> gain_;
+
+  // The feature.
+  std::vector<int32_t> features_;
+  std::vector<double> cells_;
+  std::vector<int32_t> entry_of_code_;
+  std::vector<int64_t> entry_end_;
+  std::vector<int32_t> by_entry_;
+  std::vector<Candidate> candidates_;
+  std::vector<double> points_;
+  int32_t first_above_ = 0;
+
+  Split best_;
+  double best_gain_ = 0.0;
+  int32_t best_next_ = 0;
+};
+
+}  // namespace rankgrove

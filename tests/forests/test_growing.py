@@ -1,0 +1,270 @@
+"""The native growers against brute force, on hundreds of small data sets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from oracles import forest as oracle
+from rankgrove.rankers.registry import make_ranker
+
+NOISE = 1e-12
+METRICS = {
+    "ndcg": {"gain": lambda c: 2**c - 1, "discount": lambda r: 1 / math.log2(r + 1)},
+    "ndcg@3": {
+        "gain": lambda c: 2**c - 1,
+        "discount": lambda r: 1 / math.log2(r + 1) if r <= 3 else 0.0,
+    },
+    "ndcg(discount=alpha:0.1)": {
+        "gain": lambda c: 2**c - 1,
+        "discount": lambda r: 1 / math.log2(r + 1) ** 0.1,
+    },
+    "ndcg(discount=beta:0.1)": {"gain": lambda c: 2**c - 1, "discount": lambda r: 1 / r**0.1},
+    "ndcg(gain=linear)": {"gain": lambda c: c, "discount": lambda r: 1 / math.log2(r + 1)},
+    "dcg@2": {
+        "gain": lambda c: 2**c - 1,
+        "discount": lambda r: 1 / math.log2(r + 1) if r <= 2 else 0.0,
+        "normalize": False,
+    },
+    "p@2": {
+        "gain": lambda c: float(c >= 1),
+        "discount": lambda r: 0.5 if r <= 2 else 0.0,
+        "normalize": False,
+    },
+    "rbp(persistence=0.5)": {
+        "gain": lambda c: float(c >= 1),
+        "discount": lambda r: 0.5 * 0.5 ** (r - 1),
+        "normalize": False,
+    },
+}
+ORDERS = ["breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first"]
+
+
+def small_data(seed, missing=False):
+    """Few distinct values and labels: ties within features, and in scores across leaves."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 8, rng.integers(2, 7))
+    sizes[0] = 1
+    sizes[-1] = max(2, sizes[-1])
+    n = int(sizes.sum())
+    X = rng.integers(0, rng.integers(2, 7), (n, rng.integers(1, 4))).astype(np.float32)
+    if rng.random() < 0.3:
+        X[:, -1] = X[:, 0]
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    y = rng.integers(0, rng.integers(2, 5), n)
+    bounds = np.r_[0, np.cumsum(sizes)]
+    queries = [list(range(a, b)) for a, b in itertools.pairwise(bounds)]
+    return X, y.astype(float), sizes, queries
+
+
+class GrownTree:
+    """A tree of a fitted forest, replayed split by split on its training rows."""
+
+    def __init__(self, ranker, X):
+        trees = ranker.ensemble_
+        self.X = X
+        self.feature, self.threshold = trees.feature, trees.threshold
+        self.left, self.missing_left = trees.left, trees.missing_left
+        self.value, self.gain = trees.value, trees.gain
+        self.inner = sorted(np.flatnonzero(self.left >= 0), key=lambda i: self.left[i])
+
+    def children(self, node, rows):
+        x = self.X[rows, self.feature[node]]
+        goes_left = np.where(np.isnan(x), self.missing_left[node] == 1, x <= self.threshold[node])
+        pair = list(zip(rows, goes_left, strict=True))
+        return [i for i, go in pair if go], [i for i, go in pair if not go]
+
+
+def grow(name, X, y, sizes, weight=None, **params):
+    ranker = make_ranker(
+        name,
+        **{
+            "n_estimators": 1,
+            "subsample": 1.0,
+            "max_features": "all",
+            "random_state": 0,
+            "n_jobs": 1,
+            **params,
+        },
+    )
+    return ranker.fit(X, y, group_sizes=sizes, sample_weight=weight)
+
+
+def check_listwise(X, y, sizes, queries, metric, order, weight=None):
+    settings = {"normalize": True, **METRICS[metric]}
+    ranker = grow("rf-list", X, y, sizes, weight, metric=metric, node_order=order)
+    tree = GrownTree(ranker, X)
+    members = {0: list(range(len(y)))}
+    n_splits = 0
+    for node in tree.inner:
+        leaves = dict(members)
+        rows = leaves.pop(node)
+        others = list(leaves.values())
+        before = oracle.mean_metric([*others, rows], y, queries, settings, weight)
+
+        def gain(parts, others=others, before=before):
+            return oracle.mean_metric([*others, *parts], y, queries, settings, weight) - before
+
+        best = max(gain(parts) for parts in oracle.partitions(rows, X))
+        left, right = tree.children(node, rows)
+        chosen = gain((left, right))
+        assert chosen > 0
+        assert chosen >= best - NOISE
+        assert tree.gain[node] == pytest.approx(chosen, rel=2e-7, abs=NOISE)
+        members = {**leaves, tree.left[node]: left, tree.left[node] + 1: right}
+        n_splits += 1
+        for child, part in ((tree.left[node], left), (tree.left[node] + 1, right)):
+            assert tree.value[child] == pytest.approx(oracle.mean_score(part, y, weight))
+    return tree, members, settings, n_splits
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_listwise_splits_are_the_best_by_equations_11_to_13(metric, order):
+    n_splits = 0
+    for seed in range(8):
+        X, y, sizes, queries = small_data(1000 * ORDERS.index(order) + seed)
+        n_splits += check_listwise(X, y, sizes, queries, metric, order)[-1]
+    assert n_splits > 5
+
+
+def test_listwise_splits_with_missing_values_and_weights():
+    for seed in range(40):
+        X, y, sizes, queries = small_data(seed, missing=True)
+        weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2
+        check_listwise(X, y, sizes, queries, "ndcg", "breadth-first", weight)
+
+
+def test_listwise_growth_stops_only_where_nothing_gains():
+    """Breadth-first: the last leaves that were looked at see the final tree."""
+    for seed in range(60):
+        X, y, sizes, queries = small_data(seed)
+        tree, members, settings, _ = check_listwise(X, y, sizes, queries, "ndcg", "breadth-first")
+        if not tree.inner:
+            continue
+        before = oracle.mean_metric(list(members.values()), y, queries, settings)
+        for leaf in (tree.left[tree.inner[-1]], tree.left[tree.inner[-1]] + 1):
+            others = [rows for number, rows in members.items() if number != leaf]
+            for parts in oracle.partitions(members[leaf], X):
+                after = oracle.mean_metric([*others, *parts], y, queries, settings)
+                assert after <= before + NOISE
+
+
+def test_a_larger_data_set_with_tied_scores_across_leaves():
+    rng = np.random.default_rng(0)
+    sizes = np.full(12, 9)
+    X = rng.integers(0, 4, (108, 3)).astype(np.float32)
+    y = rng.integers(0, 3, 108).astype(float)
+    queries = [list(range(9 * q, 9 * q + 9)) for q in range(12)]
+    tree, *_ = check_listwise(X, y, sizes, queries, "ndcg", "breadth-first")
+    scores = tree.value[tree.left < 0]
+    assert len(np.unique(scores)) < len(scores)
+
+
+def test_expected_ndcg_of_table_iii():
+    labels = [0, 2, 1, 1, 0, 1, 1]
+    scores = [1.7, 1.7, 1.7, 0.9, 0.9, 0.4, 0.4]
+    value = oracle.expected_metric(labels, scores, normalize=True, **METRICS["ndcg"])
+    gains = [4 / 3] * 3 + [0.5] * 2 + [1.0] * 2
+    dcg = sum(g / math.log2(r + 2) for r, g in enumerate(gains))
+    ideal = sum(g / math.log2(r + 2) for r, g in enumerate([3, 1, 1, 1, 1]))
+    assert value == pytest.approx(dcg / ideal, abs=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["entropy", "gini", "squared_error"])
+def test_pointwise_splits_are_the_best_by_brute_force(criterion, weighted):
+    for seed in range(40):
+        X, y, sizes, _ = small_data(seed, missing=seed % 2 == 1)
+        if criterion == "squared_error" and seed % 3 == 0:
+            y = np.random.default_rng(seed).normal(size=len(y))
+        weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2 if weighted else None
+        ranker = grow("rf-point", X, y, sizes, weight, criterion=criterion)
+        tree = GrownTree(ranker, X)
+        members = {0: list(range(len(y)))}
+        mass = len(y) if weight is None else weight.sum()
+        for node in tree.inner:
+            rows = members.pop(node)
+            gains = [
+                oracle.pointwise_gain(*parts, y, weight, criterion)
+                for parts in oracle.partitions(rows, X)
+            ]
+            left, right = tree.children(node, rows)
+            chosen = oracle.pointwise_gain(left, right, y, weight, criterion)
+            assert chosen >= max(gains) - NOISE
+            share = (len(rows) if weight is None else weight[rows].sum()) / mass
+            assert tree.gain[node] == pytest.approx(chosen * share, rel=2e-7, abs=NOISE)
+            members.update({tree.left[node]: left, tree.left[node] + 1: right})
+        for leaf, rows in members.items():
+            assert tree.value[leaf] == pytest.approx(oracle.mean_score(rows, y, weight))
+            for parts in oracle.partitions(rows, X):
+                assert oracle.pointwise_gain(*parts, y, weight, criterion) <= NOISE
+
+
+def same_trees(a, b):
+    for name in ("feature", "threshold", "left", "missing_left", "value", "count", "gain"):
+        np.testing.assert_array_equal(getattr(a.ensemble_, name), getattr(b.ensemble_, name))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_hybrid_of_no_level_is_pointwise_and_of_all_levels_listwise(web_data, order):
+    common = {"n_estimators": 3, "random_state": 1, "node_order": order, "n_jobs": 1}
+    common["max_depth"] = 12
+    point = make_ranker("rf-point", **common).fit(web_data)
+    listwise = make_ranker("rf-list", **common).fit(web_data)
+    same_trees(point, make_ranker("rf-hybrid", listwise_levels=0, **common).fit(web_data))
+    same_trees(listwise, make_ranker("rf-hybrid", listwise_levels=None, **common).fit(web_data))
+    same_trees(listwise, make_ranker("rf-hybrid", listwise_levels=40, **common).fit(web_data))
+    with pytest.raises(AssertionError):
+        same_trees(point, listwise)
+
+
+def test_a_pointwise_tree_does_not_depend_on_the_node_order(web_data):
+    scores = [
+        make_ranker("rf-point", n_estimators=3, random_state=1, node_order=order)
+        .fit(web_data)
+        .predict(web_data)
+        for order in ORDERS
+    ]
+    for other in scores[1:]:
+        np.testing.assert_array_equal(scores[0], other)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_max_leaf_nodes_cuts_the_tree_where_the_order_has_got_to(web_data, order):
+    common = {"n_estimators": 1, "random_state": 1, "node_order": order}
+    full = make_ranker("rf-point", **common).fit(web_data).ensemble_
+    cut = make_ranker("rf-point", max_leaf_nodes=40, **common).fit(web_data).ensemble_
+    assert cut.n_leaves[0] == 40
+    np.testing.assert_array_equal(cut.value, full.value[:79])
+
+
+@pytest.mark.parametrize("name", ["rf-point", "rf-list"])
+def test_more_than_255_values_per_feature_are_told_apart(name):
+    """Two-byte codes: the root's split is the best of all 269 thresholds."""
+    rng = np.random.default_rng(3)
+    sizes = np.full(45, 6)
+    X = rng.permutation(270).reshape(270, 1).astype(np.float32)
+    y = np.clip(X[:, 0] / 90 + rng.normal(size=270), 0, 3).round()
+    queries = [list(range(6 * q, 6 * q + 6)) for q in range(45)]
+    tree = GrownTree(grow(name, X, y, sizes, max_bins=1000, max_depth=1), X)
+    rows = list(range(270))
+    left, right = tree.children(0, rows)
+    if name == "rf-point":
+
+        def gain(parts):
+            return oracle.pointwise_gain(*parts, y, None, "entropy")
+    else:
+        settings = {"normalize": True, **METRICS["ndcg"]}
+        before = oracle.mean_metric([rows], y, queries, settings)
+
+        def gain(parts):
+            return oracle.mean_metric(parts, y, queries, settings) - before
+
+    best = max(gain(parts) for parts in oracle.partitions(rows, X))
+    assert gain((left, right)) >= best - NOISE
+    assert tree.gain[0] == pytest.approx(best, rel=2e-7)
