@@ -147,7 +147,8 @@ bool LetorReader::start_at_zero() {
   }
   layout_.zero_based_possible = false;
   layout_.first_feature = 0;
-  if (n_rows_ > 0) widen(options_.n_features < 0 ? n_columns_ + 1 : n_columns_, 1);
+  const int64_t n_columns = options_.n_features < 0 ? n_columns_ + 1 : n_columns_;
+  if (n_rows_ > 0 && n_columns > 0) widen(n_columns, 1);
   expect_numbers();
   return true;
 }

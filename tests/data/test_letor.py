@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.fuzz import fuzz_letor
-from tests.oracles import letor_text
+from tests.oracles import letor_native, letor_text
 
 import rankgrove as rg
+from rankgrove.data import letor
 from rankgrove.errors import DataError
 
 
@@ -225,6 +226,74 @@ def test_progress_is_reported_and_may_interrupt(read):
 
     with pytest.raises(KeyboardInterrupt):
         read(TEXT, progress=interrupt)
+
+
+def test_endless_lines_are_refused_without_reading_them_whole(tmp_path):
+    plain, packed = tmp_path / "long.txt", tmp_path / "long.txt.gz"
+    with plain.open("wb") as file:
+        file.write(b"0 qid:1 1:1\n0 qid:1 ")
+        file.truncate(1 << 30)
+    with gzip.open(packed, "wb", compresslevel=1) as file:
+        file.write(b"0 qid:1 1:1\n0 qid:1 ")
+        for _ in range(70):
+            file.write(b" " * (1 << 20))
+    for path in (plain, packed):
+        with pytest.raises(DataError, match=r"long\.txt(\.gz)?: a line is longer than 64 MB"):
+            rg.load(path)
+
+
+@pytest.mark.parametrize("token", ["9" * 10_000_000, "0." + "1" * 10_000_000, "x" * 10_000_000])
+def test_endless_tokens_have_a_meaning_or_a_short_message(read, token):
+    if token.startswith("0"):
+        assert read(f"0 qid:1 1:{token}\n").X[0, 0] == np.float32(1 / 9)
+        return
+    with pytest.raises(DataError, match=r"line 1, column 9.*: '1:(9|x){38}\.\.\.'$"):
+        read(f"0 qid:1 1:{token}\n")
+
+
+def test_huge_feature_numbers_do_not_exhaust_memory(read):
+    with pytest.raises(DataError, match=r"rows of 10000000 features do not fit into memory"):
+        read("0 qid:1 10000000:1\n" * 100_000)
+
+
+def test_text_in_many_pieces_reads_the_same(read, monkeypatch):
+    rows = [
+        "0 qid:1 1:0.5 2:1 #a",
+        "1 qid:1 2:0.25",
+        "2 qid:x 1:3 40:1",
+        "0 qid:3 0:7 41:2 # b",
+        "0 qid:1",
+    ]
+    text = "\n".join(rows * 3)
+    whole = read(text, missing="keep")
+    monkeypatch.setattr(letor, "_PIECE_BYTES", 16)
+    for name in ("pieces.txt", "pieces.txt.gz"):
+        data = text.encode() if name.endswith("txt") else gzip.compress(text.encode())
+        pieces = read(data, name, missing="keep")
+        np.testing.assert_array_equal(pieces.X, whole.X)
+        assert pieces.qid.tolist() == whole.qid.tolist()
+        assert pieces.comments.tolist() == whole.comments.tolist()
+        assert pieces.feature_names == whole.feature_names
+        with pytest.raises(DataError, match=r"line 16, column 9: .*'1:bad'"):
+            read(_with_bad_line(data, name), name)
+
+
+def _with_bad_line(data: bytes, name: str) -> bytes:
+    bad = b"\n0 qid:1 1:bad\n"
+    return gzip.compress(gzip.decompress(data) + bad) if name.endswith("gz") else data + bad
+
+
+@pytest.mark.parametrize("vectorised", [True, False])
+def test_numbers_of_every_length_are_rounded_correctly(vectorised):
+    rng = np.random.default_rng(5)
+    texts = [b"%.*f" % (d, v) for d in range(16) for v in rng.uniform(-10, 10, 40)]
+    texts += [b"%d" % v for v in rng.integers(-(10**17), 10**17, 200)]
+    texts += [b"%d" % (2**24 + i) for i in range(8)] + [b".5", b"5.", b"-.25", b"-0", b"1e-3"]
+    texts += [b"%.17g" % ((2**23 + i + 0.5) / 2**23) for i in range(200)]
+    text = b"".join(b"0 qid:1 1:%s\n" % t for t in texts)
+    actual = letor_native.parse(text, vectorised=vectorised).X[:, 0]
+    expected = np.array([letor_text.nearest_float32(t) for t in texts])
+    np.testing.assert_array_equal(actual.view(np.uint32), expected.view(np.uint32))
 
 
 def same_as_oracle(data: rg.Dataset, text: bytes, **options) -> None:

@@ -33,9 +33,10 @@ def read_npz(path: Path, options: LoadOptions) -> Dataset:
     """Read the arrays of an archive; those given to ``load`` take precedence."""
     require_file(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError("this is one array, not an .npz archive")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise DataError("this is one array, not an .npz archive")
+        with archive:
             found = {name: _find(archive, keys) for name, keys in _KEYS.items()}
         X = found.pop("X")
         if X is None:

@@ -115,13 +115,16 @@ def _id_texts(dataset: Dataset) -> pa.LargeStringArray:
 
 
 def _comments_to_write(dataset: Dataset) -> pa.LargeStringArray | None:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     comments = dataset.comment_texts()
     if dataset.has_own_doc_ids:
         ids = dataset.doc_id_texts()
         if comments is None:
-            comments = pc.binary_join_element_wise("docid =", ids, " ")
+            comments = pc.binary_join_element_wise(
+                pa.scalar("docid =", pa.large_string()), ids, pa.scalar(" ", pa.large_string())
+            )
         if doc_ids_of_comments(comments) != ids:
             raise DataError(
                 "LETOR text keeps document ids in comments (#docid = ID), but this data set has "

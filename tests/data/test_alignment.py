@@ -1,0 +1,38 @@
+"""Bringing data to the features of a model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankgrove.data.alignment import align_features
+from rankgrove.data.dataset import Dataset
+from rankgrove.errors import DataError
+
+
+@pytest.fixture
+def data() -> Dataset:
+    return Dataset([[1, 2, 3]], [0], [1], feature_names=["a", "b", "c"], doc_ids=["d"])
+
+
+def test_reorders_fills_and_drops(data):
+    assert align_features(data, ["a", "b", "c"]) is data
+    assert align_features(data, ["c", "a", "b"]).X.tolist() == [[3, 1, 2]]
+    filled = align_features(data, ["c", "z", "a", "b"], absent="zero")
+    assert filled.X.tolist() == [[3, 0, 1, 2]]
+    assert filled.feature_names == ("c", "z", "a", "b")
+    assert filled.doc_ids.tolist() == ["d"]
+    both = align_features(data, ["z", "b"], absent="nan", extra="drop").X
+    np.testing.assert_array_equal(both, [[np.nan, 2]])
+    assert data.X.tolist() == [[1, 2, 3]]
+
+
+def test_says_what_is_wrong(data):
+    with pytest.raises(DataError, match="lacks 1 of the 4 features wanted, the first is 'z'"):
+        align_features(data, ["a", "b", "c", "z"])
+    with pytest.raises(DataError, match="2 features that are not wanted, the first is 'a'"):
+        align_features(data, ["c"])
+    with pytest.raises(ValueError, match="absent must be"):
+        align_features(data, ["a"], absent="mean")
+    with pytest.raises(ValueError, match="extra must be"):
+        align_features(data, ["a"], extra="keep")

@@ -1,0 +1,168 @@
+"""Tables: Parquet, Arrow IPC, and frames of pandas, polars and pyarrow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import rankgrove as rg
+from rankgrove.errors import DataError
+
+COLUMNS = {
+    "qid": [3, 3, 1],
+    "bm25": [0.5, None, 2.0],
+    "length": [10, 20, 30],
+    "label": [1, 0, 2],
+    "fresh": [True, False, True],
+}
+EXPECTED = np.array([[0.5, 10, 1], [np.nan, 20, 0], [2, 30, 1]], np.float32)
+
+
+def as_file(write, suffix):
+    def make(tmp_path, table):
+        path = tmp_path / f"data{suffix}"
+        write(table, path)
+        return path
+
+    return make
+
+
+def write_stream(table, path):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+SOURCES = {
+    "pyarrow": lambda tmp_path, table: table,
+    "record batch": lambda tmp_path, table: table.combine_chunks().to_batches()[0],
+    "pandas": lambda tmp_path, table: table.to_pandas(),
+    "pandas with index": lambda tmp_path, table: table.to_pandas().set_index(pd.Index([9, 8, 7])),
+    "polars": lambda tmp_path, table: pl.from_arrow(table),
+    "chunks": lambda tmp_path, table: pa.concat_tables([table.slice(0, 1), table.slice(1)]),
+    "parquet": as_file(pq.write_table, ".parquet"),
+    "parquet, small groups": as_file(lambda t, p: pq.write_table(t, p, row_group_size=1), ".pq"),
+    "feather": as_file(pyarrow.feather.write_feather, ".feather"),
+    "ipc stream": as_file(write_stream, ".arrow"),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_kind_of_table_gives_the_same_dataset(tmp_path, name):
+    data = rg.load(SOURCES[name](tmp_path, pa.table(COLUMNS)))
+    np.testing.assert_array_equal(data.X, EXPECTED)
+    assert data.feature_names == ("bm25", "length", "fresh")
+    assert data.y.tolist() == [1, 0, 2]
+    assert data.qid.tolist() == [3, 3, 1]
+    assert data.qid.dtype == np.int64
+
+
+def test_columns_can_be_named():
+    frame = pl.DataFrame({"g": ["x", "y"], "r": [0, 1], "a": [1.0, 2.0], "url": ["u", "v"]})
+    data = rg.load(frame, label="r", query="g", features=["a"], doc_id="url")
+    assert data.qid.tolist() == ["x", "y"]
+    assert data.X.tolist() == [[1], [2]]
+    assert data.doc_ids.tolist() == ["u", "v"]
+    swapped = rg.load(pa.table(COLUMNS), features=["length", "bm25"])
+    assert swapped.feature_names == ("length", "bm25")
+
+
+def test_labels_and_queries_can_come_from_elsewhere():
+    table = pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    data = rg.load(table, [0, 1], group_sizes=[2], feature_names=["p", "q"])
+    assert data.X.tolist() == [[1, 3], [2, 4]]
+    assert data.feature_names == ("p", "q")
+
+
+def test_conventional_names_weights_and_comments():
+    table = pa.table(
+        {"Query_ID": [1], "Relevance": [2], "weight": [0.5], "docno": ["d"], "comment": ["c"]}
+    )
+    data = rg.load(table)
+    assert data.n_features == 0
+    assert (data.sample_weight.tolist(), data.doc_ids.tolist()) == ([0.5], ["d"])
+    assert data.comments.tolist() == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array(["b", "a", "b"]), ["b", "a", "b"]),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
+        (pa.array([1, 2, 2**63], pa.uint64()), [1, 2, 2**63]),
+        (pa.array([1.0, 2.0, 2.0]), [1, 2, 2]),
+        (pa.array([-5, 7, -5], pa.int8()), [-5, 7, -5]),
+    ],
+    ids=["text", "dictionary", "uint64", "whole floats", "int8"],
+)
+def test_types_of_query_ids(ids, expected):
+    data = rg.load(pa.table({"qid": ids, "label": [0, 1, 2], "a": [1, 2, 3]}))
+    assert data.qid.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, None], pa.int64()),
+        pa.array([1.0, 2.0, np.nan]),
+        pa.array([1, 2, None], pa.decimal128(5, 1)),
+        pa.array([1, 2, None], pa.float16()) if hasattr(pa, "float16") else None,
+        pa.array([True, True, None]),
+    ],
+)
+def test_null_and_nan_are_nan(values):
+    data = rg.load(pa.table({"qid": [1, 1, 1], "label": [0, 1, 2], "a": values}))
+    assert np.isnan(data.X[2, 0])
+    assert data.X[0, 0] == 1
+
+
+BAD = {
+    "no label": ({"qid": [1], "a": [1]}, {}, "no column of labels .*'qid', 'a'.*label="),
+    "no query": ({"label": [1], "a": [1]}, {}, "no column of query ids .*query="),
+    "unknown": ({"label": [1], "qid": [1]}, {"features": ["z"]}, "there is no column 'z'"),
+    "text": ({"label": [1], "qid": [1], "t": ["x"]}, {}, "column 't' holds string, not numbers"),
+    "list": ({"label": [1], "qid": [1], "t": [[1]]}, {}, "column 't' holds list"),
+    "null qid": ({"label": [1, 2], "qid": [1, None]}, {}, "query id is missing in row 1"),
+    "fraction": ({"label": [1, 2], "qid": [1, 1.5]}, {}, "row 1: 1.5 is not a query id"),
+    "null label": ({"label": [1, None], "qid": [1, 1]}, {}, "'label' is missing in row 1"),
+    "nan label": ({"label": [1, np.nan], "qid": [1, 1]}, {}, "y of row 1 is nan"),
+    "text label": ({"label": ["x"], "qid": [1]}, {}, "'label' holds string, not numbers"),
+    "huge": ({"label": [1], "qid": [1], "a": [1e39]}, {}, r"'a', row 0: 1e\+39 is too large"),
+    "two labels": ({"label": [1], "Label": [1], "qid": [1]}, {}, "could all be the label"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_tables_are_refused(tmp_path, name):
+    columns, options, message = BAD[name]
+    with pytest.raises(DataError, match=message):
+        rg.load(pa.table(columns), **options)
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(DataError, match=rf"data\.parquet: .*{message}"):
+        rg.load(path, **options)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("text", [b"", b"nonsense", b"PAR1", b"ARROW1\0\0junk"])
+def test_files_that_are_no_tables_are_refused(tmp_path, suffix, text):
+    path = tmp_path / f"data{suffix}"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=rf"data\{suffix}: "):
+        rg.load(path)
+    with pytest.raises(DataError, match="no such file"):
+        rg.load(tmp_path / f"none{suffix}")
+
+
+def test_truncated_parquet_is_refused(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table(COLUMNS), path)
+    whole = path.read_bytes()
+    for cut in (len(whole) - 1, len(whole) // 2, 10):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(DataError, match=r"data\.parquet: "):
+            rg.load(path)

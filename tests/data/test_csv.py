@@ -1,0 +1,85 @@
+"""CSV and TSV files."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+
+import rankgrove as rg
+from rankgrove.errors import DataError
+
+TEXT = "qid,label,a,b\n1,2,0.5,\n1,0,NULL,-3\n2,1,1e3,7\n"
+EXPECTED = [[0.5, np.nan], [np.nan, -3], [1000, 7]]
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text: bytes | str, name: str = "data.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return rg.load(path, **options)
+
+    return read_text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("data.csv", TEXT),
+        ("data.csv", "\ufeff" + TEXT.replace("\n", "\r\n")),
+        ("data.csv", TEXT.rstrip("\n")),
+        ("data.csv", TEXT.replace(",", ";")),
+        ("data.csv", '"qid","label","a","b"\n' + TEXT.split("\n", 1)[1]),
+        ("data.tsv", TEXT.replace(",", "\t")),
+        ("data.csv.gz", gzip.compress(TEXT.encode())),
+        ("data.csv.xz", lzma.compress(TEXT.encode())),
+        ("data.tsv.gz", gzip.compress(TEXT.replace(",", "\t").encode())),
+    ],
+)
+def test_variations_mean_the_same(read, name, text):
+    data = read(text, name)
+    np.testing.assert_array_equal(data.X, np.array(EXPECTED, np.float32))
+    assert data.qid.tolist() == [1, 1, 2]
+    assert data.y.tolist() == [2, 0, 1]
+
+
+def test_query_ids_stay_text_unless_all_are_plain_integers(read):
+    assert read("qid,label,a\n7,0,1\n007,1,1\n").qid.tolist() == ["7", "007"]
+    assert read("qid,label,a\n-7,0,1\n0,1,1\n").qid.dtype == np.int64
+
+
+def test_text_columns_can_be_left_out(read):
+    text = "query,rel,title,score\nq,1,hello,0.5\n"
+    with pytest.raises(DataError, match=r"data\.csv: .*hello"):
+        read(text)
+    assert read(text, features=["score"]).X.tolist() == [[0.5]]
+    assert read(text, features=["score"], doc_id="title").doc_ids.tolist() == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("\n1,2\n", "no column names"),
+        ("1,2,3\n4,5,6\n", "line 1 must hold the names"),
+        ("qid,label,a\n1,0,x\n", "invalid value 'x'"),
+        ("qid,label,a\n1,0\n", "Expected 3 columns, got 2"),
+        ("qid,label,a\n,0,1\n", "query id is missing in row 0"),
+        ("qid,label,a\n1,,1\n", "'label' is missing in row 0"),
+        ("qid,label,a\n1,0,1e39\n", "too large for a 32-bit float"),
+        ("qid,label,a,a\n1,0,1,1\n", "'a' occurs twice"),
+        ("qid,label,a\n1,-1,1\n", "the label -1 is negative"),
+        (b"qid,label,\xe9\n1,1,1\n", "line 1 is not UTF-8"),
+    ],
+)
+def test_bad_files_are_refused(read, text, message):
+    with pytest.raises(DataError, match=rf"data\.csv.*{message}"):
+        read(text)
+
+
+def test_damaged_compression_is_refused(read):
+    with pytest.raises(DataError, match=r"data\.csv\.gz.*damaged"):
+        read(gzip.compress(TEXT.encode() * 100)[:-9], "data.csv.gz")

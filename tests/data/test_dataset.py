@@ -1,0 +1,132 @@
+"""The Dataset: what it takes, what it refuses, and selections of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankgrove.data.dataset import Dataset, concatenate
+from rankgrove.errors import DataError
+
+X = np.arange(12, dtype=np.float32).reshape(6, 2)
+Y = [0, 1, 2, 0, 1, 2]
+QID = ["b", "a", "b", "c", "a", "b"]
+
+
+@pytest.fixture
+def data() -> Dataset:
+    return Dataset(
+        X,
+        Y,
+        QID,
+        sample_weight=[1, 2, 3, 4, 5, 6],
+        doc_ids=list("uvwxyz"),
+        comments=["one", None, "three", None, None, "six"],
+    )
+
+
+def test_interleaved_queries_are_grouped_and_rows_stay_in_place(data):
+    assert data.n_queries == 3
+    assert data.groups.ids.tolist() == ["b", "a", "c"]
+    assert data.group_sizes.tolist() == [3, 2, 1]
+    assert data.qid.tolist() == QID
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.groups.grouped(data.y), [0, 2, 2, 1, 1, 0])
+
+
+def test_float32_in_c_order_is_not_copied(data):
+    assert np.shares_memory(data.X, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8, bool, np.float16, object])
+def test_other_numbers_become_float32(dtype):
+    data = Dataset(np.array([[1, 0], [0, 1]], dtype), [1, 0], group_sizes=[2])
+    assert data.X.dtype == np.float32
+    np.testing.assert_array_equal(data.X, [[1, 0], [0, 1]])
+
+
+def test_fortran_order_and_strides_are_rearranged():
+    wide = np.asfortranarray(np.arange(24.0).reshape(4, 6))
+    data = Dataset(wide[::2, ::3], [0, 1], group_sizes=[2])
+    assert data.X.flags.c_contiguous
+    np.testing.assert_array_equal(data.X, wide[::2, ::3])
+
+
+def test_select_queries_keeps_rows_in_order_with_all_that_belongs_to_them(data):
+    for queries in ([2, 0], np.array([True, False, True])):
+        chosen = data.select_queries(queries)
+        assert chosen.qid.tolist() == ["b", "b", "c", "b"]
+        np.testing.assert_array_equal(chosen.X, X[[0, 2, 3, 5]])
+        assert chosen.sample_weight.tolist() == [1, 3, 4, 6]
+        assert chosen.doc_ids.tolist() == ["u", "w", "x", "z"]
+        assert chosen.comments.tolist() == ["one", "three", None, "six"]
+    assert data.select_queries([]).n_rows == 0
+
+
+def test_selections_out_of_range_are_refused(data):
+    with pytest.raises(DataError, match="positions below 3"):
+        data.select_queries([3])
+    with pytest.raises(DataError, match=r"shape \(2,\), but there are 3 queries"):
+        data.select_queries([True, False])
+    with pytest.raises(DataError, match=r"shape \(2,\), but there are 6 rows"):
+        data.select_rows([True, False])
+
+
+def test_concatenate_joins_equal_ids_and_fills_in_missing_texts(data):
+    other = Dataset(X[:1], [5], ["c"], sample_weight=[7])
+    both = concatenate([data, other])
+    assert both.n_rows == 7
+    assert both.group_sizes.tolist() == [3, 2, 2]
+    assert both.comments.tolist()[-1] is None
+    assert both.sample_weight.tolist()[-1] == 7
+    numbers = concatenate([other, Dataset(X[:1], [5], [3], sample_weight=[1])])
+    assert numbers.qid.tolist() == ["c", "3"]
+    with pytest.raises(DataError, match="other features"):
+        concatenate([data, Dataset(X, Y, QID, feature_names=["p", "q"], sample_weight=Y)])
+    with pytest.raises(DataError, match="sample weights"):
+        concatenate([data, Dataset(X, Y, QID)])
+
+
+def test_group_sizes_with_an_empty_query():
+    data = Dataset(X, Y, group_sizes=[4, 0, 2])
+    assert data.n_queries == 3
+    assert data.qid.tolist() == [0, 0, 0, 0, 2, 2]
+
+
+BAD = {
+    "no queries": ({"qid": None}, "qid is missing"),
+    "both": ({"group_sizes": [6]}, "either qid or group_sizes"),
+    "short qid": ({"qid": [1, 2]}, r"qid has shape \(2,\), but X has 6 rows"),
+    "missing qid": ({"qid": [1, 1, None, 2, 2, 2]}, "qid is missing in row 2"),
+    "nan qid": ({"qid": [1, 1, np.nan, 2, 2, 2]}, "qid is missing in row 2"),
+    "sizes": ({"qid": None, "group_sizes": [2, 3]}, "group sizes add up to 5 but there are 6 rows"),
+    "negative size": (
+        {"qid": None, "group_sizes": [7, -1]},
+        "group size -1 of query 1 is negative",
+    ),
+    "short y": ({"y": [1]}, r"y has shape \(1,\), but X has 6 rows"),
+    "nan y": ({"y": [0, 1, 2, np.nan, 0, 0]}, "y of row 3 is nan"),
+    "text y": ({"y": list("abcdef")}, "y must hold numbers"),
+    "flat X": ({"X": np.zeros(6)}, r"two dimensions .* not shape \(6,\)"),
+    "text X": ({"X": [["a", "b"]] * 6}, "X must hold numbers"),
+    "object X": ({"X": np.array([["a", 1]] * 6, object)}, "not a number"),
+    "complex X": ({"X": X.astype(complex)}, "X must hold numbers"),
+    "huge X": ({"X": np.where(X == 7, 1e39, X.astype(float))}, r"X\[3, 1\] = 1e\+39 is too large"),
+    "names": ({"feature_names": ["a"]}, "1 feature names for 2 features"),
+    "names twice": ({"feature_names": ["a", "a"]}, "'a' is given twice"),
+    "one name": ({"feature_names": "ab"}, "list of names"),
+    "negative weight": ({"sample_weight": [1, 1, -1, 1, 1, 1]}, "sample_weight -1.0 of row 2"),
+    "few doc ids": ({"doc_ids": ["a"]}, "doc_ids has 1 entries, but X has 6 rows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_are_refused(name):
+    changes, message = BAD[name]
+    arguments = {"X": X, "y": Y, "qid": QID} | changes
+    with pytest.raises(DataError, match=message):
+        Dataset(**arguments)
+
+
+def test_repr_says_what_it_is(data):
+    assert repr(data) == "<Dataset 6 rows, 3 queries, 2 features>"

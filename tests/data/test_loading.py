@@ -1,0 +1,99 @@
+"""``load``: which reader takes what, and options that do not apply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import rankgrove as rg
+from rankgrove.errors import DataError
+
+X = np.array([[1, 0, 2], [0, 0, 3], [4, 5, 0]], np.float32)
+Y = [0, 1, 2]
+
+
+def test_dense_arrays_and_lists():
+    data = rg.load(X, Y, qid=[1, 2, 1])
+    assert np.shares_memory(data.X, X)
+    assert rg.load(X.tolist(), Y, group_sizes=[1, 2]).n_queries == 2
+    assert rg.load(data) is data
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr"])
+def test_sparse_matrices_with_absent_entries_as_zero_or_nan(form):
+    sparse = scipy.sparse.csr_matrix(X).asformat(form)
+    np.testing.assert_array_equal(rg.load(sparse, Y, qid=[1, 1, 2]).X, X)
+    kept = rg.load(sparse, Y, qid=[1, 1, 2], missing="keep").X
+    np.testing.assert_array_equal(kept, np.where(X == 0, np.nan, X))
+
+
+def test_sparse_duplicates_are_summed_and_stored_zeros_are_values():
+    coo = scipy.sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    kept = rg.load(coo, [0, 1], qid=[1, 1], missing="keep").X
+    np.testing.assert_array_equal(kept, [[np.nan, 3], [0, np.nan]])
+    assert coo.nnz == 3
+
+
+def test_n_features_pads_matrices():
+    assert rg.load(X, Y, qid=Y, n_features=5).X.shape == (3, 5)
+    with pytest.raises(DataError, match="X has 3 columns, but n_features is 2"):
+        rg.load(X, Y, qid=Y, n_features=2)
+
+
+def test_queries_are_never_guessed():
+    with pytest.raises(DataError, match="qid is missing"):
+        rg.load(X, Y)
+    with pytest.raises(DataError, match="labels are missing"):
+        rg.load(X, qid=Y)
+
+
+def test_negative_labels_of_arrays():
+    with pytest.raises(DataError, match="row 1: the label -1 is negative"):
+        rg.load(X, [0, -1, 2], qid=Y)
+    assert rg.load(X, [0, -1, 2], qid=Y, negative_labels="keep").n_rows == 3
+    assert rg.load(X, [0, -1, 2], qid=Y, negative_labels="drop").qid.tolist() == [0, 2]
+
+
+def test_options_that_do_not_apply_are_refused(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("0 qid:1 1:1\n")
+    with pytest.raises(ValueError, match="label does not apply to letor files"):
+        rg.load(path, label="relevance")
+    with pytest.raises(ValueError, match="first_feature does not apply to a matrix"):
+        rg.load(X, Y, qid=Y, first_feature=1)
+    with pytest.raises(ValueError, match="n_features does not apply to a Dataset"):
+        rg.load(rg.load(path), n_features=5)
+    with pytest.raises(ValueError, match="missing must be 'zero' or 'keep', not 'mean'"):
+        rg.load(path, missing="mean")
+    with pytest.raises(ValueError, match="first_feature must be 0, 1 or None, not 2"):
+        rg.load(path, first_feature=2)
+    with pytest.raises(ValueError, match="format 'xml' is not one of letor, parquet"):
+        rg.load(path, format="xml")
+    with pytest.raises(ValueError, match="n_features must be between"):
+        rg.load(path, n_features=-1)
+
+
+def test_format_overrides_the_name_and_magic_bytes_help_unknown_names(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("0 qid:1 1:1\n")
+    assert rg.load(path, format="letor").n_rows == 1
+    from rankgrove.data.writing import write_parquet
+
+    write_parquet(rg.load(X, Y, qid=Y), tmp_path / "no_suffix")
+    assert rg.load(tmp_path / "no_suffix").n_rows == 3
+
+
+def test_lists_of_files_are_read_one_after_the_other(tmp_path):
+    for name, text in [("a.txt", "0 qid:1 1:1\n1 qid:2 1:2\n"), ("b.txt", "2 qid:2 1:3\n")]:
+        (tmp_path / name).write_text(text)
+    both = rg.load([tmp_path / "a.txt", tmp_path / "b.txt"])
+    assert both.y.tolist() == [0, 1, 2]
+    assert both.group_sizes.tolist() == [1, 2]
+
+
+def test_unknown_objects_are_refused():
+    with pytest.raises(DataError, match="cannot load a dict"):
+        rg.load({"a": 1})
+    with pytest.raises(DataError, match="cannot load a NoneType"):
+        rg.load(None)
