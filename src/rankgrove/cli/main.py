@@ -27,6 +27,7 @@ VERBS = {
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",
+    "grid": "compare rankers over tree sizes and learning rates",
     "demo": "train several rankers on built-in data and write a page with the results",
 }
 

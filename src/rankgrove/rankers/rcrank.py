@@ -8,11 +8,16 @@ from rankgrove.rankers.lambdamart import LambdaMART
 
 @ranker
 class RCRank(LambdaMART):
-    """LambdaMART whose trees have one rule (feature, threshold) for all nodes of a level.
+    r"""LambdaMART whose trees have one rule (feature, threshold) for all nodes of a level.
 
     Such a tree of depth d is a decision table of 2^d cells, which is scored very fast and overfits
-    less. Each level takes the rule with the highest gain summed over all of its nodes; the values
-    of the cells are Newton steps on the lambda gradients of LambdaMART.
+    less. Each level takes the rule that leaves the least variance of the lambda gradients within
+    the cells (equation 6 of the paper),
+
+    .. math::
+        \arg\min_r \sum_i |X_i^L| \mathrm{Var}(X_i^L) + |X_i^R| \mathrm{Var}(X_i^R)
+
+    summed over the nodes i of the level; the values of the cells are Newton steps.
 
     Modry and Ferov, "Enhancing LambdaMART Using Oblivious Trees", 2016.
     """
@@ -20,3 +25,4 @@ class RCRank(LambdaMART):
     tree: str = with_default(LambdaMART, "tree", "oblivious")
     max_depth: int | None = with_default(LambdaMART, "max_depth", 6)
     max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None)
+    split_by: str = with_default(LambdaMART, "split_by", "least_squares")
