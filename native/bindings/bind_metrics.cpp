@@ -63,15 +63,8 @@ std::shared_ptr<JudgedQueries> judged_queries(In<double> labels, In<int64_t> off
       }
     }
   }
-  queries->labels.resize(n);
-  for (int64_t i = 0; i < n; ++i) {
-    const double label = labels.data()[queries->row(i)];
-    if (!std::isfinite(label)) {
-      throw std::invalid_argument("label of row " + std::to_string(queries->row(i)) +
-                                  " is not a finite number");
-    }
-    queries->labels[i] = label;
-  }
+  nb::gil_scoped_release release;
+  queries->set_labels(labels.data());
   return queries;
 }
 

@@ -9,7 +9,7 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
                              Divisor divisor, const ListRules& rules)
     : ListMetric(std::move(queries), std::move(worth), rules), weights_(std::move(weights)) {
   const JudgedQueries& judged = *this->queries();
-  scale_.resize(judged.n_queries());
+  divisors_.resize(judged.n_queries());
   std::vector<double> scratch;
   for (int64_t q = 0; q < judged.n_queries(); ++q) {
     const int64_t n = judged.size(q);
@@ -18,8 +18,8 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
       case Divisor::none:
         break;
       case Divisor::ideal:
-        by =
-            ideal_dcg(this->worth().data() + judged.begin(q), n, weights_.data(), rules.k, scratch);
+        ideal_worths(q, scratch);
+        by = weighted_sum(scratch.data(), static_cast<int64_t>(scratch.size()));
         break;
       case Divisor::positive:
         by = static_cast<double>(n_positive(q));
@@ -30,14 +30,18 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
                                      : rules.k);
         break;
     }
-    scale_[q] = by > 0 ? 1.0 / by : 0.0;
+    divisors_[q] = by;
   }
 }
 
-double CumulatedGain::list_value(int64_t query, const double* worth, int64_t depth) const {
+double CumulatedGain::weighted_sum(const double* worth, int64_t depth) const {
   double sum = 0.0;
   for (int64_t rank = 0; rank < depth; ++rank) sum += weights_[rank] * worth[rank];
-  return sum * scale_[query];
+  return sum;
+}
+
+double CumulatedGain::list_value(int64_t query, const double* worth, int64_t depth) const {
+  return weighted_sum(worth, depth) / divisors_[query];
 }
 
 }  // namespace rankgrove

@@ -53,8 +53,10 @@ double KendallTau::value(int64_t query, const RankedQuery& ranked,
   const int64_t n = ranked.n_docs();
   workspace.resize(2 * n);
   double* labels = workspace.data();
-  const double* own = queries()->labels.data() + queries()->begin(query);
-  for (int64_t rank = 0; rank < n; ++rank) labels[rank] = own[ranked.document(rank)];
+  const uint32_t* grades = queries()->grades_of(query);
+  for (int64_t rank = 0; rank < n; ++rank) {
+    labels[rank] = queries()->labels[grades[ranked.document(rank)]];
+  }
   double tied_scores = 0.0;
   double tied_both = 0.0;
   for (int64_t begin = 0, end = 0; begin < n; begin = end) {

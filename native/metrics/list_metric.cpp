@@ -1,18 +1,52 @@
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <numeric>
 
 #include "metrics/metric_families.hpp"
 
 namespace rankgrove {
 
+namespace {
+
+// With so few grades, counting them is quicker than sorting documents.
+constexpr size_t kFewGrades = 64;
+
+}  // namespace
+
 ListMetric::ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
                        const ListRules& rules)
     : QueryMetric(std::move(queries)), worth_(std::move(worth)), rules_(rules) {
   const JudgedQueries& judged = *this->queries();
+  best_grades_.resize(worth_.size());
+  std::iota(best_grades_.begin(), best_grades_.end(), 0u);
+  std::stable_sort(best_grades_.begin(), best_grades_.end(),
+                   [this](uint32_t a, uint32_t b) { return worth_[a] > worth_[b]; });
   n_positive_.resize(judged.n_queries());
   for (int64_t q = 0; q < judged.n_queries(); ++q) {
-    const double* own = worth_.data() + judged.begin(q);
-    n_positive_[q] = std::count_if(own, own + judged.size(q), [](double w) { return w > 0; });
+    const uint32_t* grades = judged.grades_of(q);
+    int64_t positive = 0;
+    for (int64_t i = 0; i < judged.size(q); ++i) positive += worth_[grades[i]] > 0;
+    n_positive_[q] = positive;
+  }
+}
+
+void ListMetric::ideal_worths(int64_t query, std::vector<double>& worths) const {
+  const uint32_t* grades = queries()->grades_of(query);
+  const int64_t n = queries()->size(query);
+  const int64_t wanted = std::min(n_positive_[query], rules_.k);
+  worths.clear();
+  if (worth_.size() > kFewGrades) {
+    for (int64_t i = 0; i < n; ++i) worths.push_back(worth_[grades[i]]);
+    std::partial_sort(worths.begin(), worths.begin() + wanted, worths.end(), std::greater<>());
+    worths.resize(wanted);
+    return;
+  }
+  std::array<int64_t, kFewGrades> counts{};
+  for (int64_t i = 0; i < n; ++i) ++counts[grades[i]];
+  for (uint32_t grade : best_grades_) {
+    const int64_t missing = wanted - static_cast<int64_t>(worths.size());
+    worths.insert(worths.end(), std::min(counts[grade], missing), worth_[grade]);
   }
 }
 
@@ -27,9 +61,11 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
   if (needs_blocks()) {
     for (filled = 0; filled < depth;) filled = ranked.block_end(filled);
   }
-  const double* own = worth_.data() + queries()->begin(query);
+  const uint32_t* grades = queries()->grades_of(query);
   workspace.resize(filled);
-  for (int64_t rank = 0; rank < filled; ++rank) workspace[rank] = own[ranked.document(rank)];
+  for (int64_t rank = 0; rank < filled; ++rank) {
+    workspace[rank] = worth_[grades[ranked.document(rank)]];
+  }
 
   if (rules_.ties == TieRule::average) return expected_value(query, ranked, workspace, depth);
   if (rules_.ties != TieRule::input) {

@@ -8,14 +8,15 @@ MeanNdcg::MeanNdcg(std::shared_ptr<const JudgedQueries> queries, std::vector<dou
                    std::vector<double> weights, const ListRules& rules)
     : ListMetric(std::move(queries), std::move(worth), rules), weights_(std::move(weights)) {
   const JudgedQueries& judged = *this->queries();
-  ideal_ = this->worth();
+  ideal_.resize(judged.n_rows());
+  std::vector<double> worths;
   for (int64_t q = 0; q < judged.n_queries(); ++q) {
-    double* own = ideal_.data() + judged.begin(q);
-    std::sort(own, own + judged.size(q), std::greater<>());
+    ideal_worths(q, worths);
+    worths.resize(std::min(judged.size(q), rules.k), 0.0);
     double dcg = 0.0;
-    for (int64_t rank = 0; rank < std::min(judged.size(q), rules.k); ++rank) {
-      dcg += weights_[rank] * own[rank];
-      own[rank] = dcg;
+    for (size_t rank = 0; rank < worths.size(); ++rank) {
+      dcg += weights_[rank] * worths[rank];
+      ideal_[judged.begin(q) + rank] = dcg;
     }
   }
 }

@@ -27,6 +27,7 @@ struct ListRules {
 // A metric that reads one number per document (gain, relevance, probability) in ranked order.
 class ListMetric : public QueryMetric {
  public:
+  // `worth` is the number of each grade.
   ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
              const ListRules& rules);
 
@@ -44,12 +45,14 @@ class ListMetric : public QueryMetric {
   virtual double expected_value(int64_t query, const RankedQuery& ranked,
                                 std::vector<double>& worth, int64_t depth) const;
 
-  const std::vector<double>& worth() const { return worth_; }  // by position in grouped order
   const ListRules& rules() const { return rules_; }
   int64_t n_positive(int64_t query) const { return n_positive_[query]; }
+  // The positive worths of a query in descending order, at most k of them.
+  void ideal_worths(int64_t query, std::vector<double>& worths) const;
 
  private:
   std::vector<double> worth_;
+  std::vector<uint32_t> best_grades_;  // grades by descending worth
   std::vector<int64_t> n_positive_;
   ListRules rules_;
 };
@@ -71,8 +74,10 @@ class CumulatedGain : public ListMetric {
   double list_value(int64_t query, const double* worth, int64_t depth) const override;
 
  private:
+  double weighted_sum(const double* worth, int64_t depth) const;
+
   std::vector<double> weights_;
-  std::vector<double> scale_;  // 1 / divisor of each query
+  std::vector<double> divisors_;  // by query
 };
 
 // Mean of NDCG@1, NDCG@2, ... over all cut-offs up to min(k, n).

@@ -9,10 +9,10 @@ double RootMeanSquaredError::value(int64_t query, const RankedQuery& ranked,
                                    std::vector<double>&) const {
   const int64_t n = ranked.n_docs();
   if (n == 0) return std::numeric_limits<double>::quiet_NaN();
-  const double* labels = queries()->labels.data() + queries()->begin(query);
+  const uint32_t* grades = queries()->grades_of(query);
   double sum = 0.0;
   for (int64_t i = 0; i < n; ++i) {
-    const double difference = ranked.scores()[i] - labels[i];
+    const double difference = ranked.scores()[i] - queries()->labels[grades[i]];
     sum += difference * difference;
   }
   return std::sqrt(sum / static_cast<double>(n));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,33 +30,28 @@ class Worth {
     return worth;
   }
 
-  // Worth of every document, in grouped order.
+  // Worth of each grade.
   std::vector<double> of(const JudgedQueries& queries) const {
-    const auto row_of = [&](int64_t position) { return queries.row(position); };
-    std::vector<double> worth =
-        document_gains(rule_, queries.labels.data(), queries.n_rows(), row_of);
-    if (is_binary_) {
-      for (double& w : worth) w = w >= threshold_ ? 1.0 : 0.0;
-    } else if (max_grade_ != kNoLimit) {
-      for (int64_t i = 0; i < queries.n_rows(); ++i) {
-        if (queries.labels[i] > max_grade_) {
-          reject_label("label of row " + std::to_string(row_of(i)), queries.labels[i],
-                       "exceeds max_grade, the highest label of the scale");
-        }
-        worth[i] /= divisor_;
+    std::vector<double> worth;
+    for (int64_t grade = 0; grade < queries.n_grades(); ++grade) {
+      const double label = queries.labels[grade];
+      const auto what = [&] { return "label of row " + std::to_string(queries.first_row[grade]); };
+      const double gain = rule_(label, what);
+      if (label > max_grade_) {
+        reject_label(what(), label, "exceeds max_grade, the highest label of the scale");
       }
+      worth.push_back(is_binary_ ? (label >= threshold_ ? 1.0 : 0.0) : gain / divisor_);
     }
     return worth;
   }
 
  private:
   explicit Worth(GainRule rule) : rule_(std::move(rule)) {}
-  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
   GainRule rule_;
   bool is_binary_ = false;
   double threshold_ = 0.0;
-  double max_grade_ = kNoLimit;
+  double max_grade_ = std::numeric_limits<double>::infinity();
   double divisor_ = 1.0;
 };
 
