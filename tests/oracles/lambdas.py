@@ -8,8 +8,8 @@ def dcg(values, cutoff):
     return float(np.sum(np.where(ranks <= cutoff, values / np.log2(ranks + 1), 0.0)))
 
 
-def ndcg(gains, cutoff):
-    ideal = dcg(np.sort(gains)[::-1], cutoff)
+def ndcg(gains, cutoff, ideal_cutoff=None):
+    ideal = dcg(np.sort(gains)[::-1], ideal_cutoff or cutoff)
     return dcg(gains, cutoff) / ideal if ideal > 0 else 0.0
 
 

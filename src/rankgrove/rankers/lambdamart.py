@@ -30,9 +30,10 @@ class LambdaMART(BoostedRanker):
 
     to the gradients and Hessians of its documents. The ranking sorts by falling score, ties in the
     order of the data. Only pairs with at least one document among the first ``truncation`` ranks
-    count. With ``norm``, each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|`
-    (except in a query whose scores are all equal), and then the gradients and Hessians of a query
-    are multiplied by :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas.
+    count, and NDCG without a cut-off divides by the ideal DCG of that many ranks. With ``norm``,
+    each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a query whose
+    scores are all equal), and then the gradients and Hessians of a query are multiplied by
+    :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas.
 
     Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", 2010.
     """

@@ -26,7 +26,10 @@ def value_of(metric, y):
 
 
 def expected(data, scores, metric, **options):
-    function = partial(oracle.lambdas_of_query, metric=ORACLE[metric], **options)
+    measure = ORACLE[metric]
+    if metric == "ndcg" and "cutoff" not in options:
+        measure = partial(oracle.ndcg, ideal_cutoff=options.get("truncation"))
+    function = partial(oracle.lambdas_of_query, metric=measure, **options)
     return per_query(data, function, scores, value_of(metric, data.y))
 
 
@@ -63,7 +66,7 @@ def test_matches_the_definition(metric, cutoff, truncation, norm):
         data,
         scores,
         metric,
-        cutoff=cutoff or 10**9,
+        **{"cutoff": cutoff} if cutoff else {},
         truncation=truncation or 10**9,
         sigma=1.3,
         query_norm=norm,

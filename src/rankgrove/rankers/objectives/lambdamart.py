@@ -27,7 +27,8 @@ class LambdaGradients(Objective):
     The ranking sorts by descending score, ties in the order of the data. Only pairs count that have
     at least one document among the first ``truncation`` ranks: O(n truncation) work per query. The
     changes themselves are exact: ranks below the truncation keep their discounts, and only
-    ``cutoff`` makes ranks worthless.
+    ``cutoff`` makes ranks worthless. NDCG without a cut-off divides by the ideal DCG of the first
+    ``truncation`` ranks: only the weight of a query against others depends on that.
 
     Pairs are computed in single precision (relative error about 1e-6).
 
@@ -72,7 +73,7 @@ class LambdaGradients(Objective):
         self.query_norm = query_norm
         self.difference_norm = difference_norm
         if metric == "ndcg":
-            value = gains_over_ideal(data, document_gains(data, gain), cutoff)
+            value = gains_over_ideal(data, document_gains(data, gain), cutoff or truncation)
         elif metric == "err":
             value = _satisfaction(data, gain, max_grade)
         else:
