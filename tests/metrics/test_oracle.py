@@ -109,6 +109,29 @@ def _dcg(y, scores, k, ties):
     return np.sum(ranked / np.log2(np.arange(len(ranked)) + 2))
 
 
+@pytest.mark.parametrize("n", [50, 128, 1000])
+def test_scores_that_differ_in_their_last_bits_are_told_apart(n):
+    rng = np.random.default_rng(n)
+    y = rng.integers(0, 2, n)
+    scores = 1 + rng.integers(0, n, n) * np.finfo(float).eps
+    order = np.argsort(-scores, kind="stable")
+    expected = np.sum(y[order] / np.log2(np.arange(n) + 2))
+    assert metric("dcg")(y, scores, group_sizes=[n]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_negative_zero_ties_with_zero():
+    assert metric("mrr")([0, 1], [-0.0, 0.0], group_sizes=[2]) == 0.5
+    assert metric("mrr", ties="average")([0, 1], [-0.0, 0.0], group_sizes=[2]) == 0.75
+
+
+def test_a_perfect_ranking_has_an_ndcg_of_exactly_1():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(200), 37)
+    y = rng.integers(0, 5, len(qid))
+    for text in ("ndcg", "ndcg@10", "ndcg@5(discount=beta:0.3)", "meanndcg"):
+        assert metric(text)(y, y, qid=qid) == 1.0
+
+
 def test_expected_err_of_a_long_tie_block_is_exact():
     # All orders of m documents of which r satisfy with probability p: by symmetry the chance that
     # the user is still there after j documents depends on how many of the r were among them.
