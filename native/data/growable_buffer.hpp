@@ -14,6 +14,11 @@
 
 namespace rankgrove {
 
+// Sanitizers watch the borders of what malloc gives out, not of mapped pages.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#define RANKGROVE_REMAP_PAGES
+#endif
+
 // Memory straight from the system.
 class MemoryBlock {
  public:
@@ -38,7 +43,7 @@ class MemoryBlock {
   size_t bytes_ = 0;
 };
 
-#if defined(__linux__)
+#if defined(RANKGROVE_REMAP_PAGES)
 
 inline MemoryBlock::~MemoryBlock() {
   if (data_ != nullptr) munmap(data_, bytes_);

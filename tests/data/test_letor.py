@@ -82,6 +82,14 @@ def test_n_features_widens_and_limits(read):
         read("0 qid:1 3:1\n", n_features=2)
 
 
+def test_names_of_training_data_fix_where_counting_starts(read):
+    train = read("0 qid:1 0:1 1:2\n")
+    test = read("0 qid:1 1:3\n", feature_names=train.feature_names)
+    assert test.X.tolist() == [[0, 3]]
+    with pytest.raises(DataError, match="feature numbers start at 1"):
+        read("0 qid:1 0:3\n", feature_names=["f1", "f2"])
+
+
 def test_query_ids_are_all_integers_or_all_text(read):
     assert read("0 qid:-5 1:1\n0 qid:3 1:1\n").qid.dtype == np.int64
     assert read("0 qid:7 1:1\n0 qid:a-ü 1:1\n0 qid:7 1:1\n").qid.tolist() == ["7", "a-ü", "7"]

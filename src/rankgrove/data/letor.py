@@ -18,6 +18,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,14 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
                 f"n_features is {n_features}, but there are {len(options.feature_names)} names"
             )
         n_features = len(options.feature_names)
+    first_feature = options.first_feature
+    if first_feature is None:
+        first_feature = _first_feature_of(options.feature_names)
     compression = compression_of(path)
     with_qid, group_sizes = _queries_beside(path, compression, options)
     reader: Any = _native.LetorReader(
         n_features=-1 if n_features is None else n_features,
-        first_feature=-1 if options.first_feature is None else options.first_feature,
+        first_feature=-1 if first_feature is None else first_feature,
         with_qid=with_qid,
         keep_comments=options.comments,
         negative_labels=options.negative_labels != "error",
@@ -97,6 +101,14 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
         )
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
+
+
+def _first_feature_of(names: Sequence[str] | None) -> int | None:
+    """Where counting starts in names like f0, f1, ..., so that test data follow training data."""
+    for first in (0, 1):
+        if names and tuple(names) == default_feature_names(len(names), first):
+            return first
+    return None
 
 
 def _queries_beside(
