@@ -31,8 +31,11 @@ _FOREST = {"n_estimators": 100}
 RANKERS: dict[str, dict[str, Any]] = {
     "lambdamart": _BOOSTED,
     "plrank": _BOOSTED,
+    "mcrank": _BOOSTED,
     "rcrank": _BOOSTED,
     "rf-point": _FOREST,
+    "rf-list": {"n_estimators": 50},
+    "rf-hybrid": _FOREST,
 }
 SINGLE_FEATURES = ("bm25_whole", "lm_dir_title", "site_rank")
 
@@ -49,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what to train (default: {' '.join(RANKERS)})",
     )
     parser.add_argument(
-        "--queries", type=int, default=300, metavar="N", help="training queries (default: 300)"
+        "--queries", type=int, default=150, metavar="N", help="training queries (default: 150)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of data and rankers (default: 1)")
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
@@ -105,7 +108,7 @@ def _data(n_queries: int, seed: int) -> tuple[Dataset, Dataset, Dataset]:
 
     if n_queries < 2:
         raise ValueError(f"--queries must be at least 2, not {n_queries}")
-    parts = np.repeat([0, 1, 2], [n_queries, -(-n_queries // 3), -(-n_queries // 2)])
+    parts = np.repeat([0, 1, 2], [n_queries, -(-n_queries // 3), n_queries])
     data = make_ranking(len(parts), preset="mslr", seed=seed)
     train, valid, test = (data.select_queries(parts == part) for part in range(3))
     return train, valid, test
