@@ -1,0 +1,145 @@
+"""Write the pages of the boosted rankers from their docstrings and tables of parameters.
+
+``python docs/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker and draws the
+plots. A test sees to it that the pages are up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from pathlib import Path
+
+from rankgrove.rankers.boosting import BoostedRanker
+from rankgrove.rankers.declaration import Parameter, parameter_table
+from rankgrove.rankers.registry import make_ranker, ranker_class
+
+DOCS = Path(__file__).resolve().parent
+NAMES = (
+    "mart",
+    "lambdamart",
+    "mcrank",
+    "plrank",
+    "cosmart",
+    "klmart",
+    "xendcg",
+    "yetirank",
+    "rcrank",
+)
+BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
+
+PAGE = """\
+# {cls} (`{name}`)
+
+{body}
+
+## Use
+
+```python
+import rankgrove
+from rankgrove.datasets import make_ranking
+
+train, valid = make_ranking(60, seed=1), make_ranking(40, seed=2)
+ranker = rankgrove.{cls}(n_estimators=20, random_state=0)
+ranker.fit(train, eval_set={{"train": train, "valid": valid}}, eval_metric="ndcg@10")
+print(ranker.best_iteration_, ranker.score(valid))
+```
+
+```text
+rankgrove train {name} train.txt --valid vali.txt --metric ndcg@10 --out model.rg
+```
+
+## Parameters
+
+{own}
+
+Those of every boosted ranker are in [Boosted rankers](../boosting.md#parameters){changed}.
+
+## Convergence
+
+NDCG@10 per iteration on 300 training and 150 validation queries of
+`make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.curves.history_svg`:
+
+![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
+"""
+
+
+def page(name: str) -> str:
+    """Return the text of a ranker's page."""
+    cls = ranker_class(name)
+    body = (inspect.getdoc(cls) or "").partition("\n\nParameters\n----------")[0]
+    shared = {parameter.name: parameter for parameter in parameter_table(BoostedRanker)}
+    table = parameter_table(cls)
+    own = [parameter for parameter in table if parameter.name not in shared]
+    changed = [
+        f"`{p.name}={p.default!r}`"
+        for p in table
+        if p.name in shared and p.default != shared[p.name].default
+    ]
+    return PAGE.format(
+        name=name,
+        cls=cls.__name__,
+        body=markdown(body),
+        own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
+        changed=f"; here {', '.join(changed)} by default" if changed else "",
+    )
+
+
+def markdown(text: str) -> str:
+    """Turn the formulas of a docstring into Markdown's."""
+
+    def block(match: re.Match[str]) -> str:
+        lines = [line.strip() for line in (match[1] + match[2]).strip().splitlines()]
+        return "$$\n" + "\n".join(lines) + "\n$$\n\n"
+
+    text = re.sub(r"^\.\. math::(.*)\n((?:\n?[ ]{4}.*\n?)*)", block, text + "\n", flags=re.M)
+    text = re.sub(r":math:`([^`]+)`", lambda match: f"${match[1].replace(chr(10), ' ')}$", text)
+    return re.sub(r"\n{3,}", "\n\n", text).replace("``", "`").strip()
+
+
+def parameter_rows(table: list[Parameter]) -> str:
+    """Return parameters as a Markdown table."""
+    lines = ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |"]
+    for parameter in table:
+        values = parameter.constraint.describe().replace("|", "\\|")
+        meaning = parameter.meaning.replace("``", "`").replace("|", "\\|")
+        lines.append(f"| `{parameter.name}` | `{parameter.default!r}` | {values} | {meaning} |")
+    return "\n".join(lines)
+
+
+def guide(text: str) -> str:
+    """Return the guide with its table of shared parameters renewed."""
+    before, _, rest = text.partition(BEGIN)
+    return (
+        f"{before}{BEGIN}{parameter_rows(parameter_table(BoostedRanker))}\n{END}"
+        + (rest.partition(END)[2])
+    )
+
+
+def plot(name: str) -> str:
+    """Train a ranker and draw how its metric develops."""
+    from rankgrove.datasets import make_ranking
+    from rankgrove.experiments.curves import history_svg
+
+    train, valid = (make_ranking(n, preset="letor4", seed=s) for n, s in ((300, 1), (150, 2)))
+    ranker = make_ranker(name, n_estimators=150, random_state=0)
+    ranker.fit(train, eval_set={"train": train, "valid": valid})
+    return history_svg(ranker, title=type(ranker).__name__)
+
+
+def main() -> None:
+    """Write everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plots", action="store_true", help="train the rankers, draw the plots")
+    draws = parser.parse_args().plots
+    for name in NAMES:
+        (DOCS / "rankers" / f"{name}.md").write_text(page(name))
+        if draws:
+            (DOCS / "rankers" / "images" / f"{name}.svg").write_text(plot(name))
+    path = DOCS / "boosting.md"
+    path.write_text(guide(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()
