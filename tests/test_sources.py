@@ -40,3 +40,18 @@ def test_only_binding_files_know_python(repository):
         if path.suffix in (".cpp", ".hpp") and "nanobind" in path.read_text()
     }
     assert users <= {"bindings"}
+
+
+DEFINITION = re.compile(r"^(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)?\s*\{", re.MULTILINE)
+
+
+def test_no_two_headers_define_the_same_class(repository):
+    """Two definitions of one name would be merged silently by the linker."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((repository / "native").rglob("*.hpp")):
+        text = re.sub(r"template <[^\n]*>\n(?:struct|class) ", "", path.read_text())
+        (namespace,) = set(re.findall(r"^namespace (rankgrove[\w:]*) \{", text, re.MULTILINE))
+        for name in DEFINITION.findall(text):
+            places.setdefault(f"{namespace}::{name}", []).append(str(path.relative_to(repository)))
+    assert places
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -17,6 +17,8 @@
 namespace rankgrove {
 namespace {
 
+using namespace forests;
+
 template <typename T>
 T named(const std::map<std::string, T>& values, const std::string& name, const char* what) {
   const auto found = values.find(name);

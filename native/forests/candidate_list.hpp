@@ -14,7 +14,7 @@
 #include "forests/forest_data.hpp"
 #include "forests/split.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Code>
 class CandidateList {
@@ -157,4 +157,4 @@ class CandidateList {
   std::vector<uint8_t> seen_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -9,7 +9,7 @@
 
 #include "common/random.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 class FeatureDraw {
  public:
@@ -39,4 +39,4 @@ class FeatureDraw {
   std::vector<size_t> swapped_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

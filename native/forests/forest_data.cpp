@@ -5,7 +5,7 @@
 
 #include "common/parallel.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 namespace {
 
 template <typename Code>
@@ -52,4 +52,4 @@ void prepare_forest_data(ForestData& data, const float* feature_min, const float
   }
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

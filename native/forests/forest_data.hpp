@@ -8,7 +8,7 @@
 
 #include "trees/binned_matrix.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // A metric of the form  sum over queries of scale[q] * sum over ranks r of discount(r) * gain(doc),
 // with tied documents sharing their ranks evenly.
@@ -59,4 +59,4 @@ struct ForestData {
 void prepare_forest_data(ForestData& data, const float* feature_min, const float* feature_max,
                          int n_threads);
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

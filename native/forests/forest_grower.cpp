@@ -10,7 +10,7 @@
 #include "forests/criteria/entropy.hpp"
 #include "forests/tree_grower.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 namespace {
 
 struct Cancelled : std::runtime_error {
@@ -72,4 +72,4 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
   progress(n_done.load());
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

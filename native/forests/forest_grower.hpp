@@ -11,7 +11,7 @@
 #include "forests/sampling.hpp"
 #include "trees/tree.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // Called now and then by the calling thread only, with the number of finished trees; throws to
 // stop.
@@ -23,4 +23,4 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
                  uint64_t seed, int64_t first_tree, std::vector<std::shared_ptr<Tree>>& trees,
                  int n_threads, const ForestProgress& progress);
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -12,7 +12,7 @@
 
 #include "forests/forest_data.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 struct Block {
   double score;
@@ -131,4 +131,4 @@ class LeafTable {
   std::vector<int32_t> sizes_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -5,7 +5,7 @@
 
 #include "common/parallel.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 1024;
@@ -89,4 +89,4 @@ void add_out_of_bag(const ForestData& data, const std::vector<std::shared_ptr<Tr
   }
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

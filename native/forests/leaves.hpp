@@ -10,7 +10,7 @@
 #include "trees/binned_matrix.hpp"
 #include "trees/tree.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // Trees laid end to end, as in TreeEnsemble; well-formed.
 struct TreeArrays {
@@ -33,4 +33,4 @@ void add_out_of_bag(const ForestData& data, const std::vector<std::shared_ptr<Tr
                     const std::vector<int64_t>& tree_numbers, double* sums, int32_t* counts,
                     int n_threads);
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -33,7 +33,7 @@
 #include "forests/split.hpp"
 #include "forests/step_sum.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Code>
 class ListwiseSplitter final : public NodeSplitter {
@@ -355,4 +355,4 @@ class ListwiseSplitter final : public NodeSplitter {
   int32_t best_next_ = 0;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

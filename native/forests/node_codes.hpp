@@ -8,7 +8,7 @@
 #include "forests/feature_draw.hpp"
 #include "forests/forest_data.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Code>
 class NodeCodes {
@@ -90,4 +90,4 @@ void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Cod
   }
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

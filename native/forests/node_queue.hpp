@@ -9,7 +9,7 @@
 #include "common/random.hpp"
 #include "forests/options.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // A leaf of the growing tree that owns rows[begin .. end) of the tree's sample.
 struct WaitingNode {
@@ -79,4 +79,4 @@ class NodeQueue {
   std::deque<WaitingNode> waiting_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // How thresholds are chosen at a node.
 enum class Splitter {
@@ -40,4 +40,4 @@ struct GrowOptions {
 // Gains below this are rounding noise of a sum whose true value is 0.
 inline constexpr double kGainNoise = 1e-12;
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -13,7 +13,7 @@
 #include "forests/random_threshold.hpp"
 #include "forests/split.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Code, typename CriterionOf>
 class PointwiseSplitter final : public NodeSplitter {
@@ -121,4 +121,4 @@ class PointwiseSplitter final : public NodeSplitter {
   int32_t best_next_ = 0;  // the code that follows best_.bin in the node
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -11,7 +11,7 @@
 #include "forests/random_threshold.hpp"
 #include "forests/split.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Code>
 class RandomSplitter final : public NodeSplitter {
@@ -46,4 +46,4 @@ class RandomSplitter final : public NodeSplitter {
   std::vector<int32_t> features_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -8,7 +8,7 @@
 #include "forests/forest_data.hpp"
 #include "forests/split.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // Fills feature, bin and missing side of `split`; false if the feature cannot be split. Missing
 // values go to a random side; where all other documents share one value, they part from it.
@@ -39,4 +39,4 @@ bool draw_threshold(const ForestData& data, const Code* codes, int64_t n, int32_
   return true;
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

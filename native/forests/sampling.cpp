@@ -6,7 +6,7 @@
 
 #include "common/random.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 namespace {
 
 constexpr uint64_t kSampleStream = 1;
@@ -78,4 +78,4 @@ std::vector<int32_t> draw_rows(const SampleOptions& options, const std::vector<i
   return rows;
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

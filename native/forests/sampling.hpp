@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 enum class SampleUnit {
   queries,    // whole queries, without replacement
@@ -25,4 +25,4 @@ uint64_t tree_seed(uint64_t seed, uint64_t tree_number);
 std::vector<int32_t> draw_rows(const SampleOptions& options, const std::vector<int64_t>& offsets,
                                uint64_t tree_seed);
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

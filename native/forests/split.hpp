@@ -8,7 +8,7 @@
 #include "forests/node_queue.hpp"
 #include "trees/binned_matrix.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 struct Split {
   int32_t feature = -1;
@@ -36,4 +36,4 @@ class NodeSplitter {
   virtual Split find(const int32_t* rows, const WaitingNode& node, Random& random) = 0;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 class StepSum {
  public:
@@ -67,4 +67,4 @@ class StepSum {
   std::vector<double> coarse_;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

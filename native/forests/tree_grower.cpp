@@ -12,7 +12,7 @@
 #include "forests/random_splitter.hpp"
 #include "forests/split.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 namespace {
 
 constexpr uint64_t kOrderStream = 2;
@@ -311,4 +311,4 @@ Tree grow_tree(const ForestData& data, const GrowOptions& options, std::vector<i
   return TreeGrower<uint8_t>(data, options, std::move(rows), seed, log_table, heartbeat).grow();
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -12,7 +12,7 @@
 #include "forests/options.hpp"
 #include "trees/tree.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 // Called once per node; throws to stop the growth.
 using Heartbeat = std::function<void()>;
@@ -22,4 +22,4 @@ using Heartbeat = std::function<void()>;
 Tree grow_tree(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
                uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat);
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -11,7 +11,7 @@
 
 #include "forests/forest_data.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <int C>
 struct ClassCounts {
@@ -92,4 +92,4 @@ struct Moments {
   const double* row_weight;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

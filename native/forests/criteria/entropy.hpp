@@ -10,7 +10,7 @@
 
 #include "forests/criteria/class_counts.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 inline double x_log2_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
@@ -44,4 +44,4 @@ struct Entropy : Sums {
   const double* log_table;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -8,7 +8,7 @@
 
 #include "forests/criteria/class_counts.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Sums>
 struct Gini : Sums {
@@ -26,4 +26,4 @@ struct Gini : Sums {
   }
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -9,7 +9,7 @@
 #include "forests/criteria/squared_error.hpp"
 #include "forests/options.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 namespace detail {
 
@@ -45,4 +45,4 @@ auto visit_criterion(Criterion criterion, const ForestData& data, const std::vec
   }
 }
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests

@@ -8,7 +8,7 @@
 
 #include "forests/criteria/class_counts.hpp"
 
-namespace rankgrove {
+namespace rankgrove::forests {
 
 template <typename Sums>
 struct SquaredError : Sums {
@@ -33,4 +33,4 @@ struct SquaredError : Sums {
   const double* class_value;
 };
 
-}  // namespace rankgrove
+}  // namespace rankgrove::forests
