@@ -78,7 +78,7 @@ def main() -> None:
         "LambdaMART MAP": LambdaGradients(data, "map"),
         "LambdaMART ERR@10": LambdaGradients(data, "err", cutoff=10),
         "LambdaMART MRR": LambdaGradients(data, "mrr"),
-        "PLRank obj=1": PlackettLuceLikelihood(data),
+        "PLRank obj=1": PlackettLuceLikelihood(data, n_permutations=1),
         "PLRank obj=3": PlackettLuceLikelihood(data, n_permutations=3),
         "McRank": GradeProbabilities(data),
         "McRank ordinal": GradeProbabilities(data, ordinal=True),

@@ -35,7 +35,7 @@ class PlackettLuceLikelihood(Objective):
     Parameters
     ----------
     depth : K, the number of leading places that count
-    n_permutations : ground-truth permutations per query (the paper's obj)
+    n_permutations : ground-truth permutations per query (the paper's obj, which recommends 3)
     l2 : lambda
     max_step : limit of a leaf's value, a guard against nearly flat likelihoods
     merge : whether equal contexts are stored once; the gradients are the same either way
@@ -45,7 +45,7 @@ class PlackettLuceLikelihood(Objective):
         self,
         data: TrainingData,
         depth: int = 10,
-        n_permutations: int = 1,
+        n_permutations: int = 3,
         l2: float = 0.0,
         max_step: float = 100.0,
         merge: bool = True,
