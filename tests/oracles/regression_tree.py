@@ -1,8 +1,8 @@
 """Trees grown by trying every split of every leaf, written for reading rather than speed.
 
 A leaf is a boolean mask over the rows. Candidate thresholds are the cuts of the bins; a split
-scores ``(G_l² H_r + G_r² H_l) / (H_l H_r)`` with ``H = sum of Hessians + l2``, the form in which the
-native engine adds the two children's ``G² / H``, so that equal gains are equal to the last bit.
+scores ``(G_l² H_r + G_r² H_l) / (H_l H_r)`` with ``H = sum of Hessians + l2``, the form in which
+the native engine adds the two children's ``G² / H``, so that equal gains are equal to the last bit.
 """
 
 from __future__ import annotations
