@@ -175,7 +175,9 @@ void LetorReader::widen(int64_t n_columns, int64_t shift) {
 void LetorReader::expect_numbers() {
   layout_.expected.clear();
   for (int64_t column = 0; column < std::min(n_columns_, kMaxExpected); ++column) {
-    const std::string text = std::to_string(column + layout_.first_feature) + ":";
+    std::string text(1, ' ');
+    text += std::to_string(column + layout_.first_feature);
+    text += ':';
     ExpectedNumber number{0, 0, static_cast<int64_t>(text.size())};
     std::memcpy(&number.text, text.data(), text.size());
     std::memset(&number.mask, 0xff, text.size());

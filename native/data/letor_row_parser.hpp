@@ -137,37 +137,43 @@ class RowParser {
     return p;
   }
 
+  // The usual row goes round the inner loop only: " 17:" where feature 17 is expected, then a short
+  // number, and what follows is again as expected. That it is also proves that the number ended in
+  // a blank, so it is checked only where the row is not as expected.
   const char* parse_features(const char* p, float* values) {
     const ExpectedNumber* const expected = layout_.expected.data();
     const auto n_expected = static_cast<int64_t>(layout_.expected.size());
     int64_t next = 0;  // the first column that this row has not mentioned
+    const char* token = p;
+    const char* number = nullptr;  // start of the last value, if it has not been checked
     for (;;) {
-      const char* const token = skip_blanks(p);
-      int64_t column = next;
-      uint64_t word;
-      std::memcpy(&word, token, sizeof(word));
-      if (next < n_expected && (word & expected[next].mask) == expected[next].text) {
-        p = token + expected[next].length;
-      } else {
-        if (at_data_end(token)) {
-          p = token;
-          break;
-        }
-        p = parse_feature_number(token, next, column);
+      while (next < n_expected && p != number) {
+        uint64_t word;
+        std::memcpy(&word, p, sizeof(word));
+        if ((word & expected[next].mask) != expected[next].text) break;
+        token = p + 1;
+        number = p + expected[next].length;
+        p = ValueReader::read(number, values[next]);
+        ++next;
+      }
+      if (number != nullptr && (p == number || !ends_token(*p))) {
+        p = read_unusual_value(token, number, values[next - 1]);
         if (p == nullptr) return nullptr;
-        if (column >= layout_.n_columns) return refuse_wide_row(token, p, column);
-        for (; next < column; ++next) values[next] = layout_.absent;
+        number = nullptr;
+        continue;
       }
-      const char* after = ValueReader::read(p, values[column]);
-      if (after == nullptr) {
-        after = read_unusual_value(token, p, values[column]);
-        if (after == nullptr) return nullptr;
-      }
-      p = after;
-      next = column + 1;
+      token = skip_blanks(p);
+      if (at_data_end(token)) break;
+      int64_t column = next;
+      number = parse_feature_number(token, next, column);
+      if (number == nullptr) return nullptr;
+      if (column >= layout_.n_columns) return refuse_wide_row(token, number, column);
+      for (; next < column; ++next) values[next] = layout_.absent;
+      p = ValueReader::read(number, values[column]);
+      ++next;
     }
     for (; next < layout_.n_columns; ++next) values[next] = layout_.absent;
-    return p;
+    return token;
   }
 
   // Any feature number that is not the expected one. Columns before `next` are taken.

@@ -31,7 +31,7 @@ struct TextError {
   std::string message;
 };
 
-// Text of the feature number expected in each column ("17:"), to be compared as one word.
+// Text of the feature number expected in each column (" 17:"), to be compared as one word.
 struct ExpectedNumber {
   uint64_t text;
   uint64_t mask;

@@ -7,9 +7,8 @@ namespace rankgrove {
 namespace {
 
 struct PlainValueReader {
-  static const char* read(const char* p, float& value) {
-    const bool negative = *p == '-';
-    p += negative;
+  static const char* read(const char* const begin, float& value) {
+    const char* p = begin + (*begin == '-');
     uint64_t digits = 0;
     int64_t n_digits = 0;
     for (; is_digit(*p) && n_digits < 15; ++p, ++n_digits) {
@@ -21,8 +20,8 @@ struct PlainValueReader {
         digits = digits * 10 + static_cast<uint64_t>(*p - '0');
       }
     }
-    if (n_digits == 0 || !ends_token(*p)) return nullptr;
-    return short_decimal(digits, n_decimals, negative, value) ? p : nullptr;
+    if (n_digits == 0) return begin;
+    return short_decimal(digits, n_decimals, *begin == '-', value) ? p : begin;
   }
 };
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.fuzz import fuzz_letor
 from tests.oracles import letor_native, letor_text
 
@@ -327,6 +330,41 @@ def test_real_files_equal_the_oracle(letor_data: Path, name):
         path = Path(folder) / "part.txt"
         path.write_bytes(text)
         same_as_oracle(rg.load(path), text)
+
+
+@settings(max_examples=300)
+@given(
+    tokens=st.lists(
+        st.sampled_from([*fuzz_letor.TOKENS, b"0 qid:1", b"1 qid:x", b"\n", b"\n2 qid:1 1:1"])
+        | st.integers(0, 12).map(lambda number: b" %d:" % number)
+        | st.floats(width=32).map(lambda value: repr(value).encode())
+        | st.binary(max_size=3)
+    ),
+    seed=st.integers(0, 1000),
+)
+def test_any_text_reads_as_the_oracle_reads_it(tokens, seed):
+    _, problem = fuzz_letor.disagreement(b"0 qid:1" + b"".join(tokens), random.Random(seed))
+    assert problem is None
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_threads_do_not_change_the_result(n_threads):
+    rng = np.random.default_rng(1)
+    lines = [
+        b"%d qid:%s %s%s\n"
+        % (
+            rng.integers(5),
+            rng.choice([b"1", b"q-2", b"33", b"04"]),
+            b" ".join(b"%d:%.6g" % (j, rng.normal()) for j in np.flatnonzero(rng.random(40) < 0.8)),
+            b" #%d" % i if i % 3 else b"",
+        )
+        for i in range(4000)
+    ]
+    text = b"".join(lines)
+    assert len(text) > 4 * 256 * 1024  # several parts
+    one = letor_native.parse(text)
+    many = letor_native.parse(text, n_threads=n_threads, cuts=[700_000])
+    assert fuzz_letor.difference(one, many) is None
 
 
 def test_mutated_text_reads_as_the_oracle_reads_it():
