@@ -8,12 +8,90 @@ namespace rankgrove {
 
 namespace {
 
-constexpr int32_t kGroup = 16;  // rows that step in turn
+constexpr int32_t kGroup = 16;      // rows that step in turn
+constexpr int32_t kTileRows = 512;  // rows read at once: they and a tree share the cache
+constexpr int32_t kSteps = 4;       // between two looks whether all have arrived
+constexpr uint32_t kLine = 8;       // compact nodes in a cache line
+constexpr uint32_t kNan = 0x7fc00000;
+constexpr uint32_t kNanBits = 22;  // that a NaN has to spare
 
 float* tile_of_thread(size_t size) {
   thread_local std::vector<float> tile;
   if (tile.size() < size) tile.resize(size);
   return tile.data();
+}
+
+// Brings memory into the cache slice by slice, while something else is worked on; does nothing if
+// few rows would make use of it.
+class Fetcher {
+ public:
+  template <typename T>
+  Fetcher(const T* begin, const T* end, int32_t n_slices)
+      : at_(reinterpret_cast<const char*>(begin)), end_(reinterpret_cast<const char*>(end)) {
+    slice_ = (end_ - at_) / n_slices + kLineBytes;
+    if (slice_ > kMostLines * kGroup * kLineBytes) end_ = at_;
+  }
+  void fetch_slice() {
+    const char* stop = at_ + std::min(slice_, end_ - at_);
+    for (; at_ < stop; at_ += kLineBytes) __builtin_prefetch(at_, 0, 2);
+  }
+
+ private:
+  static constexpr int64_t kLineBytes = 64;
+  static constexpr int64_t kMostLines = 8;  // per row
+  const char* at_;
+  const char* end_;
+  int64_t slice_;
+};
+
+// The place of each node of a tree, from 1. A cache line takes up to four pairs of siblings that
+// are near in the tree, bigger subtrees first, so that a path touches few lines.
+std::vector<uint32_t> places_by_cache_line(const EnsembleArrays& ensemble, int32_t tree) {
+  const int64_t begin = ensemble.tree_offsets[tree];
+  const auto n_nodes = static_cast<int32_t>(ensemble.tree_offsets[tree + 1] - begin);
+  const int32_t* left = ensemble.left.data() + begin;
+  std::vector<int32_t> subtree(n_nodes, 1);
+  for (int32_t i = n_nodes - 1; i >= 0; --i) {
+    if (left[i] >= 0) subtree[i] += subtree[left[i]] + subtree[left[i] + 1];
+  }
+  std::vector<uint32_t> place(n_nodes);
+  place[0] = 1;
+  uint32_t next_line = 0;
+  std::vector<int32_t> small;   // parents of pairs that do not fill a line
+  std::vector<int32_t> starts;  // parents of the first pair of a line
+  if (left[0] >= 0) starts.push_back(0);
+  for (size_t s = 0; s < starts.size(); ++s) {
+    const int32_t room = s == 0 ? kLine / 2 - 1 : kLine / 2;  // the root is in the first line
+    std::vector<int32_t> near{starts[s]};
+    std::vector<int32_t> chosen;
+    while (!near.empty() && static_cast<int32_t>(chosen.size()) < room) {
+      const auto largest =
+          std::ranges::max_element(near, {}, [&](int32_t i) { return subtree[i]; });
+      const int32_t parent = *largest;
+      near.erase(largest);
+      chosen.push_back(parent);
+      for (int32_t child : {left[parent], left[parent] + 1}) {
+        if (left[child] >= 0) near.push_back(child);
+      }
+    }
+    starts.insert(starts.end(), near.begin(), near.end());
+    if (s > 0 && static_cast<int32_t>(chosen.size()) < room) {
+      small.insert(small.end(), chosen.begin(), chosen.end());
+      continue;
+    }
+    uint32_t at = s == 0 ? 2 : next_line * kLine;
+    for (int32_t parent : chosen) {
+      place[left[parent]] = at++;
+      place[left[parent] + 1] = at++;
+    }
+    ++next_line;
+  }
+  uint32_t at = std::max<uint32_t>(next_line, 1) * kLine;
+  for (int32_t parent : small) {
+    place[left[parent]] = at++;
+    place[left[parent] + 1] = at++;
+  }
+  return place;
 }
 
 }  // namespace
@@ -26,9 +104,9 @@ Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
   uint32_t largest = 0;
   for (int32_t tree : trees) {
     add_tree(ensemble, tree, nodes);
-    largest = std::max(largest, static_cast<uint32_t>(ensemble.tree_offsets[tree + 1] -
-                                                      ensemble.tree_offsets[tree]));
+    largest = std::max(largest, static_cast<uint32_t>(nodes.size() - trees_.back().first_node));
   }
+  trees_.push_back({0, static_cast<int64_t>(nodes.size()), static_cast<int64_t>(values_.size())});
   if (std::bit_width(largest) + column_bits_ > 32) {
     wide_nodes_ = std::move(nodes);
     return;
@@ -41,45 +119,77 @@ Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
 
 void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes) {
   const int64_t begin = ensemble.tree_offsets[tree];
-  trees_.push_back({ensemble.tree_outputs[tree], static_cast<int64_t>(nodes.size())});
-  std::vector<int64_t> source{begin};  // breadth first
-  for (size_t i = 0; i < source.size(); ++i) {
-    const int64_t node = source[i];
+  const std::vector<uint32_t> place = places_by_cache_line(ensemble, tree);
+  const auto first_node = static_cast<int64_t>(nodes.size());
+  const auto first_value = static_cast<int64_t>(values_.size());
+  trees_.push_back({ensemble.tree_outputs[tree], first_node, first_value});
+  const uint32_t last = *std::ranges::max_element(place);
+  nodes.resize(first_node + (last / kLine + 1) * kLine, WideNode{0.0f, 0, 0});
+  for (size_t i = 0; i < place.size(); ++i) {
+    const int64_t node = begin + static_cast<int64_t>(i);
     if (ensemble.is_leaf(node)) {
-      nodes.push_back({std::bit_cast<float>(static_cast<uint32_t>(values_.size())), 0, 0});
+      const auto number = static_cast<uint32_t>(values_.size() - first_value);
+      if (number >> kNanBits) throw std::length_error("a tree has more than 2^22 leaves");
+      nodes[first_node + place[i]] = {std::bit_cast<float>(kNan | number), 0, place[i] - 1};
       values_.push_back(ensemble.value[node] * ensemble.tree_weights[tree]);
-      continue;
+    } else {
+      const int32_t column = columns_.find(ensemble.feature[node], ensemble.missing_left[node]);
+      nodes[first_node + place[i]] = {ensemble.threshold[node], static_cast<uint32_t>(column),
+                                      place[ensemble.left[node]]};
     }
-    const int32_t column = columns_.find(ensemble.feature[node], ensemble.missing_left[node]);
-    nodes.push_back({ensemble.threshold[node], static_cast<uint32_t>(column),
-                     static_cast<uint32_t>(source.size())});
-    source.push_back(begin + ensemble.left[node]);
-    source.push_back(begin + ensemble.left[node] + 1);
   }
-  if (values_.size() > UINT32_MAX) throw std::length_error("more than 2^32 leaves");
+}
+
+template <typename Node>
+void Walker::walk_group(const Node* nodes, const float* rows, int32_t width, int32_t size,
+                        uint32_t* at) const {
+  const int32_t column_bits = column_bits_;
+  const auto next = [=](int32_t i) {
+    const WideNode node = unpack(nodes[at[i]], column_bits);
+    return node.left + !(rows[i * width + node.column] <= node.threshold);
+  };
+  for (bool moving = true; moving;) {
+    for (int32_t step = 1; step < kSteps; ++step) {
+      for (int32_t i = 0; i < size; ++i) at[i] = next(i);
+    }
+    moving = false;
+    for (int32_t i = 0; i < size; ++i) {
+      const uint32_t before = at[i];
+      at[i] = next(i);
+      moving |= at[i] != before;
+    }
+  }
 }
 
 template <typename Node>
 void Walker::walk(const std::vector<Node>& all_nodes, const float* tile, int32_t width,
                   int32_t n_rows, double* scores, int32_t stride) const {
-  for (const Tree& tree : trees_) {
+  const int32_t n_groups = (n_rows + kGroup - 1) / kGroup;
+  for (size_t t = 0; t + 1 < trees_.size(); ++t) {
+    const Tree& tree = trees_[t];
+    const Tree& next = trees_[t + 1];
+    const Tree& after = trees_[std::min(t + 2, trees_.size() - 1)];
     const Node* nodes = all_nodes.data() + tree.first_node;
+    Fetcher next_nodes(all_nodes.data() + next.first_node, all_nodes.data() + after.first_node,
+                       n_groups);
+    Fetcher next_values(values_.data() + next.first_value, values_.data() + after.first_value,
+                        n_groups);
     double* out = scores + static_cast<int64_t>(tree.output) * stride;
+    const double* values = values_.data() + tree.first_value;
     for (int32_t start = 0; start < n_rows; start += kGroup) {
-      const int32_t size = std::min(kGroup, n_rows - start);
       const float* rows = tile + static_cast<int64_t>(start) * width;
-      uint32_t at[kGroup] = {};
-      for (bool moving = true; moving;) {
-        moving = false;
-        for (int32_t i = 0; i < size; ++i) {
-          const WideNode node = unpack(nodes[at[i]], column_bits_);
-          const uint32_t next = node.left + !(rows[i * width + node.column] <= node.threshold);
-          at[i] = node.left == 0 ? at[i] : next;
-          moving |= node.left != 0;
-        }
+      next_nodes.fetch_slice();
+      next_values.fetch_slice();
+      uint32_t at[kGroup];
+      std::fill_n(at, kGroup, 1);
+      const int32_t size = std::min(kGroup, n_rows - start);
+      if (size == kGroup) {
+        walk_group(nodes, rows, width, kGroup, at);
+      } else {
+        walk_group(nodes, rows, width, size, at);
       }
       for (int32_t i = 0; i < size; ++i) {
-        out[start + i] += values_[std::bit_cast<uint32_t>(nodes[at[i]].threshold)];
+        out[start + i] += values[std::bit_cast<uint32_t>(nodes[at[i]].threshold) ^ kNan];
       }
     }
   }
@@ -89,12 +199,15 @@ template <typename T>
 void Walker::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
                         int32_t stride) const {
   const int32_t width = std::max(columns_.size(), 1);
-  float* tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
-  columns_.load_by_row(matrix, n_rows, tile, width);
-  if (wide_nodes_.empty()) {
-    walk(compact_nodes_, tile, width, n_rows, scores, stride);
-  } else {
-    walk(wide_nodes_, tile, width, n_rows, scores, stride);
+  float* tile = tile_of_thread(static_cast<size_t>(width) * kTileRows);
+  for (int32_t first = 0; first < n_rows; first += kTileRows) {
+    const int32_t size = std::min(kTileRows, n_rows - first);
+    columns_.load_by_row(matrix.from_row(first), size, tile, width);
+    if (wide_nodes_.empty()) {
+      walk(compact_nodes_, tile, width, size, scores + first, stride);
+    } else {
+      walk(wide_nodes_, tile, width, size, scores + first, stride);
+    }
   }
 }
 

@@ -25,11 +25,13 @@ class Walker {
                   int32_t stride) const;
 
  private:
-  // A leaf has left = 0, which no child has, and the number of its value in `threshold`.
+  // The right child follows the left one. A leaf is its own right child, for its threshold is NaN,
+  // whose low bits are the number of its value in the tree. Nodes are numbered from 1 in their
+  // tree.
   struct WideNode {
     float threshold;
     uint32_t column;
-    uint32_t left;  // counted from the root; the right child follows
+    uint32_t left;
   };
   struct CompactNode {
     float threshold;
@@ -38,6 +40,7 @@ class Walker {
   struct Tree {
     int32_t output;
     int64_t first_node;
+    int64_t first_value;
   };
 
   void add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes);
@@ -49,10 +52,14 @@ class Walker {
   template <typename Node>
   void walk(const std::vector<Node>& nodes, const float* tile, int32_t width, int32_t n_rows,
             double* scores, int32_t stride) const;
+  // Takes a group of rows (kGroup of them, or `size` if that is less) to their leaves.
+  template <typename Node>
+  void walk_group(const Node* nodes, const float* rows, int32_t width, int32_t size,
+                  uint32_t* at) const;
 
   Columns columns_;
   int32_t column_bits_;
-  std::vector<Tree> trees_;
+  std::vector<Tree> trees_;  // and one more, where they end
   std::vector<CompactNode> compact_nodes_;
   std::vector<WideNode> wide_nodes_;  // used if the nodes of some tree do not fit the compact form
   std::vector<double> values_;        // of leaves, weighted
