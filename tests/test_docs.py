@@ -88,3 +88,30 @@ def test_blocks_are_found_with_their_lines():
     assert (python.language, python.code, python.line) == ("python", "x = 1\n", 4)
     assert bash.line == 8
     assert commands_of(bash.code) == ["rankgrove info    a.txt # why"]
+
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+TEXTS = [
+    *REPOSITORY.glob("*.md"),
+    *(REPOSITORY / "docs").rglob("*.md"),
+]
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=[str(p.relative_to(REPOSITORY)) for p in TEXTS])
+def test_links_lead_somewhere(page):
+    targets = LINK.findall(page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_reachable_from_the_index():
+    index = REPOSITORY / "docs" / "index.md"
+    seen, wanted = set(), [index]
+    while wanted:
+        page = wanted.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        links = LINK.findall(page.read_text())
+        wanted += [(page.parent / link).resolve() for link in links if link.endswith(".md")]
+    missing = {p.resolve() for p in (REPOSITORY / "docs").rglob("*.md")} - seen
+    assert sorted(str(page.relative_to(REPOSITORY)) for page in missing) == []
