@@ -2,9 +2,9 @@
 
 Five folds each, measured as LETOR's own scripts do (presets ``letor4`` and ``letor3``). Everybody
 has the same leaves, trees and learning rate, keeps its other defaults, and is cut where NDCG@10 was
-best on the validation part, by the same evaluator. The sets are small (OHSUMED has 106 queries), and
-chance moves every system by 0.01 and more: figures are therefore means over several numbers of bins,
-a change that should not matter, and the table says how far single runs lie apart::
+best on the validation part, by the same evaluator. The sets are small (OHSUMED has 106 queries),
+and chance moves every system by 0.01 and more: figures are therefore means over several numbers of
+bins, a change that should not matter, and the table says how far single runs lie apart::
 
     python benchmarks/bench_quality.py --data ../shared/data
     python benchmarks/bench_quality.py --quick

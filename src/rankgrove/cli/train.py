@@ -11,6 +11,7 @@ import inspect
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -156,7 +157,9 @@ def run(arguments: argparse.Namespace) -> None:
         if options[name] is not None and name not in known:
             raise ValueError(f"{arguments.ranker} has no --{name.replace('_', '-')}")
     start = time.perf_counter()
-    ranker.fit(train, **{name: value for name, value in options.items() if name in known})
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        ranker.fit(train, **{name: value for name, value in options.items() if name in known})
     seconds = time.perf_counter() - start
     ranker.save(arguments.out)
     summary: dict[str, Any] = {
@@ -174,6 +177,10 @@ def run(arguments: argparse.Namespace) -> None:
         },
     }
     print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"rankgrove train: {message}", file=sys.stderr)
 
 
 def _summary_text(summary: dict[str, Any]) -> str:
