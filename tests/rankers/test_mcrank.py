@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import ModelError
+from rankgrove.rankers.lambdamart import LambdaMART
+from rankgrove.rankers.mcrank import McRank
+
+
+@pytest.fixture(scope="module")
+def train():
+    return make_ranking(40, docs_per_query=15, n_features=8, seed=1)
+
+
+def mcrank(**params):
+    return McRank(**{"n_estimators": 6, "random_state": 0, "n_jobs": 1, **params})
+
+
+@pytest.mark.parametrize("ordinal", [False, True])
+def test_scores_are_expected_grades(train, ordinal):
+    ranker = mcrank(ordinal=ordinal, n_estimators=40).fit(train)
+    scores = ranker.predict(train)
+    assert scores.min() >= train.y.min()
+    assert scores.max() <= train.y.max()
+    assert scores.mean() == pytest.approx(train.y.mean(), abs=0.05)
+    assert ranker.ensemble_.n_outputs == len(np.unique(train.y)) - ordinal
+
+
+@pytest.mark.parametrize("ordinal", [False, True])
+@pytest.mark.parametrize("grades", [2, 5])
+def test_watching_continuing_and_stages(train, ordinal, grades):
+    y = np.minimum(train.y, grades - 1)
+    data = rankgrove.Dataset(train.X, y, train.qid)
+    whole = mcrank(ordinal=ordinal).fit(data, eval_set={"train": data}, eval_metric="rmse")
+    half = mcrank(ordinal=ordinal, n_estimators=3).fit(data)
+    rest = mcrank(ordinal=ordinal, n_estimators=3).fit(data, init_model=half)
+    np.testing.assert_array_equal(rest.predict(data), whole.predict(data))
+    rmse = rankgrove.metric("rmse")
+    stages = [rmse(y, scores, qid=train.qid) for scores in whole.staged_predict(data)]
+    np.testing.assert_allclose(whole.evals_result_["train"]["rmse"], stages, rtol=1e-12)
+    np.testing.assert_array_equal(scores_of_last_stage(whole, data), whole.predict(data))
+
+
+def scores_of_last_stage(ranker, data):
+    *_, last = ranker.staged_predict(data)
+    return last
+
+
+def test_background_with_other_outputs_is_refused(train):
+    with pytest.raises(ModelError, match="can only continue a McRank with the same outputs"):
+        mcrank().fit(train, init_model=LambdaMART(n_estimators=2).fit(train))
+    with pytest.raises(ModelError, match="can only continue"):
+        mcrank().fit(train, init_model=mcrank(ordinal=True).fit(train))
+
+
+def test_mcrank_can_be_the_background_of_others(train, tmp_path):
+    background = mcrank().fit(train)
+    ranker = LambdaMART(n_estimators=3, random_state=0).fit(train, init_model=background)
+    raw = ranker.compile().predict(train.X)
+    np.testing.assert_array_equal(ranker.predict(train), raw + background.predict(train))
+    ranker.save(tmp_path / "model.rg")
+    loaded = rankgrove.load_model(tmp_path / "model.rg")
+    np.testing.assert_array_equal(loaded.predict(train), ranker.predict(train))
