@@ -107,12 +107,14 @@ class QueryGroups:
 
 
 def _as_plain_ids(qid: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    for row, value in enumerate(qid):
-        if value is None or (isinstance(value, float) and np.isnan(value)):
-            raise DataError(f"qid is missing in row {row} (value {value!r})")
-    if all(isinstance(value, str) for value in qid):
-        return qid.astype(str)
+    """Turn an array of Python objects into numbers or texts, whichever keeps all ids apart."""
+    nothing = np.array(None, object)
     try:
-        return qid.astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
-        return qid.astype(str)
+        absent = np.equal(qid, nothing).astype(bool) | np.not_equal(qid, qid).astype(bool)
+        if not absent.any():
+            plain = np.array(qid.tolist())
+            return plain if plain.dtype.kind in "iufU" and plain.ndim == 1 else qid.astype(str)
+    except (TypeError, ValueError):
+        raise DataError("qid holds values that are neither numbers nor texts") from None
+    row = int(absent.argmax())
+    raise DataError(f"qid is missing in row {row} (value {qid[row]!r})")
