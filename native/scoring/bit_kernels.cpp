@@ -89,7 +89,9 @@ template <typename Bits>
 RANKGROVE_INLINE void number_sets(RowBits* sets, int32_t n_sets, RowBits* planes) {
   for (;;) {
     const int32_t n_eights = (n_sets + 7) / 8;
-    std::memset(static_cast<void*>(sets + n_sets), 0, sizeof(RowBits) * (8 * n_eights - n_sets));
+    for (int32_t i = n_sets; i < 8 * n_eights; ++i) {
+      *reinterpret_cast<Bits*>(sets + i) = Bits{};
+    }
     Bits low{};
     Bits middle{};
     Bits high{};
@@ -108,26 +110,32 @@ RANKGROVE_INLINE void number_sets(RowBits* sets, int32_t n_sets, RowBits* planes
 }
 
 template <typename Bits>
-RANKGROVE_INLINE void find_leaves(const BitNode* nodes, int32_t n_leaves, const RowBits* predicates,
-                                  RowBits* slots, RowBits* planes) {
+RANKGROVE_INLINE void split_rows(const BitNode* nodes, int64_t n_nodes, const RowBits* predicates,
+                                 RowBits* slots) {
   const auto* predicate_words = reinterpret_cast<const uint64_t*>(predicates);
   auto* slot_words = reinterpret_cast<uint64_t*>(slots);
-  *reinterpret_cast<Bits*>(slot_words + nodes[0].from) = ~Bits{};
-  for (const BitNode* node = nodes; node < nodes + n_leaves - 1; ++node) {
+  for (const BitNode* node = nodes; node < nodes + n_nodes; ++node) {
     const Bits right = *reinterpret_cast<const Bits*>(predicate_words + node->predicate);
     const Bits reach = *reinterpret_cast<const Bits*>(slot_words + node->from);
     *reinterpret_cast<Bits*>(slot_words + node->left) = reach & ~right;
     *reinterpret_cast<Bits*>(slot_words + node->right) = reach & right;
   }
-  number_sets<Bits>(slots, n_leaves, planes);
 }
 
-void find_leaves_plain(const BitNode* nodes, int32_t n_leaves, const RowBits* predicates,
-                       RowBits* slots, RowBits* planes, bool half) {
+void split_rows_plain(const BitNode* nodes, int64_t n_nodes, const RowBits* predicates,
+                      RowBits* slots, bool half) {
   if (half) {
-    find_leaves<Half>(nodes, n_leaves, predicates, slots, planes);
+    split_rows<Half>(nodes, n_nodes, predicates, slots);
   } else {
-    find_leaves<Whole>(nodes, n_leaves, predicates, slots, planes);
+    split_rows<Whole>(nodes, n_nodes, predicates, slots);
+  }
+}
+
+void number_sets_plain(RowBits* sets, int32_t n_sets, RowBits* planes, bool half) {
+  if (half) {
+    number_sets<Half>(sets, n_sets, planes);
+  } else {
+    number_sets<Whole>(sets, n_sets, planes);
   }
 }
 
@@ -144,7 +152,7 @@ void number_rows_plain(const RowBits* const* planes, int32_t n_planes, int32_t n
   }
 }
 
-constexpr BitKernels kPlain{compare_plain, find_leaves_plain, number_rows_plain};
+constexpr BitKernels kPlain{compare_plain, split_rows_plain, number_sets_plain, number_rows_plain};
 
 // ---- AVX2 -------------------------------------------------------------------------------------
 
@@ -194,13 +202,20 @@ RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_groups, const fl
   }
 }
 
-RANKGROVE_AVX2 void find_leaves_avx2(const BitNode* nodes, int32_t n_leaves,
-                                     const RowBits* predicates, RowBits* slots, RowBits* planes,
-                                     bool half) {
+RANKGROVE_AVX2 void split_rows_avx2(const BitNode* nodes, int64_t n_nodes,
+                                    const RowBits* predicates, RowBits* slots, bool half) {
   if (half) {
-    find_leaves<Half>(nodes, n_leaves, predicates, slots, planes);
+    split_rows<Half>(nodes, n_nodes, predicates, slots);
   } else {
-    find_leaves<Whole>(nodes, n_leaves, predicates, slots, planes);
+    split_rows<Whole>(nodes, n_nodes, predicates, slots);
+  }
+}
+
+RANKGROVE_AVX2 void number_sets_avx2(RowBits* sets, int32_t n_sets, RowBits* planes, bool half) {
+  if (half) {
+    number_sets<Half>(sets, n_sets, planes);
+  } else {
+    number_sets<Whole>(sets, n_sets, planes);
   }
 }
 
@@ -247,7 +262,7 @@ RANKGROVE_AVX2 void number_rows_avx2(const RowBits* const* planes, int32_t n_pla
   }
 }
 
-constexpr BitKernels kAvx2{compare_avx2, find_leaves_avx2, number_rows_avx2};
+constexpr BitKernels kAvx2{compare_avx2, split_rows_avx2, number_sets_avx2, number_rows_avx2};
 
 #endif
 

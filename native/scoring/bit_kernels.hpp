@@ -12,8 +12,8 @@ struct alignas(32) RowBits {
   uint64_t words[4];
 };
 
-// A split of a tree, in terms of slots that hold the rows which reach a node. The slots of the
-// leaves come first; all are counted in words of 64 bits, as is the predicate's place.
+// A split of a tree, in terms of slots that hold the rows which reach a node. Slots and predicates
+// are counted in words of 64 bits.
 struct BitNode {
   uint32_t predicate;
   uint16_t from;
@@ -27,11 +27,13 @@ struct BitKernels {
   void (*compare)(const float* values, int32_t n_groups, const float* thresholds,
                   int32_t n_thresholds, RowBits* predicates);
 
-  // Sends all rows down a tree with at least two leaves; slots[leaf] = the rows that reach it, and
-  // planes[b] = the rows whose leaf's number has bit b (n_planes is a multiple of 3). slots must
-  // have room for a multiple of 8 leaves. `half`: there are at most 128 rows.
-  void (*find_leaves)(const BitNode* nodes, int32_t n_leaves, const RowBits* predicates,
-                      RowBits* slots, RowBits* planes, bool half);
+  // Fills the slots of all children, in the order of the nodes. `half`: at most 128 rows matter.
+  void (*split_rows)(const BitNode* nodes, int64_t n_nodes, const RowBits* predicates,
+                     RowBits* slots, bool half);
+
+  // planes[b] = the rows of the sets whose number has bit b, for up to 512 sets without a common
+  // row; fills 3, 6 or 9 planes and overwrites the sets, which have room for a multiple of 8.
+  void (*number_sets)(RowBits* sets, int32_t n_sets, RowBits* planes, bool half);
 
   // bytes[row] = the number whose bit b is the row's bit in *planes[b]; at most 8 planes.
   void (*number_rows)(const RowBits* const* planes, int32_t n_planes, int32_t n_groups,
@@ -40,10 +42,5 @@ struct BitKernels {
 
 // The fastest kernels for this machine, or the plain ones; all give the same answers.
 const BitKernels& bit_kernels(bool simd);
-
-// Number of planes that find_leaves fills: 3 for up to 8 leaves, 6 for 64, 9 for 512.
-constexpr int32_t n_planes_for(int32_t n_leaves) {
-  return n_leaves <= 8 ? 3 : n_leaves <= 64 ? 6 : 9;
-}
 
 }  // namespace rankgrove

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int32_t kWords = sizeof(RowBits) / sizeof(uint64_t);
 constexpr int32_t kTileColumns = 16;
-constexpr int32_t kTogether = 4;  // trees whose values are added in one pass over the rows
+constexpr int32_t kTogether = 4;  // trees of a group
 constexpr int32_t kMostSlots = 2 * BitTrees::kMostLeaves;
+constexpr int32_t kAllRows = kMostSlots;  // a slot that holds all rows
 
 // The levels of a tree if all nodes of a level ask the same and all leaves are equally deep, else
 // -1.
@@ -39,6 +40,9 @@ int32_t oblivious_levels(const EnsembleArrays& ensemble, int32_t tree) {
   return n_levels;
 }
 
+// Slots that a tree takes: its leaves, filled up to a multiple of 8, and its splits but the root.
+int32_t n_slots(int32_t n_leaves) { return (n_leaves + 7) / 8 * 8 + std::max(0, n_leaves - 2); }
+
 // Adds the values of four trees, in their order, to the score of each row.
 void add_four(const uint8_t (*leaf)[kBitRows], const double* const* values, int32_t n_rows,
               double* scores) {
@@ -56,21 +60,19 @@ void add_four(const uint8_t (*leaf)[kBitRows], const double* const* values, int3
   }
 }
 
-void add_one(const uint8_t* leaf, const double* values, int32_t n_rows, double* scores) {
-  for (int32_t i = 0; i < n_rows; ++i) scores[i] += values[leaf[i]];
-}
-
 }  // namespace
 
 // What one thread needs to score a block; allocated once per thread and never shrunk.
 struct BitTrees::Scratch {
   alignas(64) float tile[kTileColumns * Columns::kTileRows];
-  RowBits slots[kMostSlots];
+  RowBits slots[kMostSlots + 1];
   RowBits planes[9];
   alignas(32) uint8_t leaf[kTogether][kBitRows];
-  alignas(32) uint8_t leaf_high[kBitRows];
+  alignas(32) uint8_t leaf_high[kBitRows];  // of an oblivious tree with more than 8 levels
   std::unique_ptr<RowBits[]> predicates;
   size_t n_predicates = 0;
+
+  Scratch() { std::ranges::fill(slots[kAllRows].words, ~uint64_t{0}); }
 
   static Scratch& of_thread(size_t n_predicates) {
     thread_local std::unique_ptr<Scratch> scratch = std::make_unique<Scratch>();
@@ -109,14 +111,81 @@ BitTrees::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> tree
   }
   std::vector<int32_t> by_output(trees.begin(), trees.end());
   std::ranges::stable_sort(by_output, {}, [&](int32_t t) { return ensemble.tree_outputs[t]; });
-  for (int32_t tree : by_output) {
+  for (std::span<const int32_t> rest = by_output; !rest.empty();) {
+    const int32_t size = size_of_group(ensemble, rest);
+    add_group(ensemble, rest.first(size));
+    rest = rest.subspan(size);
+  }
+}
+
+int32_t BitTrees::size_of_group(const EnsembleArrays& ensemble,
+                                std::span<const int32_t> trees) const {
+  int32_t slots = 0;
+  for (int32_t k = 0; k < std::min<int32_t>(kTogether, trees.size()); ++k) {
+    const int32_t tree = trees[k];
     const int32_t n_levels = oblivious_levels(ensemble, tree);
-    if (n_levels >= 0) {
-      add_oblivious_tree(ensemble, tree, n_levels);
-    } else {
-      add_tree(ensemble, tree);
+    if (n_levels > 8) return std::max(k, 1);  // on its own
+    const auto n_leaves = static_cast<int32_t>(
+        (ensemble.tree_offsets[tree + 1] - ensemble.tree_offsets[tree] + 1) / 2);
+    if (n_levels < 0) slots += n_slots(n_leaves);
+    if (k > 0 &&
+        (slots > kMostSlots || ensemble.tree_outputs[tree] != ensemble.tree_outputs[trees[0]])) {
+      return k;
     }
   }
+  return std::min<int32_t>(kTogether, trees.size());
+}
+
+void BitTrees::add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
+  Group group{ensemble.tree_outputs[trees[0]], static_cast<int32_t>(trees_.size()),
+              static_cast<int32_t>(trees_.size() + trees.size()),
+              static_cast<int64_t>(nodes_.size()), 0};
+  std::vector<std::vector<BitNode>> levels;
+  int32_t next_slot = 0;
+  for (int32_t tree : trees) {
+    const int64_t begin = ensemble.tree_offsets[tree];
+    const auto n_leaves = static_cast<int32_t>((ensemble.tree_offsets[tree + 1] - begin + 1) / 2);
+    const int32_t n_levels = oblivious_levels(ensemble, tree);
+    trees_.push_back({n_leaves, n_levels, next_slot, static_cast<int64_t>(rules_.size()),
+                      static_cast<int64_t>(values_.size())});
+    int32_t next_leaf = next_slot;
+    int32_t next_split = next_slot + (n_leaves + 7) / 8 * 8;
+    if (n_levels < 0) next_slot += n_slots(n_leaves);
+    struct Place {
+      int64_t node;
+      int32_t slot;
+    };
+    std::vector<Place> level{{begin, kAllRows}};
+    for (size_t depth = 0; !level.empty(); ++depth) {
+      if (depth == levels.size()) levels.emplace_back();
+      std::vector<Place> next;
+      for (const Place& place : level) {
+        if (ensemble.is_leaf(place.node)) {
+          values_.push_back(ensemble.value[place.node] * ensemble.tree_weights[tree]);
+          continue;
+        }
+        uint16_t slots[2];
+        for (int64_t side : {0, 1}) {
+          const int64_t child = begin + ensemble.left[place.node] + side;
+          const int32_t slot = n_levels >= 0             ? 0
+                               : ensemble.is_leaf(child) ? next_leaf++
+                                                         : next_split++;
+          next.push_back({child, slot});
+          slots[side] = static_cast<uint16_t>(slot * kWords);
+        }
+        if (n_levels < 0) {
+          levels[depth].push_back({predicate(ensemble, place.node) * kWords,
+                                   static_cast<uint16_t>(place.slot * kWords), slots[0], slots[1]});
+        } else if (&place == level.data()) {
+          rules_.push_back(predicate(ensemble, place.node));
+        }
+      }
+      level = std::move(next);
+    }
+  }
+  for (const auto& level : levels) nodes_.insert(nodes_.end(), level.begin(), level.end());
+  group.last_node = static_cast<int64_t>(nodes_.size());
+  groups_.push_back(group);
 }
 
 uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const {
@@ -125,52 +194,6 @@ uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const
   const auto end = thresholds_.begin() + threshold_offsets_[column + 1];
   return static_cast<uint32_t>(std::lower_bound(begin, end, ensemble.threshold[node]) -
                                thresholds_.begin());
-}
-
-void BitTrees::add_tree(const EnsembleArrays& ensemble, int32_t tree) {
-  const int64_t begin = ensemble.tree_offsets[tree];
-  const auto n_nodes = static_cast<int32_t>(ensemble.tree_offsets[tree + 1] - begin);
-  const int32_t n_leaves = (n_nodes + 1) / 2;
-  trees_.push_back({ensemble.tree_outputs[tree], n_leaves, -1, static_cast<int64_t>(nodes_.size()),
-                    static_cast<int64_t>(values_.size())});
-  std::vector<int32_t> slot(n_nodes);
-  int32_t next_leaf = 0;
-  int32_t next_split = kMostLeaves;
-  for (int32_t i = 0; i < n_nodes; ++i) {
-    if (ensemble.is_leaf(begin + i)) {
-      values_.push_back(ensemble.value[begin + i] * ensemble.tree_weights[tree]);
-      slot[i] = next_leaf++;
-    } else {
-      slot[i] = next_split++;
-    }
-  }
-  const auto words = [&](int32_t node) { return static_cast<uint16_t>(slot[node] * kWords); };
-  for (int32_t i = 0; i < n_nodes; ++i) {
-    if (ensemble.is_leaf(begin + i)) continue;
-    const int32_t left = ensemble.left[begin + i];
-    nodes_.push_back(
-        {predicate(ensemble, begin + i) * kWords, words(i), words(left), words(left + 1)});
-  }
-}
-
-void BitTrees::add_oblivious_tree(const EnsembleArrays& ensemble, int32_t tree, int32_t n_levels) {
-  const int64_t begin = ensemble.tree_offsets[tree];
-  trees_.push_back({ensemble.tree_outputs[tree], 1 << n_levels, n_levels,
-                    static_cast<int64_t>(nodes_.size()), static_cast<int64_t>(values_.size())});
-  // Level by level, from the root: the root's answer is the highest bit of a leaf's number.
-  std::vector<int64_t> level{begin};
-  for (int32_t depth = 0; depth < n_levels; ++depth) {
-    nodes_.push_back({predicate(ensemble, level[0]) * kWords, 0, 0, 0});
-    std::vector<int64_t> next;
-    for (int64_t node : level) {
-      next.push_back(begin + ensemble.left[node]);
-      next.push_back(begin + ensemble.left[node] + 1);
-    }
-    level = std::move(next);
-  }
-  for (int64_t leaf : level) {
-    values_.push_back(ensemble.value[leaf] * ensemble.tree_weights[tree]);
-  }
 }
 
 template <typename T>
@@ -190,24 +213,31 @@ void BitTrees::find_predicates(const MatrixView<T>& matrix, int32_t n_rows,
   }
 }
 
-void BitTrees::find_leaves(const Tree& tree, int32_t n_rows, Scratch& scratch, uint8_t* low,
-                           uint8_t* high) const {
+void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const {
   const int32_t n_groups = (n_rows + 31) / 32;
-  const BitNode* nodes = nodes_.data() + tree.first_node;
-  const RowBits* planes[kMostLevels] = {};
-  if (tree.n_levels >= 0) {
-    for (int32_t b = 0; b < tree.n_levels; ++b) {
-      planes[b] = scratch.predicates.get() + nodes[tree.n_levels - 1 - b].predicate / kWords;
+  const bool half = n_rows <= kBitRows / 2;
+  const RowBits* predicates = scratch.predicates.get();
+  kernels_.split_rows(nodes_.data() + group.first_node, group.last_node - group.first_node,
+                      predicates, scratch.slots, half);
+  for (int32_t t = group.first_tree; t < group.last_tree; ++t) {
+    const Tree& tree = trees_[t];
+    uint8_t* leaf = scratch.leaf[t - group.first_tree];
+    const RowBits* planes[kMostLevels];
+    if (tree.n_levels >= 0) {
+      for (int32_t b = 0; b < tree.n_levels; ++b) {
+        planes[b] = predicates + rules_[tree.first_rule + tree.n_levels - 1 - b];
+      }
+      kernels_.number_rows(planes, std::min(tree.n_levels, 8), n_groups, leaf);
+      if (tree.n_levels > 8) {
+        kernels_.number_rows(planes + 8, tree.n_levels - 8, n_groups, scratch.leaf_high);
+      }
+    } else {
+      kernels_.number_sets(scratch.slots + tree.first_slot, tree.n_leaves, scratch.planes, half);
+      for (int32_t b = 0; b < 8; ++b) planes[b] = scratch.planes + b;
+      kernels_.number_rows(planes, std::bit_width(static_cast<uint32_t>(tree.n_leaves - 1)),
+                           n_groups, leaf);
     }
-    kernels_.number_rows(planes, std::min(tree.n_levels, 8), n_groups, low);
-    if (tree.n_levels > 8) kernels_.number_rows(planes + 8, tree.n_levels - 8, n_groups, high);
-    return;
   }
-  kernels_.find_leaves(nodes, tree.n_leaves, scratch.predicates.get(), scratch.slots,
-                       scratch.planes, n_rows <= kBitRows / 2);
-  for (int32_t b = 0; b < 8; ++b) planes[b] = scratch.planes + b;
-  kernels_.number_rows(planes, std::bit_width(static_cast<uint32_t>(tree.n_leaves - 1)), n_groups,
-                       low);
 }
 
 template <typename T>
@@ -215,32 +245,26 @@ void BitTrees::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* s
                           int32_t stride) const {
   Scratch& scratch = Scratch::of_thread(thresholds_.size());
   find_predicates(matrix, n_rows, scratch);
-  const double* values[kTogether];
-  int32_t n_waiting = 0;
-  double* sums = nullptr;
-  const auto add_waiting = [&] {
-    if (n_waiting == kTogether) {
-      add_four(scratch.leaf, values, n_rows, sums);
-    } else {
-      for (int32_t k = 0; k < n_waiting; ++k) add_one(scratch.leaf[k], values[k], n_rows, sums);
+  for (const Group& group : groups_) {
+    find_leaves(group, n_rows, scratch);
+    double* sums = scores + static_cast<int64_t>(group.output) * stride;
+    const int32_t n_trees = group.last_tree - group.first_tree;
+    const double* values[kTogether];
+    for (int32_t k = 0; k < n_trees; ++k) {
+      values[k] = values_.data() + trees_[group.first_tree + k].first_value;
     }
-    n_waiting = 0;
-  };
-  for (const Tree& tree : trees_) {
-    double* of_output = scores + static_cast<int64_t>(tree.output) * stride;
-    if (n_waiting == kTogether || of_output != sums || tree.n_levels > 8) add_waiting();
-    sums = of_output;
-    find_leaves(tree, n_rows, scratch, scratch.leaf[n_waiting], scratch.leaf_high);
-    values[n_waiting] = values_.data() + tree.first_value;
-    if (tree.n_levels > 8) {
+    if (n_trees == kTogether) {
+      add_four(scratch.leaf, values, n_rows, sums);
+    } else if (trees_[group.first_tree].n_levels > 8) {
       for (int32_t i = 0; i < n_rows; ++i) {
         sums[i] += values[0][scratch.leaf[0][i] | scratch.leaf_high[i] << 8];
       }
     } else {
-      ++n_waiting;
+      for (int32_t k = 0; k < n_trees; ++k) {
+        for (int32_t i = 0; i < n_rows; ++i) sums[i] += values[k][scratch.leaf[k][i]];
+      }
     }
   }
-  add_waiting();
 }
 
 template void BitTrees::add_scores(const MatrixView<float>&, int32_t, double*, int32_t) const;

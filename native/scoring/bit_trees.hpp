@@ -7,7 +7,7 @@
 // 2. Each tree sends all rows down at once: rows(left) = rows(node) & ~predicate, rows(right) =
 //    rows(node) & predicate. The bit vectors of its leaves give each row the number of its leaf. In
 //    an oblivious tree the predicates of the levels are the bits of that number already.
-// 3. Leaf values are added up row by row, four trees at a time.
+// 3. Leaf values are added up row by row, for a group of trees at a time.
 //
 // This is QuickScorer's idea (Lucchese et al. 2015; no branch ever depends on the data) with the
 // bits of many rows side by side instead of the leaves of one row.
@@ -43,29 +43,36 @@ class BitTrees {
 
  private:
   struct Tree {
-    int32_t output;
     int32_t n_leaves;
-    int32_t n_levels;  // of an oblivious tree, else -1
-    int64_t first_node;
-    int64_t first_value;
+    int32_t n_levels;     // of an oblivious tree, else -1
+    int32_t first_slot;   // of its leaves
+    int64_t first_rule;   // of an oblivious tree: its levels' predicates, from the root
+    int64_t first_value;  // of its leaves
+  };
+  // Trees of one output that are scored together: their splits take turns, level by level, so that
+  // no split waits for the one before.
+  struct Group {
+    int32_t output;
+    int32_t first_tree, last_tree;
+    int64_t first_node, last_node;
   };
   struct Scratch;
 
   uint32_t predicate(const EnsembleArrays& ensemble, int64_t node) const;
-  void add_tree(const EnsembleArrays& ensemble, int32_t tree);
-  void add_oblivious_tree(const EnsembleArrays& ensemble, int32_t tree, int32_t n_levels);
+  int32_t size_of_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) const;
+  void add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees);
   template <typename T>
   void find_predicates(const MatrixView<T>& matrix, int32_t n_rows, Scratch& scratch) const;
-  // The number of the leaf of each row: a byte, or two for oblivious trees of more than 8 levels.
-  void find_leaves(const Tree& tree, int32_t n_rows, Scratch& scratch, uint8_t* low,
-                   uint8_t* high) const;
+  void find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const;
 
   const BitKernels& kernels_;
   Columns columns_;
   std::vector<int32_t> threshold_offsets_;  // of each column
   std::vector<float> thresholds_;           // ascending within a column
-  std::vector<Tree> trees_;                 // by output, then in tree order
+  std::vector<Group> groups_;               // by output, then in tree order
+  std::vector<Tree> trees_;
   std::vector<BitNode> nodes_;
+  std::vector<uint32_t> rules_;
   std::vector<double> values_;  // of leaves, weighted
 };
 
