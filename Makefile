@@ -80,7 +80,7 @@ sanitize: $(VENV)/.test ## run the native tests with address and undefined-behav
 	  > $$(.venv-sanitize/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sanitize.pth
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	  .venv-sanitize/bin/python -m pytest -q -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
+	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
 .PHONY: clean
 clean: ## remove the environments and everything that was built

@@ -38,17 +38,20 @@ def trade_off_chart(
 ) -> Any:
     """Draw the metric against a cost (an attribute of Result) on a logarithmic axis."""
     figure = _figure(title, f"test {metric.upper()}")
+    by_cost = sorted(results, key=lambda result: getattr(result, cost) or 0)
     for place, result in enumerate(results):
         value = getattr(result, cost)
         if value is None:
             continue
+        # Neighbours have their names on different sides.
+        side = ("top", "bottom")[by_cost.index(result) % 2]
         figure.add_scatter(
             x=[value],
             y=[result.metrics[metric]],
             name=result.name,
             mode="markers+text",
             text=[result.name],
-            textposition="top center",
+            textposition=f"{side} center",
             cliponaxis=False,
             marker={"color": _colour(place), "size": 13, "line": {"color": "white", "width": 1.5}},
             hovertemplate=f"{result.name}<br>%{{x:.3g}} {unit}: %{{y:.4f}}<extra></extra>",
