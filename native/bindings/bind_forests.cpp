@@ -112,10 +112,11 @@ void set_metric(ForestInput& input, In<double> gain, In<double> discount, In<dou
   data.metric.gain = copied(gain);
   data.metric.scale = copied(scale);
   data.metric.weight = copied(weight);
+  data.metric.discount.assign(longest + 1, 0.0);
   data.metric.cumulative.assign(longest + 1, 0.0);
   for (size_t rank = 0; rank < longest; ++rank) {
-    data.metric.cumulative[rank + 1] =
-        data.metric.cumulative[rank] + (rank < discount.shape(0) ? discount.data()[rank] : 0.0);
+    if (rank < discount.shape(0)) data.metric.discount[rank] = discount.data()[rank];
+    data.metric.cumulative[rank + 1] = data.metric.cumulative[rank] + data.metric.discount[rank];
   }
 }
 

@@ -14,6 +14,7 @@ namespace rankgrove::forests {
 // with tied documents sharing their ranks evenly.
 struct PositionMetric {
   std::vector<double> gain;        // of each row
+  std::vector<double> discount;    // of ranks 0 .. longest - 1, and 0 for one more
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
   std::vector<double> weight;      // of each query in the mean

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "forests/candidate_list.hpp"
@@ -49,7 +50,9 @@ class ListwiseSplitter final : public NodeSplitter {
         sums_(data),
         codes_(data),
         draw_(data.binned->n_features()),
-        list_(data) {}
+        list_(data),
+        score_cells_(lowest_target(data), highest_target(data)),
+        steps_(score_cells_) {}
 
   Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
     score_ = node.value;
@@ -74,8 +77,11 @@ class ListwiseSplitter final : public NodeSplitter {
   struct NodeQuery {
     const Block* blocks;
     int32_t n_blocks;
-    int32_t own_block;   // the one that holds the node's documents
+    int32_t own_block;    // the one that holds the node's documents
+    int64_t first_block;  // in block_cell_ and block_mean_
+    int64_t first_passage;
     int32_t count;       // m: documents in the node
+    double gain;         // of these
     int32_t start;       // of the own block
     int32_t tied_count;  // documents of other leaves in the own block
     double tied_mean;    // their mean gain
@@ -94,10 +100,20 @@ class ListwiseSplitter final : public NodeSplitter {
     double gain;
   };
 
+  static double lowest_target(const ForestData& data) {
+    return *std::min_element(data.target.begin(), data.target.end());
+  }
+  static double highest_target(const ForestData& data) {
+    return *std::max_element(data.target.begin(), data.target.end());
+  }
+
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
 
   void collect_queries(const int32_t* rows, int64_t n, Random& random) {
     queries_.clear();
+    block_cell_.clear();
+    block_mean_.clear();
+    passage_.clear();
     items_.resize(static_cast<size_t>(n));
     query_of_doc_.resize(static_cast<size_t>(n));
     gain_.resize(static_cast<size_t>(n));
@@ -134,6 +150,8 @@ class ListwiseSplitter final : public NodeSplitter {
     result.tied_count = own.count - all.count;
     result.tied_mean = result.tied_count > 0 ? (own.gain_sum - all.gain) / result.tied_count : 0.0;
     result.scale = data_.metric.scale[query];
+    result.gain = all.gain;
+    list_blocks(result);
     queries_.push_back(result);
     // What the own block is worth when only the tied documents of other leaves are left in it, less
     // what it is worth now.
@@ -213,37 +231,62 @@ class ListwiseSplitter final : public NodeSplitter {
     for (int c = 0; c < 3; ++c) sum[c] += cell[c];
   }
 
+  struct Range {
+    double lowest, highest;
+  };
+
   struct Candidates {
     typename std::vector<Candidate>::iterator first, last;
     bool empty() const { return first == last; }
   };
 
-  void walk(Candidates candidates, bool missing_left) {
+  // Adds what either child does to the gain of each candidate.
+  void walk(const Candidates& candidates, bool missing_left) {
     if (candidates.empty()) return;
     const int32_t n_entries = list_.size();
-    start_child(candidates, &Candidate::left_score);
+    start_child(candidates.first, candidates.last, &Candidate::left_score);
     if (missing_left) receive(n_entries - 1);
     int32_t entry = 0;
     for (auto candidate = candidates.first; candidate != candidates.last; ++candidate) {
       while (entry <= candidate->entry) receive(entry++);
-      candidate->gain += steps_.at(candidate->left_score);
+      candidate->gain += next_value();
     }
-    start_child(candidates, &Candidate::right_score);
+    start_child(std::make_reverse_iterator(candidates.last),
+                std::make_reverse_iterator(candidates.first), &Candidate::right_score);
     entry = missing_left ? n_entries - 2 : n_entries - 1;
     for (auto candidate = candidates.last; candidate != candidates.first;) {
       --candidate;
       while (entry > candidate->entry) receive(entry--);
-      candidate->gain += steps_.at(candidate->right_score);
+      candidate->gain += next_value();
     }
   }
 
-  void start_child(const Candidates& candidates, double Candidate::* child_score) {
+  // Begins with an empty child that will have these scores, in this order.
+  template <typename Iterator>
+  void start_child(Iterator first, Iterator last, double Candidate::* child_score) {
     points_.clear();
-    for (auto it = candidates.first; it != candidates.last; ++it)
-      points_.push_back(*it.*child_score);
-    steps_.start(points_);
+    for (auto it = first; it != last; ++it) points_.push_back(*it.*child_score);
+    // A child's score comes closer to the node's as it grows: the scores still to come span less
+    // and less, and only blocks between them matter.
+    to_come_.resize(points_.size());
+    Range range{points_.back(), points_.back()};
+    for (size_t i = points_.size(); i-- > 0;) {
+      range = {std::min(range.lowest, points_[i]), std::max(range.highest, points_[i])};
+      to_come_[i] = range;
+    }
+    steps_.start(points_, score_);
     first_above_ = steps_.below(score_);
+    next_point_ = 0;
     for (NodeQuery& query : queries_) query.child = {};
+  }
+
+  // Value at the child's next score.
+  double next_value() {
+    const double value = steps_.at(points_[next_point_++]);
+    if (next_point_ < points_.size()) {
+      steps_.narrow(to_come_[next_point_].lowest, to_come_[next_point_].highest);
+    }
+    return value;
   }
 
   // The documents of an entry join the growing child.
@@ -259,66 +302,156 @@ class ListwiseSplitter final : public NodeSplitter {
       const Portion before = query.child;
       query.child.count += added.count;
       query.child.gain += added.gain;
-      if (before.count > 0) add_steps(query, before, -query.scale);
-      add_steps(query, query.child, query.scale);
+      add_steps(query, before, query.child, steps_of(query, before, query.child));
     }
   }
 
-  // Adds `sign` times the step function of a query that has this portion in the child.
-  void add_steps(const NodeQuery& query, const Portion& portion, double sign) {
-    const int32_t c = portion.count;
-    const double mean = portion.gain / c;
-    const int32_t start = query.start;
-    const int32_t tied = query.tied_count;
+  // Lists what all features need of a query's blocks: cell, mean gain, and the *passage* for each
+  // number c of documents up to m. If c documents pass the block on their way up, the DCG changes
+  // by (their mean gain - the block's) * passage; on their way down by as much, with the other
+  // sign.
+  void list_blocks(NodeQuery& query) {
+    query.first_block = static_cast<int64_t>(block_cell_.size());
+    query.first_passage = static_cast<int64_t>(passage_.size());
+    const int32_t n_blocks = query.n_blocks;
+    for (int32_t i = 0; i < n_blocks; ++i) {
+      block_cell_.push_back(score_cells_(query.blocks[i].score));
+      block_mean_.push_back(query.blocks[i].gain_mean);
+    }
+    passage_.resize(passage_.size() + static_cast<size_t>(query.count) * n_blocks);
+    double* passage = passage_.data() + query.first_passage;
+    for (int32_t c = 1; c <= query.count; ++c) {
+      for (int32_t i = 0; i < n_blocks; ++i) {
+        // Below s, the documents come from above the block.
+        const int32_t begin = query.blocks[i].start - (i > query.own_block ? c : 0);
+        const int32_t end = begin + query.blocks[i].count;
+        *passage++ = i == query.own_block
+                         ? 0.0
+                         : query.scale * (share(begin, begin + c) - share(end, end + c));
+      }
+    }
+    if (query.count > 1) return;
+    // A single document: its steps are the same for all features.
+    double* step = passage_.data() + query.first_passage;
+    const double* mean = block_mean_.data() + query.first_block;
+    for (int32_t i = 0; i < n_blocks; ++i) step[i] *= query.gain - mean[i];
+  }
+
+  // Steps at all blocks of a query whose portion of the child grows from `before` to `after`.
+  const double* steps_of(const NodeQuery& query, const Portion& before, const Portion& after) {
+    const double* passage = passage_.data() + query.first_passage;
+    if (query.count == 1) return passage;
+    const int32_t n = query.n_blocks;
+    if (static_cast<int32_t>(step_.size()) < n) step_.resize(static_cast<size_t>(n));
+    double* step = step_.data();
+    const double* mean = block_mean_.data() + query.first_block;
+    const double* passage1 = passage + static_cast<int64_t>(after.count - 1) * n;
+    const double mean1 = after.gain / after.count;
+    if (before.count == 0) {
+      for (int32_t i = 0; i < n; ++i) step[i] = (mean1 - mean[i]) * passage1[i];
+      return step;
+    }
+    const double* passage0 = passage + static_cast<int64_t>(before.count - 1) * n;
+    const double mean0 = before.gain / before.count;
+    for (int32_t i = 0; i < n; ++i) {
+      step[i] = (mean1 - mean[i]) * passage1[i] - (mean0 - mean[i]) * passage0[i];
+    }
+    return step;
+  }
+
+  // A query's portion of the child grows: its old step function is taken from the sum and its new
+  // one added; `step` is the difference at each block.
+  void add_steps(const NodeQuery& query, const Portion& before, const Portion& after,
+                 const double* step) {
+    const uint16_t* cell = block_cell_.data() + query.first_block;
     if (steps_.highest() > score_) {
-      // Just above s: the child's documents come before the tied ones of other leaves.
-      const double just_above =
-          mean * share(start, start + c) +
-          query.tied_mean * (share(start + c, start + c + tied) - share(start, start + tied));
-      steps_.add_from(first_above_, sign * just_above);
-      for (int32_t i = query.own_block - 1; i >= 0; --i) {
-        const Block& block = query.blocks[i];
-        if (block.score > steps_.highest()) break;
-        const int32_t begin = block.start;
-        const int32_t end = begin + block.count;
-        const double passed =
-            sign * (mean - block.gain_mean) * (share(begin, begin + c) - share(end, end + c));
-        const int32_t at = steps_.below(block.score);
-        if (!steps_.is_point(at, block.score)) {
-          steps_.add_from(at, passed);
-          continue;
+      steps_.add_from(first_above_,
+                      query.scale * (just_above(query, after) - just_above(query, before)));
+      const int32_t highest = steps_.highest_cell();
+      for (int32_t i = query.own_block - 1; i >= 0 && cell[i] <= highest; --i) {
+        if (steps_.has_point(cell[i])) {
+          add_step_above(query, query.blocks[i], step[i], before, after);
+        } else {
+          steps_.add_from(steps_.below_cell(cell[i]), step[i]);
         }
-        const double joined =
-            sign * ((portion.gain + block.gain_sum) / (c + block.count) * share(begin, end + c) -
-                    block.gain_mean * share(begin, end) - mean * share(end, end + c));
-        steps_.add_from(at, joined);
-        steps_.add_from(at + 1, passed - joined);
       }
     }
     if (steps_.lowest() < score_) {
-      // Just below s: the child's documents come last of what the own block held.
-      const int32_t own_end = start + tied + query.count;
-      const double just_below = sign * mean * share(own_end - c, own_end);
-      steps_.add_everywhere(just_below);
-      steps_.add_from(first_above_, -just_below);
-      for (int32_t i = query.own_block + 1; i < query.n_blocks; ++i) {
-        const Block& block = query.blocks[i];
-        if (block.score < steps_.lowest()) break;
-        const int32_t begin = block.start;
-        const int32_t end = begin + block.count;
-        const double passed =
-            sign * (block.gain_mean - mean) * (share(begin - c, begin) - share(end - c, end));
-        const int32_t at = steps_.below(block.score);
-        steps_.add_everywhere(passed);
-        steps_.add_from(at, -passed);
-        if (!steps_.is_point(at, block.score)) continue;
-        const double joined =
-            sign * ((portion.gain + block.gain_sum) / (c + block.count) * share(begin - c, end) -
-                    block.gain_mean * share(begin, end) - mean * share(begin - c, begin));
-        steps_.add_from(at, joined);
-        steps_.add_from(at + 1, -joined);
+      double everywhere = query.scale * (just_below(query, after) - just_below(query, before));
+      steps_.add_from(first_above_, -everywhere);
+      const int32_t lowest = steps_.lowest_cell();
+      for (int32_t i = query.own_block + 1; i < query.n_blocks && cell[i] >= lowest; ++i) {
+        everywhere -= step[i];
+        if (steps_.has_point(cell[i])) {
+          add_step_below(query, query.blocks[i], step[i], before, after);
+        } else {
+          steps_.add_from(steps_.below_cell(cell[i]), step[i]);
+        }
       }
+      steps_.add_everywhere(everywhere);
     }
+  }
+
+  // Steps at a block that may have the very score of the child at some threshold.
+  void add_step_above(const NodeQuery& query, const Block& block, double step,
+                      const Portion& before, const Portion& after) {
+    const int32_t at = steps_.below(block.score);
+    if (!steps_.is_point(at, block.score)) {
+      steps_.add_from(at, step);
+      return;
+    }
+    const double joined = query.scale * (joined_above(block, after) - joined_above(block, before));
+    steps_.add_from(at, joined);
+    steps_.add_from(at + 1, step - joined);
+  }
+
+  void add_step_below(const NodeQuery& query, const Block& block, double step,
+                      const Portion& before, const Portion& after) {
+    const int32_t at = steps_.below(block.score);
+    steps_.add_from(at, step);
+    if (!steps_.is_point(at, block.score)) return;
+    const double joined = query.scale * (joined_below(block, after) - joined_below(block, before));
+    steps_.add_from(at, joined);
+    steps_.add_from(at + 1, -joined);
+  }
+
+  // Just above s: the child's documents come before the tied ones of other leaves.
+  double just_above(const NodeQuery& query, const Portion& portion) const {
+    if (portion.count == 0) return 0.0;
+    const int32_t start = query.start;
+    const int32_t end = start + portion.count;
+    const int32_t tied = query.tied_count;
+    return portion.gain / portion.count * share(start, end) +
+           query.tied_mean * (share(end, end + tied) - share(start, start + tied));
+  }
+
+  // Just below s: the child's documents come last of what the own block held.
+  double just_below(const NodeQuery& query, const Portion& portion) const {
+    if (portion.count == 0) return 0.0;
+    const int32_t end = query.start + query.tied_count + query.count;
+    return portion.gain / portion.count * share(end - portion.count, end);
+  }
+
+  // The child's documents tie with a block above s, less what both are worth when they are below
+  // it.
+  double joined_above(const Block& block, const Portion& portion) const {
+    const int32_t c = portion.count;
+    if (c == 0) return 0.0;
+    const int32_t begin = block.start;
+    const int32_t end = begin + block.count;
+    return (portion.gain + block.gain_sum) / (c + block.count) * share(begin, end + c) -
+           block.gain_mean * share(begin, end) - portion.gain / c * share(end, end + c);
+  }
+
+  // The child's documents tie with a block below s, less what both are worth when they are above
+  // it.
+  double joined_below(const Block& block, const Portion& portion) const {
+    const int32_t c = portion.count;
+    if (c == 0) return 0.0;
+    const int32_t begin = block.start;
+    const int32_t end = begin + block.count;
+    return (portion.gain + block.gain_sum) / (c + block.count) * share(begin - c, end) -
+           block.gain_mean * share(begin, end) - portion.gain / c * share(begin - c, begin);
   }
 
   const ForestData& data_;
@@ -330,12 +463,17 @@ class ListwiseSplitter final : public NodeSplitter {
   NodeCodes<Code> codes_;
   FeatureDraw draw_;
   CandidateList<Code> list_;
+  ScoreCells score_cells_;
   StepSum steps_;
 
   // The node.
   double score_ = 0.0;
   double unsplit_ = 0.0;
   std::vector<NodeQuery> queries_;
+  std::vector<uint16_t> block_cell_;
+  std::vector<double> block_mean_;
+  std::vector<double> passage_;
+  std::vector<double> step_;
   std::vector<Moments::Item> items_;
   std::vector<int32_t> query_of_doc_;  // number in queries_, -1 if it does not count
   std::vector<double> gain_;
@@ -348,6 +486,8 @@ class ListwiseSplitter final : public NodeSplitter {
   std::vector<int32_t> by_entry_;
   std::vector<Candidate> candidates_;
   std::vector<double> points_;
+  std::vector<Range> to_come_;  // of the scores from each point of the walk on
+  size_t next_point_ = 0;
   int32_t first_above_ = 0;
 
   Split best_;

@@ -1,4 +1,10 @@
-// A sum of step functions over a few sorted points, that takes a step or tells a value quickly.
+// A sum of step functions of a score, kept at a few scores (points), that takes a step or tells a
+// value quickly.
+//
+// Scores are looked up by cell: the range of all scores is cut into kCells equal cells, and the
+// cell of a step is known beforehand. Steps come from leaves, which lie anywhere; points crowd
+// around the score of the node that is being split. So the cell of a step seldom holds a point, and
+// then tells which points lie above the step without a comparison.
 #pragma once
 
 #include <algorithm>
@@ -7,64 +13,120 @@
 
 namespace rankgrove::forests {
 
+// Cuts the range of scores into cells. Monotone: a higher score never has a lower cell.
+class ScoreCells {
+ public:
+  static constexpr int32_t kCells = 1024;
+
+  ScoreCells(double low, double high)
+      : low_(low), per_score_(high > low ? (kCells - 1) / (high - low) : 0.0) {}
+
+  uint16_t operator()(double score) const {
+    const double place = (score - low_) * per_score_;
+    return static_cast<uint16_t>(std::clamp(place, 0.0, kCells - 1.0));
+  }
+
+ private:
+  double low_;
+  double per_score_;
+};
+
 class StepSum {
  public:
-  // Starts anew, as the constant 0 over these points.
-  void start(const std::vector<double>& points) {
+  explicit StepSum(const ScoreCells& cells)
+      : cells_(cells), points_below_(static_cast<size_t>(ScoreCells::kCells) + 1) {}
+
+  // Starts anew, as the constant 0 over these points (at least one). Cells will be asked for that
+  // lie between a middle score and the lowest or highest point.
+  void start(const std::vector<double>& points, double middle) {
     points_ = points;
     std::sort(points_.begin(), points_.end());
     points_.erase(std::unique(points_.begin(), points_.end()), points_.end());
-    const size_t n = points_.size();
-    shift_ = 4;
-    while ((size_t{1} << (2 * shift_)) < n) ++shift_;
-    steps_.assign(n + 1, 0.0);
-    coarse_.assign((n >> shift_) + 1, 0.0);
+    n_ = static_cast<int32_t>(points_.size());
+    steps_.assign(static_cast<size_t>(n_) + 1, 0.0);
+    coarse_.assign(n_ > kDirect ? static_cast<size_t>(n_ >> kShift) + 1 : 0, 0.0);
     everywhere_ = 0.0;
-  }
-
-  double lowest() const { return points_.front(); }
-  double highest() const { return points_.back(); }
-
-  // Number of points below x.
-  int32_t below(double x) const {
-    const double* base = points_.data();
-    size_t n = points_.size();
-    while (n > 1) {
-      const size_t half = n / 2;
-      base = base[half - 1] < x ? base + half : base;
-      n -= half;
+    narrow(points_.front(), points_.back());
+    const int32_t middle_cell = cells_(middle);
+    int32_t cell = std::min(lowest_cell_, middle_cell);
+    for (int32_t i = 0; i < n_; ++i) {
+      for (const int32_t own = cells_(points_[i]); cell <= own; ++cell) points_below_[cell] = i;
     }
-    return static_cast<int32_t>(base - points_.data()) + (*base < x);
+    for (; cell <= std::max(highest_cell_, middle_cell) + 1; ++cell) points_below_[cell] = n_;
   }
 
-  // Whether point number i exists and is x.
-  bool is_point(int32_t i, double x) const {
-    return i < static_cast<int32_t>(points_.size()) && points_[i] == x;
+  // Says that only points from `lowest` to `highest` will be asked for from now on.
+  void narrow(double lowest, double highest) {
+    lowest_ = lowest;
+    highest_ = highest;
+    lowest_cell_ = cells_(lowest);
+    highest_cell_ = cells_(highest);
   }
+
+  // Steps at scores, and in cells, outside of these make no difference.
+  double lowest() const { return lowest_; }
+  double highest() const { return highest_; }
+  int32_t lowest_cell() const { return lowest_cell_; }
+  int32_t highest_cell() const { return highest_cell_; }
+
+  // Whether a cell holds a point.
+  bool has_point(int32_t cell) const { return points_below_[cell + 1] != points_below_[cell]; }
+
+  // Number of points below a score in this cell, which holds no point.
+  int32_t below_cell(int32_t cell) const { return points_below_[cell]; }
+
+  // Number of points below a score.
+  int32_t below(double score) const {
+    if (score <= points_.front()) return 0;
+    if (score > points_.back()) return n_;
+    int32_t i = points_below_[cells_(score)];
+    while (points_[i] < score) ++i;
+    return i;
+  }
+
+  // Whether point number i exists and has this score.
+  bool is_point(int32_t i, double score) const { return i < n_ && points_[i] == score; }
 
   // Adds a value to all points from number i on.
   void add_from(int32_t i, double value) {
     steps_[i] += value;
-    coarse_[i >> shift_] += value;
+    if (n_ > kDirect) coarse_[i >> kShift] += value;
   }
   void add_everywhere(double value) { everywhere_ += value; }
 
   // Value at a point.
   double at(double point) const {
-    const int32_t i = below(point);
+    const int32_t end = below(point) + 1;
     double sum = everywhere_;
-    const int32_t n_coarse = i >> shift_;
-    for (int32_t c = 0; c < n_coarse; ++c) sum += coarse_[c];
-    for (int32_t j = n_coarse << shift_; j <= i; ++j) sum += steps_[j];
-    return sum;
+    int32_t i = 0;
+    if (n_ > kDirect) {
+      for (; i < end >> kShift; ++i) sum += coarse_[i];
+      i <<= kShift;
+    }
+    // Four running sums: the additions need not wait for each other.
+    double part[4] = {0, 0, 0, 0};
+    for (; i + 4 <= end; i += 4) {
+      for (int32_t j = 0; j < 4; ++j) part[j] += steps_[i + j];
+    }
+    for (; i < end; ++i) sum += steps_[i];
+    return sum + ((part[0] + part[1]) + (part[2] + part[3]));
   }
 
  private:
-  int shift_ = 4;
+  static constexpr int32_t kDirect = 512;  // up to so many points, `at` just adds the steps
+  static constexpr int kShift = 7;
+
+  const ScoreCells& cells_;
+  int32_t n_ = 0;
+  double lowest_ = 0.0;
+  double highest_ = 0.0;
+  int32_t lowest_cell_ = 0;
+  int32_t highest_cell_ = 0;
   double everywhere_ = 0.0;
   std::vector<double> points_;
   std::vector<double> steps_;
   std::vector<double> coarse_;
+  std::vector<int32_t> points_below_;  // number of points in lower cells
 };
 
 }  // namespace rankgrove::forests
