@@ -51,11 +51,12 @@ class ListwiseSplitter final : public NodeSplitter {
         codes_(data),
         draw_(data.binned->n_features()),
         list_(data),
-        score_cells_(lowest_target(data), highest_target(data)),
-        steps_(score_cells_) {}
+        lowest_target_(*std::min_element(data.target.begin(), data.target.end())),
+        highest_target_(*std::max_element(data.target.begin(), data.target.end())) {}
 
   Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
     score_ = node.value;
+    score_cells_ = ScoreCells(lowest_target_, highest_target_, node.size());
     collect_queries(rows, node.size(), random);
     best_ = Split{};
     best_gain_ =
@@ -86,6 +87,8 @@ class ListwiseSplitter final : public NodeSplitter {
     int32_t tied_count;  // documents of other leaves in the own block
     double tied_mean;    // their mean gain
     double scale;
+    double just_above = 0;  // first steps of a single document
+    double just_below = 0;
     Portion child;  // what the growing child has received so far
   };
 
@@ -99,13 +102,6 @@ class ListwiseSplitter final : public NodeSplitter {
     double right_score;
     double gain;
   };
-
-  static double lowest_target(const ForestData& data) {
-    return *std::min_element(data.target.begin(), data.target.end());
-  }
-  static double highest_target(const ForestData& data) {
-    return *std::max_element(data.target.begin(), data.target.end());
-  }
 
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
 
@@ -274,7 +270,7 @@ class ListwiseSplitter final : public NodeSplitter {
       range = {std::min(range.lowest, points_[i]), std::max(range.highest, points_[i])};
       to_come_[i] = range;
     }
-    steps_.start(points_, score_);
+    steps_.start(points_, score_, score_cells_);
     first_above_ = steps_.below(score_);
     next_point_ = 0;
     for (NodeQuery& query : queries_) query.child = {};
@@ -298,11 +294,7 @@ class ListwiseSplitter final : public NodeSplitter {
       Portion added;
       for (; i < end && query_of_doc_[by_entry_[i]] == number; ++i) added.add(gain_[by_entry_[i]]);
       if (number < 0) continue;
-      NodeQuery& query = queries_[number];
-      const Portion before = query.child;
-      query.child.count += added.count;
-      query.child.gain += added.gain;
-      add_steps(query, before, query.child, steps_of(query, before, query.child));
+      grow_portion(queries_[number], added);
     }
   }
 
@@ -332,60 +324,73 @@ class ListwiseSplitter final : public NodeSplitter {
     }
     if (query.count > 1) return;
     // A single document: its steps are the same for all features.
+    query.just_above = just_above(query, 1, query.gain);
+    query.just_below = just_below(query, 1, query.gain);
     double* step = passage_.data() + query.first_passage;
     const double* mean = block_mean_.data() + query.first_block;
     for (int32_t i = 0; i < n_blocks; ++i) step[i] *= query.gain - mean[i];
   }
 
-  // Steps at all blocks of a query whose portion of the child grows from `before` to `after`.
-  const double* steps_of(const NodeQuery& query, const Portion& before, const Portion& after) {
+  // A query's portion of the child grows: its old step function is taken from the sum and its new
+  // one added.
+  void grow_portion(NodeQuery& query, const Portion& added) {
+    const Portion before = query.child;
+    query.child.count += added.count;
+    query.child.gain += added.gain;
+    const Portion& after = query.child;
     const double* passage = passage_.data() + query.first_passage;
-    if (query.count == 1) return passage;
+    if (query.count == 1) {
+      add_steps(query, before, after, query.just_above, query.just_below,
+                [passage](int32_t block) { return passage[block]; });
+      return;
+    }
     const int32_t n = query.n_blocks;
-    if (static_cast<int32_t>(step_.size()) < n) step_.resize(static_cast<size_t>(n));
-    double* step = step_.data();
     const double* mean = block_mean_.data() + query.first_block;
     const double* passage1 = passage + static_cast<int64_t>(after.count - 1) * n;
     const double mean1 = after.gain / after.count;
+    double above = just_above(query, after.count, mean1);
+    double below = just_below(query, after.count, mean1);
     if (before.count == 0) {
-      for (int32_t i = 0; i < n; ++i) step[i] = (mean1 - mean[i]) * passage1[i];
-      return step;
+      add_steps(query, before, after, above, below,
+                [=](int32_t block) { return (mean1 - mean[block]) * passage1[block]; });
+      return;
     }
     const double* passage0 = passage + static_cast<int64_t>(before.count - 1) * n;
     const double mean0 = before.gain / before.count;
-    for (int32_t i = 0; i < n; ++i) {
-      step[i] = (mean1 - mean[i]) * passage1[i] - (mean0 - mean[i]) * passage0[i];
-    }
-    return step;
+    above -= just_above(query, before.count, mean0);
+    below -= just_below(query, before.count, mean0);
+    add_steps(query, before, after, above, below, [=](int32_t block) {
+      return (mean1 - mean[block]) * passage1[block] - (mean0 - mean[block]) * passage0[block];
+    });
   }
 
-  // A query's portion of the child grows: its old step function is taken from the sum and its new
-  // one added; `step` is the difference at each block.
-  void add_steps(const NodeQuery& query, const Portion& before, const Portion& after,
-                 const double* step) {
+  template <typename StepAt>
+  void add_steps(const NodeQuery& query, const Portion& before, const Portion& after, double above,
+                 double below, StepAt&& step_at) {
     const uint16_t* cell = block_cell_.data() + query.first_block;
     if (steps_.highest() > score_) {
-      steps_.add_from(first_above_,
-                      query.scale * (just_above(query, after) - just_above(query, before)));
+      steps_.add_from(first_above_, above);
       const int32_t highest = steps_.highest_cell();
       for (int32_t i = query.own_block - 1; i >= 0 && cell[i] <= highest; --i) {
+        const double step = step_at(i);
         if (steps_.has_point(cell[i])) {
-          add_step_above(query, query.blocks[i], step[i], before, after);
+          add_step_above(query, query.blocks[i], step, before, after);
         } else {
-          steps_.add_from(steps_.below_cell(cell[i]), step[i]);
+          steps_.add_from(steps_.below_cell(cell[i]), step);
         }
       }
     }
     if (steps_.lowest() < score_) {
-      double everywhere = query.scale * (just_below(query, after) - just_below(query, before));
-      steps_.add_from(first_above_, -everywhere);
+      double everywhere = below;
+      steps_.add_from(first_above_, -below);
       const int32_t lowest = steps_.lowest_cell();
       for (int32_t i = query.own_block + 1; i < query.n_blocks && cell[i] >= lowest; ++i) {
-        everywhere -= step[i];
+        const double step = step_at(i);
+        everywhere -= step;
         if (steps_.has_point(cell[i])) {
-          add_step_below(query, query.blocks[i], step[i], before, after);
+          add_step_below(query, query.blocks[i], step, before, after);
         } else {
-          steps_.add_from(steps_.below_cell(cell[i]), step[i]);
+          steps_.add_from(steps_.below_cell(cell[i]), step);
         }
       }
       steps_.add_everywhere(everywhere);
@@ -415,21 +420,19 @@ class ListwiseSplitter final : public NodeSplitter {
     steps_.add_from(at + 1, -joined);
   }
 
-  // Just above s: the child's documents come before the tied ones of other leaves.
-  double just_above(const NodeQuery& query, const Portion& portion) const {
-    if (portion.count == 0) return 0.0;
+  // Just above s: the child's c documents come before the tied ones of other leaves.
+  double just_above(const NodeQuery& query, int32_t c, double mean) const {
     const int32_t start = query.start;
-    const int32_t end = start + portion.count;
     const int32_t tied = query.tied_count;
-    return portion.gain / portion.count * share(start, end) +
-           query.tied_mean * (share(end, end + tied) - share(start, start + tied));
+    return query.scale *
+           (mean * share(start, start + c) +
+            query.tied_mean * (share(start + c, start + c + tied) - share(start, start + tied)));
   }
 
-  // Just below s: the child's documents come last of what the own block held.
-  double just_below(const NodeQuery& query, const Portion& portion) const {
-    if (portion.count == 0) return 0.0;
+  // Just below s: the child's c documents come last of what the own block held.
+  double just_below(const NodeQuery& query, int32_t c, double mean) const {
     const int32_t end = query.start + query.tied_count + query.count;
-    return portion.gain / portion.count * share(end - portion.count, end);
+    return query.scale * mean * share(end - c, end);
   }
 
   // The child's documents tie with a block above s, less what both are worth when they are below
@@ -463,6 +466,7 @@ class ListwiseSplitter final : public NodeSplitter {
   NodeCodes<Code> codes_;
   FeatureDraw draw_;
   CandidateList<Code> list_;
+  double lowest_target_, highest_target_;
   ScoreCells score_cells_;
   StepSum steps_;
 
@@ -473,7 +477,6 @@ class ListwiseSplitter final : public NodeSplitter {
   std::vector<uint16_t> block_cell_;
   std::vector<double> block_mean_;
   std::vector<double> passage_;
-  std::vector<double> step_;
   std::vector<Moments::Item> items_;
   std::vector<int32_t> query_of_doc_;  // number in queries_, -1 if it does not count
   std::vector<double> gain_;

@@ -1,7 +1,7 @@
 // A sum of step functions of a score, kept at a few scores (points), that takes a step or tells a
 // value quickly.
 //
-// Scores are looked up by cell: the range of all scores is cut into kCells equal cells, and the
+// Scores are looked up by cell: the range of all scores is cut into equal cells, and the
 // cell of a step is known beforehand. Steps come from leaves, which lie anywhere; points crowd
 // around the score of the node that is being split. So the cell of a step seldom holds a point, and
 // then tells which points lie above the step without a comparison.
@@ -16,29 +16,33 @@ namespace rankgrove::forests {
 // Cuts the range of scores into cells. Monotone: a higher score never has a lower cell.
 class ScoreCells {
  public:
-  static constexpr int32_t kCells = 1024;
-
-  ScoreCells(double low, double high)
-      : low_(low), per_score_(high > low ? (kCells - 1) / (high - low) : 0.0) {}
-
-  uint16_t operator()(double score) const {
-    const double place = (score - low_) * per_score_;
-    return static_cast<uint16_t>(std::clamp(place, 0.0, kCells - 1.0));
+  ScoreCells() = default;
+  // A node of n documents has at most as many points; it gets several cells for each.
+  ScoreCells(double low, double high, int64_t n) : low_(low), last_(63.0) {
+    while (last_ < 16.0 * static_cast<double>(n) && last_ < 4095.0) last_ = 2 * last_ + 1;
+    if (high > low) per_score_ = last_ / (high - low);
   }
 
+  uint16_t operator()(double score) const {
+    return static_cast<uint16_t>(std::clamp((score - low_) * per_score_, 0.0, last_));
+  }
+
+  static constexpr size_t kMost = 4096;
+
  private:
-  double low_;
-  double per_score_;
+  double low_ = 0.0;
+  double last_ = 0.0;
+  double per_score_ = 0.0;
 };
 
 class StepSum {
  public:
-  explicit StepSum(const ScoreCells& cells)
-      : cells_(cells), points_below_(static_cast<size_t>(ScoreCells::kCells) + 1) {}
+  StepSum() : points_below_(ScoreCells::kMost + 1) {}
 
   // Starts anew, as the constant 0 over these points (at least one). Cells will be asked for that
   // lie between a middle score and the lowest or highest point.
-  void start(const std::vector<double>& points, double middle) {
+  void start(const std::vector<double>& points, double middle, const ScoreCells& cells) {
+    cells_ = cells;
     points_ = points;
     std::sort(points_.begin(), points_.end());
     points_.erase(std::unique(points_.begin(), points_.end()), points_.end());
@@ -116,7 +120,7 @@ class StepSum {
   static constexpr int32_t kDirect = 512;  // up to so many points, `at` just adds the steps
   static constexpr int kShift = 7;
 
-  const ScoreCells& cells_;
+  ScoreCells cells_;
   int32_t n_ = 0;
   double lowest_ = 0.0;
   double highest_ = 0.0;
