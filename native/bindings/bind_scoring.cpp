@@ -41,7 +41,8 @@ std::vector<float> per_feature(const In<float>& values, int64_t n_features, cons
 }
 
 template <typename T>
-void predict(const Scorer& scorer, const InMatrix<T>& x, int n_threads, const OutMatrix& out) {
+void predict(const Scorer& scorer, const InMatrix<T>& x, int n_threads, const OutMatrix& out,
+             bool go_on) {
   if (static_cast<int64_t>(x.shape(1)) != scorer.n_features()) {
     throw std::invalid_argument("X has " + std::to_string(x.shape(1)) +
                                 " features but the model was built on " +
@@ -53,7 +54,7 @@ void predict(const Scorer& scorer, const InMatrix<T>& x, int n_threads, const Ou
   const MatrixView<T> matrix{x.data(), static_cast<int64_t>(x.shape(0)), x.stride(0), x.stride(1)};
   double* scores = out.data();
   nb::gil_scoped_release released;
-  scorer.predict(matrix, n_threads, scores);
+  scorer.predict(matrix, n_threads, go_on, scores);
 }
 
 }  // namespace
@@ -93,9 +94,9 @@ void bind_scoring(nb::module_& m) {
           nb::arg("left"), nb::arg("missing_left"), nb::arg("value"), nb::arg("fill"),
           nb::arg("missing_up_to"), nb::arg("walk"), nb::arg("simd"))
       .def("predict", &predict<float>, nb::arg("x").noconvert(), nb::arg("n_threads"),
-           nb::arg("out").noconvert())
+           nb::arg("out").noconvert(), nb::arg("go_on") = false)
       .def("predict", &predict<double>, nb::arg("x").noconvert(), nb::arg("n_threads"),
-           nb::arg("out").noconvert());
+           nb::arg("out").noconvert(), nb::arg("go_on") = false);
 }
 
 }  // namespace rankgrove

@@ -47,14 +47,18 @@ Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, Scor
 }
 
 template <typename T>
-void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, double* scores) const {
+void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on,
+                         double* scores) const {
   const int32_t n_outputs = this->n_outputs();
   thread_local std::vector<double> sums;
   if (sums.size() < static_cast<size_t>(n_outputs) * kBlock) {
     sums.resize(static_cast<size_t>(n_outputs) * kBlock);
   }
   for (int32_t o = 0; o < n_outputs; ++o) {
-    std::fill_n(sums.begin() + static_cast<int64_t>(o) * kBlock, n_rows, base_score_[o]);
+    for (int32_t i = 0; i < n_rows; ++i) {
+      sums[static_cast<int64_t>(o) * kBlock + i] =
+          go_on ? scores[static_cast<int64_t>(i) * n_outputs + o] : base_score_[o];
+    }
   }
   for (const auto& segment : segments_) {
     if (const auto* walker = std::get_if<Walker>(&segment)) {
@@ -74,18 +78,19 @@ void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, double* sc
 }
 
 template <typename T>
-void Scorer::predict(const MatrixView<T>& matrix, int n_threads, double* scores) const {
+void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on,
+                     double* scores) const {
   const int64_t n_blocks = (matrix.n_rows + kBlock - 1) / kBlock;
   const int64_t useful = std::max<int64_t>(1, matrix.n_rows / kRowsPerThread);
   const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));
   parallel_for(n_blocks, threads, 1, [&](int64_t block) {
     const int64_t first = block * kBlock;
     const auto n_rows = static_cast<int32_t>(std::min<int64_t>(kBlock, matrix.n_rows - first));
-    score_block(matrix.from_row(first), n_rows, scores + first * n_outputs());
+    score_block(matrix.from_row(first), n_rows, go_on, scores + first * n_outputs());
   });
 }
 
-template void Scorer::predict(const MatrixView<float>&, int, double*) const;
-template void Scorer::predict(const MatrixView<double>&, int, double*) const;
+template void Scorer::predict(const MatrixView<float>&, int, bool, double*) const;
+template void Scorer::predict(const MatrixView<double>&, int, bool, double*) const;
 
 }  // namespace rankgrove

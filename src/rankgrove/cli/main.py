@@ -28,6 +28,7 @@ VERBS = {
     "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",
     "grid": "compare rankers over tree sizes and learning rates",
+    "score-bench": "measure how fast a model scores your data",
     "demo": "train several rankers on built-in data and write a page with the results",
 }
 

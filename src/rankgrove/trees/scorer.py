@@ -11,6 +11,7 @@ from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.top_k import EarlyExit, top_k
 
 _SCORED_FIELDS = (
     "n_features",
@@ -64,6 +65,8 @@ class Scorer:
         except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error
         self.ensemble = ensemble
+        self._policy = {"fill": fill, "missing_up_to": missing_up_to, "walk": walk, "simd": simd}
+        self._parts: dict[tuple[int, int], Scorer] = {}
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
 
@@ -103,6 +106,40 @@ class Scorer:
             )
         self._native.predict(matrix, resolve_n_jobs(n_jobs), out.reshape(n_rows, self.n_outputs))
         return out
+
+    def top_k(
+        self, X: npt.ArrayLike, k: int, early_exit: EarlyExit | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Find the k best documents of one query without scoring all of them to the end.
+
+        Parameters
+        ----------
+        X : the documents of one query
+        k : how many are wanted
+        early_exit : what ``EarlyExit.learn`` learnt, to drop documents that are unlikely to reach
+            the first k. None: only documents that cannot reach them are dropped, and the answer is
+            exactly that of ``predict``.
+
+        Returns
+        -------
+        rows of the (up to) k best documents, best first (equal scores in the order of X), and their
+        scores, which are those of ``predict``
+        """
+        return top_k(self, _as_matrix(X), k, early_exit)
+
+    def part(self, first: int, last: int) -> Scorer:
+        """Return a scorer of the trees ``first:last``, prepared once."""
+        part = self._parts.get((first, last))
+        if part is None:
+            trees = self.ensemble.head(last)
+            if first > 0:
+                trees = trees.tail(first)
+            part = self._parts[first, last] = Scorer(trees, **self._policy)
+        return part
+
+    def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
+        """Add to the scores of earlier trees, on the calling thread (or start, if not ``go_on``)."""
+        self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:

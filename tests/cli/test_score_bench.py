@@ -1,0 +1,42 @@
+"""``rankgrove score-bench`` prints figures for a user's own model and data."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rankgrove.rankers.imported import ImportedRanker
+from tests.oracles.ensembles import random_ensemble
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    model = ImportedRanker.from_ensemble(
+        random_ensemble(1, 5, 8, 3), "a test", feature_names=["1", "2", "3"]
+    )
+    model.save(tmp_path / "model.rg")
+    return tmp_path / "model.rg"
+
+
+def test_json_has_throughput_and_latency(rankgrove, model_file, data_file):
+    done = rankgrove("score-bench", model_file, data_file, "--seconds", 0.05, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["trees"], found["documents"], found["queries"]) == (5, 5, 3)
+    assert found["us_per_document"]["1"] > 0
+    assert 0 < found["query_us"]["median"] <= found["query_us"]["p99"]
+
+
+def test_table_for_people(rankgrove, model_file, data_file):
+    done = rankgrove("score-bench", model_file, data_file, "--seconds", 0.05)
+    assert done.returncode == 0, done.stderr
+    for words in ("5 trees", "us per document", "documents per second", "p99", "prepared in"):
+        assert words in done.stdout
+
+
+def test_a_broken_model_is_named(rankgrove, tmp_path, data_file):
+    (tmp_path / "broken.rg").write_text("no model")
+    done = rankgrove("score-bench", "broken.rg", data_file)
+    assert done.returncode == 1
+    assert "broken.rg" in done.stderr
