@@ -78,8 +78,7 @@ void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on
 }
 
 template <typename T>
-void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on,
-                     double* scores) const {
+void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on, double* scores) const {
   const int64_t n_blocks = (matrix.n_rows + kBlock - 1) / kBlock;
   const int64_t useful = std::max<int64_t>(1, matrix.n_rows / kRowsPerThread);
   const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.oracles.ensembles import random_ensemble
 
 from rankgrove.rankers.imported import ImportedRanker
-from tests.oracles.ensembles import random_ensemble
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.ensembles import random_ensemble, rows_for
 
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import ModelError
 from rankgrove.rankers.imported import ImportedRanker
 from rankgrove.trees.scorer import Scorer
 from rankgrove.trees.top_k import EarlyExit
-from tests.oracles.ensembles import random_ensemble, rows_for
 
 
 @settings(max_examples=60, deadline=None)
@@ -43,9 +43,12 @@ def test_bounds_really_drop_documents(monkeypatch):
     X = rows_for(ensemble, 400, 2)
     sizes = []
     original = Scorer.add_to
-    monkeypatch.setattr(
-        Scorer, "add_to", lambda self, s, x, go_on: (sizes.append(len(x)), original(self, s, x, go_on))
-    )
+
+    def counted(self, scores, X, go_on):
+        sizes.append(len(X))
+        original(self, scores, X, go_on)
+
+    monkeypatch.setattr(Scorer, "add_to", counted)
     scorer.top_k(X, 5)
     assert sizes[0] == 400
     assert sizes[-1] < 100

@@ -65,7 +65,12 @@ class Scorer:
         except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error
         self.ensemble = ensemble
-        self._policy = {"fill": fill, "missing_up_to": missing_up_to, "walk": walk, "simd": simd}
+        self._options: dict[str, Any] = {
+            "fill": fill,
+            "missing_up_to": missing_up_to,
+            "walk": walk,
+            "simd": simd,
+        }
         self._parts: dict[tuple[int, int], Scorer] = {}
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
@@ -134,11 +139,11 @@ class Scorer:
             trees = self.ensemble.head(last)
             if first > 0:
                 trees = trees.tail(first)
-            part = self._parts[first, last] = Scorer(trees, **self._policy)
+            part = self._parts[first, last] = Scorer(trees, **self._options)
         return part
 
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
-        """Add to the scores of earlier trees, on the calling thread (or start, if not ``go_on``)."""
+        """Add to the scores of earlier trees, or start anew, on the calling thread."""
         self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
 
 
