@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arrays import addressable
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 
@@ -120,7 +121,7 @@ def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
             matrix = matrix.astype(np.float32)
         except (TypeError, ValueError) as error:
             raise DataError(f"X must hold numbers: {error}") from error
-    return matrix, names
+    return addressable(matrix), names
 
 
 def row_values(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:

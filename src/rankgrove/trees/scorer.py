@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -185,7 +186,4 @@ def _as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:
             matrix = matrix.astype(np.float32)
         except (TypeError, ValueError) as error:
             raise DataError(f"X must hold numbers, not {matrix.dtype}: {error}") from error
-    step = matrix.itemsize
-    if not matrix.flags.aligned or matrix.strides[0] % step or matrix.strides[1] % step:
-        matrix = np.ascontiguousarray(matrix)
-    return matrix
+    return addressable(matrix)

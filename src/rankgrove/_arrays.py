@@ -1,0 +1,19 @@
+"""What kernels need of an array beside its type and shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def addressable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array if its entries lie on multiples of their size, else a copy that does.
+
+    (``np.ascontiguousarray`` does not help: it returns an unaligned array as it is.)
+    """
+    steps = array.strides if array.size else ()
+    if array.flags.aligned and not any(step % array.itemsize for step in steps):
+        return array
+    return np.array(array, order="C", copy=True)
