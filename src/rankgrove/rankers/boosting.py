@@ -71,7 +71,7 @@ class BoostedRanker(TreeRanker):
     )
     min_samples_leaf: int = param(20, Integer(1), "documents in a leaf at least")
     min_child_weight: float = param(1e-3, Real(0), "sum of Hessians in a leaf at least")
-    l2: float = param(0.0, Real(0), "added to the sum of Hessians of a leaf")
+    l2: float = param(1.0, Real(0), "added to the sum of Hessians of a leaf; more suits small data")
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
     split_by: str | SplitCriterion = param(
         "newton",
@@ -103,7 +103,7 @@ class BoostedRanker(TreeRanker):
         "0 free",
     )
     max_bins: int = param(
-        255, Integer(2, 65535), "distinct values kept per feature; above 255 takes twice the memory"
+        255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
 
     def _objective(self, data: TrainingData) -> Objective:

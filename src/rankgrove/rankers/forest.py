@@ -103,7 +103,7 @@ class ForestRanker(TreeRanker):
         "be drawn into a tree's sample (a query's is the mean of its documents')",
     )
     max_bins: int = param(
-        255, Integer(2, 65535), "distinct values kept per feature; above 255 takes twice the memory"
+        255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
     oob_score: bool = param(False, Flag(), "whether to compute out-of-bag predictions")
     warm_start: bool = param(False, Flag(), "whether fit adds trees to those of the last fit")

@@ -30,7 +30,8 @@ class TreeGrower:
         "oblivious" takes one rule per level for all its nodes (depth 1 to 12)
     max_leaf_nodes : most leaves (node-by-node growth)
     max_depth : most splits on the way to a leaf; None for no limit (required if oblivious)
-    min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child
+    min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child; a level of an
+        oblivious tree splits all of its nodes, however small, and does not ask for them
     l2, min_gain : regularisation of leaf values, and the gain that a split must exceed
     split_by : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
         (a regression tree fitted to the gradients), or a function
