@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "common/parallel.hpp"
 #include "forests/forest_data.hpp"
 #include "forests/forest_grower.hpp"
 #include "forests/leaves.hpp"
 #include "forests/options.hpp"
 #include "forests/sampling.hpp"
+#include "forests/strength.hpp"
 #include "trees/tree.hpp"
 
 namespace rankgrove {
@@ -98,26 +100,33 @@ std::shared_ptr<ForestInput> make_input(std::shared_ptr<BinnedMatrix> binned, In
   return input;
 }
 
-void set_metric(ForestInput& input, In<double> gain, In<double> discount, In<double> scale,
-                In<double> weight) {
-  ForestData& data = input.data;
-  require(static_cast<int64_t>(gain.shape(0)) == data.n_rows(), "gain must have one value per row");
-  const auto n_queries = static_cast<size_t>(data.n_queries());
+PositionMetric make_metric(const In<double>& gain, const In<double>& discount,
+                           const In<double>& scale, const In<double>& weight,
+                           const std::vector<int64_t>& offsets) {
+  const size_t n_queries = offsets.size() - 1;
+  require(static_cast<int64_t>(gain.shape(0)) == offsets.back(),
+          "gain must have one value per row");
   require(scale.shape(0) == n_queries && weight.shape(0) == n_queries,
           "scale and weight must have one value per query");
   size_t longest = 0;
-  for (int32_t q = 0; q < data.n_queries(); ++q) {
-    longest = std::max(longest, static_cast<size_t>(data.offsets[q + 1] - data.offsets[q]));
+  for (size_t q = 0; q < n_queries; ++q) {
+    longest = std::max(longest, static_cast<size_t>(offsets[q + 1] - offsets[q]));
   }
-  data.metric.gain = copied(gain);
-  data.metric.scale = copied(scale);
-  data.metric.weight = copied(weight);
-  data.metric.discount.assign(longest + 1, 0.0);
-  data.metric.cumulative.assign(longest + 1, 0.0);
+  PositionMetric metric;
+  metric.gain = copied(gain);
+  metric.scale = copied(scale);
+  metric.weight = copied(weight);
+  metric.cumulative.assign(longest + 1, 0.0);
   for (size_t rank = 0; rank < longest; ++rank) {
-    if (rank < discount.shape(0)) data.metric.discount[rank] = discount.data()[rank];
-    data.metric.cumulative[rank + 1] = data.metric.cumulative[rank] + data.metric.discount[rank];
+    metric.cumulative[rank + 1] =
+        metric.cumulative[rank] + (rank < discount.shape(0) ? discount.data()[rank] : 0.0);
   }
+  return metric;
+}
+
+void set_metric(ForestInput& input, In<double> gain, In<double> discount, In<double> scale,
+                In<double> weight) {
+  input.data.metric = make_metric(gain, discount, scale, weight, input.data.offsets);
 }
 
 SampleOptions make_sample(const std::string& unit, int64_t size,
@@ -210,15 +219,40 @@ void add_out_of_bag_checked(const ForestInput& input,
                  n_threads);
 }
 
+// Checks that node numbers stay inside their trees, so that kernels can follow them.
+TreeArrays checked_trees(const In<int64_t>& tree_offsets, const In<int32_t>& feature,
+                         const In<float>& threshold, const In<int32_t>& left,
+                         const In<uint8_t>& missing_left, int64_t n_features) {
+  const size_t n_nodes = left.shape(0);
+  require(feature.shape(0) == n_nodes && threshold.shape(0) == n_nodes &&
+              missing_left.shape(0) == n_nodes,
+          "all arrays of nodes must have the same length");
+  const std::vector<int64_t> offsets = copied(tree_offsets);
+  require(!offsets.empty(), "tree offsets must not be empty");
+  require_offsets(offsets, static_cast<int64_t>(n_nodes));
+  for (size_t tree = 0; tree + 1 < offsets.size(); ++tree) {
+    const int64_t size = offsets[tree + 1] - offsets[tree];
+    require(size > 0, "a tree has no node");
+    for (int64_t node = 0; node < size; ++node) {
+      const int64_t child = left.data()[offsets[tree] + node];
+      if (child < 0) continue;
+      require(child > node && child + 1 < size, "a child lies outside of its tree");
+      const int32_t f = feature.data()[offsets[tree] + node];
+      require(f >= 0 && f < n_features, "a node splits on a feature that does not exist");
+    }
+  }
+  return {tree_offsets.data(), static_cast<int64_t>(tree_offsets.shape(0)) - 1,
+          feature.data(),      threshold.data(),
+          left.data(),         missing_left.data()};
+}
+
 nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> find_leaves_checked(
     InMatrix<float> x, std::optional<In<float>> fill, In<int64_t> tree_offsets, In<int32_t> feature,
     In<float> threshold, In<int32_t> left, In<uint8_t> missing_left, int n_threads) {
   const MatrixView view{x.data(), static_cast<int64_t>(x.shape(0)),
                         static_cast<int32_t>(x.shape(1)), x.stride(0), x.stride(1)};
-  require(tree_offsets.shape(0) >= 1, "tree offsets must not be empty");
-  const TreeArrays trees{tree_offsets.data(), static_cast<int64_t>(tree_offsets.shape(0)) - 1,
-                         feature.data(),      threshold.data(),
-                         left.data(),         missing_left.data()};
+  const TreeArrays trees =
+      checked_trees(tree_offsets, feature, threshold, left, missing_left, view.n_features);
   require(!fill || fill->shape(0) == x.shape(1), "fill must have one value per feature");
   const std::vector<float> fill_values = fill ? copied(*fill) : std::vector<float>();
   std::vector<int32_t> leaves(static_cast<size_t>(view.n_rows * trees.n_trees));
@@ -227,6 +261,40 @@ nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> find_leaves_checked(
     find_leaves(view, fill_values, trees, leaves.data(), n_threads);
   }
   return to_numpy(std::move(leaves));
+}
+
+nb::list strength_curves(In<int64_t> tree_offsets, In<int32_t> feature, In<float> threshold,
+                         In<int32_t> left, In<uint8_t> missing_left, In<double> value,
+                         In<int32_t> leaves, In<int64_t> offsets, In<double> gain,
+                         In<double> discount, In<double> scale, In<double> weight, int n_threads) {
+  const TreeArrays trees =
+      checked_trees(tree_offsets, feature, threshold, left, missing_left, kUnlimited);
+  const std::vector<int64_t> own_offsets = copied(offsets);
+  require(!own_offsets.empty(), "query offsets must not be empty");
+  const int64_t n_rows = own_offsets.back();
+  require_offsets(own_offsets, n_rows);
+  require(value.shape(0) == left.shape(0), "value must have one value per node");
+  require(static_cast<int64_t>(leaves.shape(0)) == n_rows * trees.n_trees,
+          "leaves must have one value per row and tree");
+  for (int64_t i = 0; i < n_rows * trees.n_trees; ++i) {
+    const int64_t tree = i % trees.n_trees;
+    require(
+        leaves.data()[i] >= 0 && leaves.data()[i] < trees.offsets[tree + 1] - trees.offsets[tree],
+        "a leaf lies outside of its tree");
+  }
+  const PositionMetric metric = make_metric(gain, discount, scale, weight, own_offsets);
+  const std::vector<int32_t> query_of_row = queries_of_rows(own_offsets);
+  std::vector<std::vector<double>> curves(static_cast<size_t>(trees.n_trees));
+  {
+    nb::gil_scoped_release unlocked;
+    parallel_for(trees.n_trees, n_threads, 1, [&](int64_t tree) {
+      curves[tree] = strength_curve(trees, value.data(), tree, leaves.data(), own_offsets,
+                                    query_of_row, metric);
+    });
+  }
+  nb::list result;
+  for (auto& curve : curves) result.append(to_numpy(std::move(curve)));
+  return result;
 }
 
 }  // namespace
@@ -257,8 +325,12 @@ void bind_forests(nb::module_& m) {
         "Add to each row the values of the trees whose sample did not hold it, and count these.");
   m.def("find_leaves", &find_leaves_checked, nb::arg("x"), nb::arg("fill").none(),
         nb::arg("tree_offsets"), nb::arg("feature"), nb::arg("threshold"), nb::arg("left"),
-        nb::arg("missing_left"), nb::arg("n_threads"),
-        "Leaf of every (row, tree) of well-formed trees, row by row.");
+        nb::arg("missing_left"), nb::arg("n_threads"), "Leaf of every (row, tree), row by row.");
+  m.def("strength_curves", &strength_curves, nb::arg("tree_offsets"), nb::arg("feature"),
+        nb::arg("threshold"), nb::arg("left"), nb::arg("missing_left"), nb::arg("value"),
+        nb::arg("leaves"), nb::arg("offsets"), nb::arg("gain"), nb::arg("discount"),
+        nb::arg("scale"), nb::arg("weight"), nb::arg("n_threads"),
+        "Mean of a metric before the first and after each split of each tree.");
   m.def(
       "draw_rows",
       [](In<int64_t> offsets, uint64_t seed, int64_t tree_number, const std::string& unit,

@@ -26,6 +26,15 @@ void transpose(const BinnedMatrix& binned, std::vector<Code>& rows, int n_thread
 
 }  // namespace
 
+std::vector<int32_t> queries_of_rows(const std::vector<int64_t>& offsets) {
+  std::vector<int32_t> result(static_cast<size_t>(offsets.back()));
+  for (size_t q = 0; q + 1 < offsets.size(); ++q) {
+    std::fill(result.begin() + offsets[q], result.begin() + offsets[q + 1],
+              static_cast<int32_t>(q));
+  }
+  return result;
+}
+
 void prepare_forest_data(ForestData& data, const float* feature_min, const float* feature_max,
                          int n_threads) {
   const BinnedMatrix& binned = *data.binned;
@@ -34,11 +43,7 @@ void prepare_forest_data(ForestData& data, const float* feature_min, const float
   } else {
     transpose(binned, data.rows8, n_threads);
   }
-  data.query_of_row.resize(static_cast<size_t>(binned.n_rows));
-  for (int32_t q = 0; q < data.n_queries(); ++q) {
-    std::fill(data.query_of_row.begin() + data.offsets[q],
-              data.query_of_row.begin() + data.offsets[q + 1], q);
-  }
+  data.query_of_row = queries_of_rows(data.offsets);
   const Bins& bins = *binned.bins;
   data.bin_values.resize(bins.cuts.size() + bins.n_features());
   for (int32_t f = 0; f < bins.n_features(); ++f) {

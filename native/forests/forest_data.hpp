@@ -14,7 +14,6 @@ namespace rankgrove::forests {
 // with tied documents sharing their ranks evenly.
 struct PositionMetric {
   std::vector<double> gain;        // of each row
-  std::vector<double> discount;    // of ranks 0 .. longest - 1, and 0 for one more
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
   std::vector<double> weight;      // of each query in the mean
@@ -54,6 +53,9 @@ struct ForestData {
     }
   }
 };
+
+// The query of each row.
+std::vector<int32_t> queries_of_rows(const std::vector<int64_t>& offsets);
 
 // Fills what follows from the rest: codes row by row, the query of each row, and a value inside
 // each bin, estimated from the cuts around it and the feature's extreme values.

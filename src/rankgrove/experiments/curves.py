@@ -1,4 +1,4 @@
-"""Curves of a metric over boosting iterations, as data, as SVG text and as an interactive plot."""
+"""Curves of a metric over iterations or splits, as data, as SVG text and as an interactive plot."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 36, 46
 
 @dataclass(frozen=True)
 class Curve:
-    """Values of one metric on one set after iterations 1, 2, ..."""
+    """Values of one metric on one set after steps (iterations 1, 2, ... unless given)."""
 
     name: str
     values: Sequence[float]
+    steps: Sequence[float] | None = None
+
+    @property
+    def x(self) -> Sequence[float]:
+        """The steps."""
+        return range(1, len(self.values) + 1) if self.steps is None else self.steps
 
 
 def history_curves(source: Any, metric: str | None = None) -> list[Curve]:
@@ -51,28 +57,37 @@ def history_curves(source: Any, metric: str | None = None) -> list[Curve]:
 
 def plot_history(source: Any, metric: str | None = None, title: str = "") -> Any:
     """Plot a metric per iteration as a plotly figure; arguments as in ``history_curves``."""
+    return plot_curves(history_curves(source, metric), title)
+
+
+def plot_curves(curves: Sequence[Curve], title: str = "", x_title: str = "iteration") -> Any:
+    """Plot curves as a plotly figure."""
     graph_objects = require("plotly.graph_objects", "plots", "plotting")
     figure = graph_objects.Figure()
-    for curve in history_curves(source, metric):
-        iterations = list(range(1, len(curve.values) + 1))
-        figure.add_scatter(x=iterations, y=list(curve.values), name=curve.name, mode="lines")
-    figure.update_layout(title=title, xaxis_title="iteration", template="plotly_white")
+    for curve in curves:
+        figure.add_scatter(x=list(curve.x), y=list(curve.values), name=curve.name, mode="lines")
+    figure.update_layout(title=title, xaxis_title=x_title, template="plotly_white")
     return figure
 
 
 def history_svg(source: Any, metric: str | None = None, title: str = "") -> str:
     """Draw a metric per iteration as SVG text; needs no plotting library."""
-    curves = history_curves(source, metric)
+    return curves_svg(history_curves(source, metric), title)
+
+
+def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iteration") -> str:
+    """Draw curves as SVG text; needs no plotting library."""
     finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
     if not finite:
         raise ValueError("there is no finite value to plot")
-    x_ticks = _ticks(1, max(2, max(len(curve.values) for curve in curves)), whole=True)
+    first = min(min(curve.x) for curve in curves)
+    last = max(first + 1, max(max(curve.x) for curve in curves))
+    x_ticks = _ticks(first, last, whole=True)
     y_ticks = _ticks(min(finite), max(finite))
-    n_iterations = max(2, max(len(curve.values) for curve in curves))
     low, high = y_ticks[0], y_ticks[-1]
 
-    def x(iteration: float) -> float:
-        return _LEFT + (iteration - 1) / (n_iterations - 1) * (_WIDTH - _LEFT - _RIGHT)
+    def x(step: float) -> float:
+        return _LEFT + (step - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
 
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
@@ -88,15 +103,17 @@ def history_svg(source: Any, metric: str | None = None, title: str = "") -> str:
     parts.extend(
         _text(x(value), _HEIGHT - _BOTTOM + 18, f"{value:g}", "middle")
         for value in x_ticks
-        if 1 <= value <= n_iterations
+        if first <= value <= last
     )
     parts.append(_line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), "#888"))
-    parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, "iteration", "middle"))
+    parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, x_title, "middle"))
     parts.append(_text(_LEFT, 20, title, "start", bold=True))
     for number, curve in enumerate(curves):
         colour = _COLOURS[number % len(_COLOURS)]
         points = " ".join(
-            f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(curve.values, 1) if math.isfinite(v)
+            f"{x(i):.1f},{y(v):.1f}"
+            for i, v in zip(curve.x, curve.values, strict=True)
+            if math.isfinite(v)
         )
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'

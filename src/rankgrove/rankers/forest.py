@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,15 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base import Arrays
 from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.forest_statistics import TreeStatistics, tree_statistics
-from rankgrove.rankers.inputs import RankingInput
+from rankgrove.rankers.inputs import RankingInput, check_columns, ranking_input
 from rankgrove.rankers.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
 from rankgrove.rankers.progress import FitProgress, progress_bar
 from rankgrove.rankers.tree_ranker import TreeRanker
 from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
+
+if TYPE_CHECKING:
+    from rankgrove.rankers.forest_strength import StrengthCurve
 
 Self = TypeVar("Self", bound="ForestRanker")
 Forest = TypeVar("Forest", bound="ForestRanker")
@@ -330,6 +333,36 @@ class ForestRanker(TreeRanker):
         """Size and score of the leaves of each tree (Ibrahim and Carman, table XII)."""
         self._check_fitted()
         return tree_statistics(self.ensemble_)
+
+    def strength_curve(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group_sizes: Any = None,
+        metric: str = "ndcg",
+        n_trees: int | None = None,
+    ) -> StrengthCurve:
+        """Measure single trees after each of their splits (Ibrahim and Carman, figure 7).
+
+        Parameters
+        ----------
+        X, y, qid, group_sizes : the data to rank, training or test data, as in ``fit``
+        metric : ndcg, dcg, p@k or rbp with its parameters; tied documents share their ranks
+        n_trees : average over so many trees; None: all
+
+        Returns
+        -------
+        the mean over queries and trees by number of splits; draw it with
+        ``rankgrove.experiments.curves.curves_svg`` or ``plot_curves``
+        """
+        from rankgrove.rankers.forest_strength import strength_curve
+
+        self._check_fitted()
+        data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, what="strength_curve")
+        check_columns(data.X.shape[1], None, self.n_features_in_, None)
+        return strength_curve(self, data, metric, n_trees)
 
     def _earlier_trees(self) -> _Trees | None:
         if not self.warm_start or not self.__sklearn_is_fitted__():
