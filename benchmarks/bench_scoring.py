@@ -145,7 +145,8 @@ def measure(
             "prepare s",
         ],
         rows,
-        caption=f"{model.ensemble_.n_trees} {caption}, {documents.shape[1]} features, {len(documents):,} documents",
+        caption=f"{model.ensemble_.n_trees} {caption}, {documents.shape[1]} features, "
+        f"{len(documents):,} documents",
     )
 
 

@@ -30,39 +30,40 @@ struct Range {
   float high;
 };
 
-// Fills the predicates that are the same for all rows; returns the ones left to compare.
-RANKGROVE_INLINE void fill_outside(Range range, const float* thresholds, int32_t n, RowBits* out,
-                                   int32_t* first, int32_t* last) {
-  *first =
-      static_cast<int32_t>(std::lower_bound(thresholds, thresholds + n, range.low) - thresholds);
+// Fills the predicates that are the same for all rows; tells which are left to compare.
+RANKGROVE_INLINE void fill_outside(Range range, const float* thresholds, int32_t n, uint64_t* out,
+                                   int64_t stride, int32_t* first, int32_t* last) {
+  const float* low = std::lower_bound(thresholds, thresholds + n, range.low);
+  const float* high = std::lower_bound(low, thresholds + n, range.high);
+  *first = static_cast<int32_t>(low - thresholds);
   const bool unbounded = range.high == std::numeric_limits<float>::infinity();
-  *last = unbounded
-              ? n
-              : static_cast<int32_t>(
-                    std::lower_bound(thresholds + *first, thresholds + n, range.high) - thresholds);
-  std::memset(out, 0xff, sizeof(RowBits) * *first);
-  std::memset(out + *last, 0, sizeof(RowBits) * (n - *last));
+  *last = unbounded ? n : static_cast<int32_t>(high - thresholds);
+  std::fill(out, out + stride * *first, ~uint64_t{0});
+  std::fill(out + stride * *last, out + stride * n, uint64_t{0});
 }
 
-void compare_plain(const float* values, int32_t n_groups, const float* thresholds,
-                   int32_t n_thresholds, RowBits* predicates) {
+void compare_plain(const float* values, int32_t n_words, const float* thresholds,
+                   int32_t n_thresholds, uint64_t* predicates, bool half) {
   constexpr float inf = std::numeric_limits<float>::infinity();
+  const int64_t stride = words_per_predicate(half);
   Range range{inf, -inf};
-  for (int32_t i = 0; i < 32 * n_groups; ++i) {
+  for (int32_t i = 0; i < 64 * n_words; ++i) {
     const float x = std::isnan(values[i]) ? inf : values[i];
     range.low = std::min(range.low, x);
     range.high = std::max(range.high, x);
   }
   int32_t first = 0;
   int32_t last = 0;
-  fill_outside(range, thresholds, n_thresholds, predicates, &first, &last);
+  fill_outside(range, thresholds, n_thresholds, predicates, stride, &first, &last);
   for (int32_t k = first; k < last; ++k) {
-    RowBits bits{};
-    for (int32_t i = 0; i < 32 * n_groups; ++i) {
-      const uint64_t right = !(values[tile_position(i)] <= thresholds[k]);
-      bits.words[i >> 6] |= right << (i & 63);
+    for (int32_t w = 0; w < n_words; ++w) {
+      uint64_t bits = 0;
+      for (int32_t i = 0; i < 64; ++i) {
+        const uint64_t right = !(values[64 * w + tile_position(i)] <= thresholds[k]);
+        bits |= right << i;
+      }
+      predicates[k * stride + w] = bits;
     }
-    predicates[k] = bits;
   }
 }
 
@@ -110,19 +111,19 @@ RANKGROVE_INLINE void number_sets(RowBits* sets, int32_t n_sets, RowBits* planes
 }
 
 template <typename Bits>
-RANKGROVE_INLINE void split_rows(const BitNode* nodes, int64_t n_nodes, const RowBits* predicates,
+RANKGROVE_INLINE void split_rows(const BitNode* nodes, int64_t n_nodes, const uint64_t* predicates,
                                  RowBits* slots) {
-  const auto* predicate_words = reinterpret_cast<const uint64_t*>(predicates);
+  constexpr size_t scale = sizeof(Bits) / sizeof(Half);
   auto* slot_words = reinterpret_cast<uint64_t*>(slots);
   for (const BitNode* node = nodes; node < nodes + n_nodes; ++node) {
-    const Bits right = *reinterpret_cast<const Bits*>(predicate_words + node->predicate);
+    const Bits right = *reinterpret_cast<const Bits*>(predicates + node->predicate * scale);
     const Bits reach = *reinterpret_cast<const Bits*>(slot_words + node->from);
     *reinterpret_cast<Bits*>(slot_words + node->left) = reach & ~right;
     *reinterpret_cast<Bits*>(slot_words + node->right) = reach & right;
   }
 }
 
-void split_rows_plain(const BitNode* nodes, int64_t n_nodes, const RowBits* predicates,
+void split_rows_plain(const BitNode* nodes, int64_t n_nodes, const uint64_t* predicates,
                       RowBits* slots, bool half) {
   if (half) {
     split_rows<Half>(nodes, n_nodes, predicates, slots);
@@ -141,12 +142,12 @@ void number_sets_plain(RowBits* sets, int32_t n_sets, RowBits* planes, bool half
 
 // ---- numbers ----------------------------------------------------------------------------------
 
-void number_rows_plain(const RowBits* const* planes, int32_t n_planes, int32_t n_groups,
+void number_rows_plain(const uint64_t* const* planes, int32_t n_planes, int32_t n_groups,
                        uint8_t* bytes) {
   for (int32_t i = 0; i < 32 * n_groups; ++i) {
     uint32_t number = 0;
     for (int32_t b = 0; b < n_planes; ++b) {
-      number |= static_cast<uint32_t>(planes[b]->words[i >> 6] >> (i & 63) & 1) << b;
+      number |= static_cast<uint32_t>(planes[b][i >> 6] >> (i & 63) & 1) << b;
     }
     bytes[i] = static_cast<uint8_t>(number);
   }
@@ -179,31 +180,37 @@ RANKGROVE_AVX2 Range range_of(const float* values, int32_t n) {
   return {lowest(low), -lowest(minus_high)};
 }
 
-RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_groups, const float* thresholds,
-                                 int32_t n_thresholds, RowBits* predicates) {
+// Which of 32 rows of a tile exceed a threshold.
+RANKGROVE_AVX2 inline uint64_t compare_32(const float* values, __m256 threshold) {
+  __m256i right[4];
+  for (int32_t j = 0; j < 4; ++j) {
+    const __m256 value = _mm256_load_ps(values + 8 * j);
+    right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
+  }
+  const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(right[0], right[1]),
+                                           _mm256_packs_epi32(right[2], right[3]));
+  return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
+}
+
+RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_words, const float* thresholds,
+                                 int32_t n_thresholds, uint64_t* predicates, bool half) {
+  const int64_t stride = words_per_predicate(half);
   int32_t first = 0;
   int32_t last = 0;
-  fill_outside(range_of(values, 32 * n_groups), thresholds, n_thresholds, predicates, &first,
+  fill_outside(range_of(values, 64 * n_words), thresholds, n_thresholds, predicates, stride, &first,
                &last);
   for (int32_t k = first; k < last; ++k) {
     const __m256 threshold = _mm256_broadcast_ss(thresholds + k);
-    auto* out = reinterpret_cast<uint32_t*>(predicates + k);
-    for (int32_t g = 0; g < n_groups; ++g) {
-      const float* x = values + 32 * g;
-      __m256i right[4];
-      for (int32_t j = 0; j < 4; ++j) {
-        const __m256 value = _mm256_load_ps(x + 8 * j);
-        right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
-      }
-      const __m256i a = _mm256_packs_epi32(right[0], right[1]);
-      const __m256i b = _mm256_packs_epi32(right[2], right[3]);
-      out[g] = static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_packs_epi16(a, b)));
+    for (int32_t w = 0; w < n_words; ++w) {
+      const uint64_t low = compare_32(values + 64 * w, threshold);
+      const uint64_t high = compare_32(values + 64 * w + 32, threshold);
+      predicates[k * stride + w] = low | high << 32;
     }
   }
 }
 
 RANKGROVE_AVX2 void split_rows_avx2(const BitNode* nodes, int64_t n_nodes,
-                                    const RowBits* predicates, RowBits* slots, bool half) {
+                                    const uint64_t* predicates, RowBits* slots, bool half) {
   if (half) {
     split_rows<Half>(nodes, n_nodes, predicates, slots);
   } else {
@@ -220,7 +227,8 @@ RANKGROVE_AVX2 void number_sets_avx2(RowBits* sets, int32_t n_sets, RowBits* pla
 }
 
 template <int32_t n_planes>
-RANKGROVE_AVX2 void number_rows_of(const RowBits* const* planes, int32_t n_groups, uint8_t* bytes) {
+RANKGROVE_AVX2 void number_rows_of(const uint64_t* const* planes, int32_t n_groups,
+                                   uint8_t* bytes) {
   // Each of 4 bytes is spread over 8 rows, each of which looks at its own bit.
   const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,  //
                                           2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
@@ -238,7 +246,7 @@ RANKGROVE_AVX2 void number_rows_of(const RowBits* const* planes, int32_t n_group
   }
 }
 
-RANKGROVE_AVX2 void number_rows_avx2(const RowBits* const* planes, int32_t n_planes,
+RANKGROVE_AVX2 void number_rows_avx2(const uint64_t* const* planes, int32_t n_planes,
                                      int32_t n_groups, uint8_t* bytes) {
   switch (n_planes) {
     case 1:

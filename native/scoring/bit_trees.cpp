@@ -69,16 +69,18 @@ struct BitTrees::Scratch {
   RowBits planes[9];
   alignas(32) uint8_t leaf[kTogether][kBitRows];
   alignas(32) uint8_t leaf_high[kBitRows];  // of an oblivious tree with more than 8 levels
-  std::unique_ptr<RowBits[]> predicates;
+  std::unique_ptr<RowBits[]> predicate_bits;
   size_t n_predicates = 0;
 
   Scratch() { std::ranges::fill(slots[kAllRows].words, ~uint64_t{0}); }
 
+  uint64_t* predicates() { return predicate_bits[0].words; }
+
   static Scratch& of_thread(size_t n_predicates) {
     thread_local std::unique_ptr<Scratch> scratch = std::make_unique<Scratch>();
     if (scratch->n_predicates < n_predicates) {
-      scratch->predicates.reset();
-      scratch->predicates.reset(new RowBits[n_predicates]);
+      scratch->predicate_bits.reset();
+      scratch->predicate_bits.reset(new RowBits[n_predicates]);
       scratch->n_predicates = n_predicates;
     }
     return *scratch;
@@ -174,7 +176,7 @@ void BitTrees::add_group(const EnsembleArrays& ensemble, std::span<const int32_t
           slots[side] = static_cast<uint16_t>(slot * kWords);
         }
         if (n_levels < 0) {
-          levels[depth].push_back({predicate(ensemble, place.node) * kWords,
+          levels[depth].push_back({predicate(ensemble, place.node) * 2,
                                    static_cast<uint16_t>(place.slot * kWords), slots[0], slots[1]});
         } else if (&place == level.data()) {
           rules_.push_back(predicate(ensemble, place.node));
@@ -199,16 +201,18 @@ uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const
 template <typename T>
 void BitTrees::find_predicates(const MatrixView<T>& matrix, int32_t n_rows,
                                Scratch& scratch) const {
-  const int32_t n_groups = (n_rows + 31) / 32;
+  const int32_t n_words = (n_rows + 63) / 64;
+  const bool half = n_rows <= kBitRows / 2;
   for (int32_t first = 0; first < columns_.size(); first += kTileColumns) {
     const int32_t last = std::min(first + kTileColumns, columns_.size());
     columns_.load_by_column(matrix, n_rows, first, last, scratch.tile);
     for (int32_t c = first; c < last; ++c) {
       float* values = scratch.tile + (c - first) * Columns::kTileRows;
-      for (int32_t i = n_rows; i < 32 * n_groups; ++i) values[tile_position(i)] = values[0];
-      kernels_.compare(values, n_groups, thresholds_.data() + threshold_offsets_[c],
-                       threshold_offsets_[c + 1] - threshold_offsets_[c],
-                       scratch.predicates.get() + threshold_offsets_[c]);
+      for (int32_t i = n_rows; i < 64 * n_words; ++i) values[tile_position(i)] = values[0];
+      const int64_t begin = threshold_offsets_[c];
+      kernels_.compare(values, n_words, thresholds_.data() + begin,
+                       static_cast<int32_t>(threshold_offsets_[c + 1] - begin),
+                       scratch.predicates() + begin * words_per_predicate(half), half);
     }
   }
 }
@@ -216,16 +220,17 @@ void BitTrees::find_predicates(const MatrixView<T>& matrix, int32_t n_rows,
 void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const {
   const int32_t n_groups = (n_rows + 31) / 32;
   const bool half = n_rows <= kBitRows / 2;
-  const RowBits* predicates = scratch.predicates.get();
+  const uint64_t* predicates = scratch.predicates();
   kernels_.split_rows(nodes_.data() + group.first_node, group.last_node - group.first_node,
                       predicates, scratch.slots, half);
   for (int32_t t = group.first_tree; t < group.last_tree; ++t) {
     const Tree& tree = trees_[t];
     uint8_t* leaf = scratch.leaf[t - group.first_tree];
-    const RowBits* planes[kMostLevels];
+    const uint64_t* planes[kMostLevels];
     if (tree.n_levels >= 0) {
       for (int32_t b = 0; b < tree.n_levels; ++b) {
-        planes[b] = predicates + rules_[tree.first_rule + tree.n_levels - 1 - b];
+        const uint32_t rule = rules_[tree.first_rule + tree.n_levels - 1 - b];
+        planes[b] = predicates + static_cast<int64_t>(rule) * words_per_predicate(half);
       }
       kernels_.number_rows(planes, std::min(tree.n_levels, 8), n_groups, leaf);
       if (tree.n_levels > 8) {
@@ -233,7 +238,7 @@ void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch)
       }
     } else {
       kernels_.number_sets(scratch.slots + tree.first_slot, tree.n_leaves, scratch.planes, half);
-      for (int32_t b = 0; b < 8; ++b) planes[b] = scratch.planes + b;
+      for (int32_t b = 0; b < 8; ++b) planes[b] = scratch.planes[b].words;
       kernels_.number_rows(planes, std::bit_width(static_cast<uint32_t>(tree.n_leaves - 1)),
                            n_groups, leaf);
     }
@@ -243,7 +248,7 @@ void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch)
 template <typename T>
 void BitTrees::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
                           int32_t stride) const {
-  Scratch& scratch = Scratch::of_thread(thresholds_.size());
+  Scratch& scratch = Scratch::of_thread(thresholds_.size() + 1);
   find_predicates(matrix, n_rows, scratch);
   for (const Group& group : groups_) {
     find_leaves(group, n_rows, scratch);
