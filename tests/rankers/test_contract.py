@@ -55,9 +55,9 @@ def test_predict_gives_one_finite_score_per_row(name, data):
 
 
 def test_dataset_and_arrays_and_group_sizes_give_the_same_model(name, data):
-    by_qid = quick(name).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    by_qid = quick(name).fit(data.X, data.y, qid=data.qid).predict(data)
     by_data = quick(name).fit(data).predict(data)
-    by_sizes = quick(name).fit(data.X, data.y, group_sizes=data.group_sizes).predict(data.X)
+    by_sizes = quick(name).fit(data.X, data.y, group_sizes=data.group_sizes).predict(data)
     np.testing.assert_array_equal(by_qid, by_data)
     np.testing.assert_array_equal(by_qid, by_sizes)
 
@@ -113,7 +113,7 @@ def test_query_ids_may_be_strings_and_interleaved(name, data):
 def test_rank_numbers_each_query_from_1(name, data):
     ranker = quick(name).fit(data)
     ranks = ranker.rank(data.X, data.qid)
-    scores = ranker.predict(data.X)
+    scores = ranker.predict(data)
     for query in np.unique(data.qid):
         mine = data.qid == query
         expected = np.empty(mine.sum(), int)

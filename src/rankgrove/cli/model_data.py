@@ -41,7 +41,7 @@ def matrices(path: str, ranker: Any) -> Iterator[Any]:
     """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
     names = getattr(ranker, "feature_names_in_", None)
     first = None if names is None else first_number(names)
-    if first is not None and is_text(path):
+    if first is not None and is_text(path) and not ranker.needs_queries:
         from rankgrove.data.streaming import stream_letor
 
         yield from stream_letor(Path(path), ranker.n_features_in_, first, n_jobs=ranker.n_jobs)

@@ -62,6 +62,8 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     _constraints: ClassVar[Mapping[str, Constraint]]
+    # Whether a document's score depends on the other documents of its query.
+    needs_queries: ClassVar[bool] = False
 
     missing: str = param(
         "keep",
@@ -94,6 +96,10 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Score a checked matrix; one number per row."""
         raise NotImplementedError
+
+    def _list_scores(self, X: npt.NDArray[Any], groups: QueryGroups) -> npt.NDArray[np.float64]:
+        """Score a checked matrix of known queries; most rankers look at single documents only."""
+        return self._scores(X)
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """Score documents: the higher, the more relevant.
@@ -130,7 +136,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             groups = X.groups
         else:
             groups = query_groups(qid, group_sizes, len(matrix), "rank")
-        scores = groups.grouped(self._scores(matrix))
+        scores = groups.grouped(self._list_scores(matrix, groups))
         query = np.repeat(np.arange(groups.n_queries), groups.sizes)
         best_first = np.lexsort((-scores, query))
         ranks = np.empty(len(scores), np.int64)
@@ -163,7 +169,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             labels = y
         labels = row_values(labels, len(matrix), "y")
         measure = as_metric(metric)
-        return measure(labels, self._scores(matrix), groups=groups, n_jobs=self.n_jobs)
+        return measure(labels, self._list_scores(matrix, groups), groups=groups, n_jobs=self.n_jobs)
 
     def save(self, path: Any) -> None:
         """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``."""

@@ -143,8 +143,12 @@ class ForestRanker(TreeRanker):
                 f"on {earlier.ensemble.n_features}"
             )
         seed = self._seed() if earlier is None else int(earlier.seeds[-1])
-        self._grow(data, seed, earlier)
+        self._grow(self._training_examples(data, seed), seed, earlier)
         return self
+
+    def _training_examples(self, data: RankingInput, seed: int) -> RankingInput:
+        """Return what trees learn from: the documents."""
+        return data
 
     def _options(self, data: RankingInput) -> dict[str, Any]:
         """Return how splits are chosen: options of the native grower; subclasses add their own."""

@@ -37,7 +37,7 @@ def permutation_importances(
     matrix = data.X.copy()
 
     def quality() -> float:
-        return sign * evaluate(ranker.predict(matrix))
+        return sign * evaluate(ranker._list_scores(matrix, data.groups))
 
     intact = quality()
     result = np.zeros(matrix.shape[1])

@@ -1,0 +1,345 @@
+"""What forests do beside growing: samples, out-of-bag predictions, parts, statistics."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+import rankgrove
+from rankgrove import _native
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataError, ModelError
+from rankgrove.rankers.forest import merge
+from rankgrove.rankers.pairs import all_pairs, sample_pairs
+from rankgrove.rankers.registry import make_ranker
+
+FORESTS = ["rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees", "rf"]
+
+
+def draw(offsets, tree, unit="queries", size=3, weights=None, seed=0):
+    return _native.draw_rows(np.asarray(offsets, np.int64), seed, tree, unit, size, weights)
+
+
+def test_a_sample_of_queries_holds_all_their_documents_once():
+    offsets = [0, 2, 5, 6, 10, 12]
+    seen = set()
+    for tree in range(20):
+        rows = draw(offsets, tree)
+        queries = {q for q in range(5) if offsets[q] in rows}
+        assert len(queries) == 3
+        assert list(rows) == [r for q in sorted(queries) for r in range(offsets[q], offsets[q + 1])]
+        seen.add(tuple(rows))
+    assert len(seen) > 3
+
+
+def test_a_bootstrap_draws_documents_with_replacement():
+    rows = np.concatenate([draw([0, 1000], t, "documents", 1000) for t in range(20)])
+    counts = np.bincount(rows, minlength=1000)
+    assert len(rows) == 20_000
+    distinct = np.mean([len(np.unique(draw([0, 1000], t, "documents", 1000))) for t in range(20)])
+    assert distinct == pytest.approx(632, abs=10)
+    assert counts.std() == pytest.approx(np.sqrt(20), rel=0.15)
+
+
+@pytest.mark.parametrize("unit", ["queries", "documents"])
+def test_weights_are_chances_to_be_drawn(unit):
+    offsets = np.arange(11)
+    weights = np.r_[np.zeros(2), np.ones(4), np.full(4, 3.0)]
+    rows = np.concatenate([draw(offsets, t, unit, 2, weights) for t in range(2000)])
+    counts = np.bincount(rows, minlength=10)
+    assert counts[:2].sum() == 0
+    ratio = counts[6:].mean() / counts[2:6].mean()
+    assert ratio == pytest.approx(3.0 if unit == "documents" else 2.6, rel=0.15)
+
+
+@pytest.mark.parametrize(("subsample", "expected"), [(0.05, 5), (0.3, 30), (0.63, 63), (7, 7)])
+def test_subsample_is_a_fraction_or_a_number_of_queries(small_data, subsample, expected):
+    forest = make_ranker("rf-point", n_estimators=1, subsample=subsample, random_state=0)
+    forest.fit(small_data)
+    rows = _native.draw_rows(
+        small_data.groups.offsets, int(forest.tree_seeds_[0]), 0, "queries", expected, None
+    )
+    assert forest.ensemble_.count[0] == len(rows)
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_a_forest_in_parts_is_the_forest(name, small_data):
+    common = {"random_state": 3, "oob_score": True}
+    whole = make_ranker(name, n_estimators=5, **common).fit(small_data)
+    parts = [
+        make_ranker(name, n_estimators=n, first_tree=first, **common).fit(small_data)
+        for first, n in ((0, 2), (2, 3))
+    ]
+    merged = merge(*parts)
+    assert merged.n_estimators == 5
+    np.testing.assert_array_equal(merged.ensemble_.value, whole.ensemble_.value)
+    np.testing.assert_array_equal(merged.predict(small_data), whole.predict(small_data))
+    np.testing.assert_allclose(merged.oob_prediction_, whole.oob_prediction_, rtol=1e-14)
+    grown = make_ranker(name, n_estimators=2, warm_start=True, **common).fit(small_data)
+    grown.set_params(n_estimators=5).fit(small_data)
+    np.testing.assert_array_equal(grown.predict(small_data), whole.predict(small_data))
+    np.testing.assert_allclose(grown.oob_prediction_, whole.oob_prediction_, rtol=1e-14)
+
+
+def test_merge_says_what_does_not_fit(small_data):
+    def fit(name="rf-point", **params):
+        return make_ranker(name, **{"n_estimators": 2, "random_state": 0, **params}).fit(small_data)
+
+    first = fit()
+    with pytest.raises(ModelError, match="share trees"):
+        merge(first, fit())
+    with pytest.raises(ModelError, match="different max_depth: None and 3"):
+        merge(first, fit(max_depth=3, first_tree=2))
+    with pytest.raises(ModelError, match="RFPoint with RFRand"):
+        merge(first, fit("rf-rand"))
+    with pytest.raises(TypeError, match="LambdaMART"):
+        merge(first, rankgrove.LambdaMART())
+
+
+def test_warm_start_refuses_fewer_trees_and_other_features(small_data):
+    forest = make_ranker("rf-point", n_estimators=3, warm_start=True).fit(small_data)
+    with pytest.raises(ValueError, match="n_estimators is 2, less than the 3 trees"):
+        forest.set_params(n_estimators=2).fit(small_data)
+    with pytest.raises(DataError, match="features"):
+        forest.set_params(n_estimators=4).fit(small_data.X[:, :3], small_data.y, qid=small_data.qid)
+
+
+def test_out_of_bag_predictions_come_from_trees_without_the_query(small_data):
+    forest = make_ranker("rf-point", n_estimators=6, random_state=0, oob_score=True)
+    forest.fit(small_data)
+    trees = forest.ensemble_
+    leaves = forest.apply(small_data)
+    sums, counts = np.zeros(len(leaves)), np.zeros(len(leaves))
+    for t in range(6):
+        rows = _native.draw_rows(
+            small_data.groups.offsets, int(forest.tree_seeds_[t]), t, "queries", 63, None
+        )
+        out = np.ones(len(leaves), bool)
+        out[rows] = False
+        sums[out] += trees.value[trees.tree_offsets[t] + leaves[out, t]]
+        counts[out] += 1
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(forest.oob_prediction_, sums / counts, rtol=1e-13)
+    assert np.isnan(forest.oob_prediction_).any()
+    in_sample = forest.score(small_data)
+    assert 0 < forest.oob_score_ < in_sample
+
+
+def test_apply_gives_the_leaves_that_predict_adds(web_data):
+    forest = make_ranker("rf-list", n_estimators=4, random_state=0, max_depth=6).fit(web_data)
+    trees, leaves = forest.ensemble_, forest.apply(web_data)
+    assert leaves.shape == (len(web_data.X), 4)
+    values = trees.value[trees.tree_offsets[:-1] + leaves]
+    np.testing.assert_allclose(values.mean(axis=1), forest.predict(web_data), rtol=1e-13)
+    assert (trees.left[trees.tree_offsets[:-1] + leaves] == -1).all()
+
+
+def test_tree_statistics_count_leaves_documents_scores_and_depth(small_data):
+    forest = make_ranker("rf-point", n_estimators=3, random_state=0, subsample=1.0, max_depth=4)
+    statistics = forest.fit(small_data).tree_statistics()
+    n_rows = len(small_data.X)
+    np.testing.assert_allclose(statistics.n_leaves * statistics.leaf_size, n_rows)
+    assert (statistics.depth == 4).all()
+    trees = forest.ensemble_
+    first = slice(0, trees.tree_offsets[1])
+    leaf = trees.left[first] < 0
+    assert statistics.leaf_score[0] == pytest.approx(trees.value[first][leaf].mean())
+    assert statistics.means()["n_leaves"] == pytest.approx(trees.n_leaves.mean())
+
+
+@pytest.mark.parametrize("name", ["rf-point", "rf-list"])
+def test_strength_curve_is_the_expected_ndcg_after_each_split(name, small_data):
+    forest = make_ranker(name, n_estimators=3, random_state=0).fit(small_data)
+    test = make_ranking(30, seed=99)
+    endcg = rankgrove.metric("endcg")
+    for data in (small_data, test):
+        curve = forest.strength_curve(data, n_trees=1)
+        single = merge(forest)
+        single._set_trees(type(forest._trees())(*(_first_tree(forest))))
+        last = endcg(data.y, single.predict(data), groups=data.groups)
+        assert curve.mean[-1] == pytest.approx(last, abs=1e-12)
+        constant = endcg(data.y, np.zeros(len(data.y)), groups=data.groups)
+        assert curve.mean[0] == pytest.approx(constant, abs=1e-12)
+    whole = forest.strength_curve(small_data)
+    assert len(whole.mean) == forest.tree_statistics().n_leaves.max()
+    assert len(whole.thinned(50).mean) <= 50
+
+
+def _first_tree(forest):
+    return forest.ensemble_.head(1), forest.tree_seeds_[:1], forest.tree_numbers_[:1]
+
+
+def test_listwise_gains_add_up_to_the_strength_of_the_tree(small_data):
+    forest = make_ranker("rf-list", n_estimators=1, subsample=1.0, random_state=0).fit(small_data)
+    curve = forest.strength_curve(small_data).mean
+    trees = forest.ensemble_
+    inner = np.flatnonzero(trees.left >= 0)
+    gains = trees.gain[inner[np.argsort(trees.left[inner])]]
+    assert (np.diff(curve) > 0).all()
+    np.testing.assert_allclose(np.diff(curve), gains, rtol=3e-7, atol=1e-13)
+
+
+def test_squared_error_agrees_with_scikit_learn_within_noise():
+    train, test = make_ranking(150, seed=1), make_ranking(150, seed=2)
+    ours, theirs = [], []
+    for seed in range(3):
+        forest = rankgrove.RandomForest(n_estimators=60, max_features=5, random_state=seed).fit(
+            train
+        )
+        ours.append(forest.score(test))
+        peer = RandomForestRegressor(60, max_features=5, random_state=seed, n_jobs=2)
+        peer.fit(train.X, train.y)
+        theirs.append(rankgrove.metric("ndcg@10")(test.y, peer.predict(test.X), groups=test.groups))
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=0.02)
+
+
+def test_leaf_score_is_the_mean_of_g(small_data):
+    for rule, g in (("label", lambda c: c), ("square", np.square), ("power", np.exp2)):
+        forest = make_ranker(
+            "rf-point", n_estimators=1, subsample=1.0, max_depth=1, leaf_score=rule, random_state=0
+        ).fit(small_data)
+        leaves = forest.apply(small_data)[:, 0]
+        for leaf in (1, 2):
+            expected = g(small_data.y[leaves == leaf].astype(float)).mean()
+            assert forest.ensemble_.value[leaf] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"min_samples_leaf": 5},
+        {"min_samples_split": 30},
+        {"max_depth": 3},
+        {"max_leaf_nodes": 9},
+        {"min_gain": 0.002},
+        {"threshold_fraction": 0.2},
+        {"query_fraction": 0.3},
+        {"metric": "ndcg@5"},
+        {"gain_table": [0, 1, 1, 1, 1]},
+        {"discount_table": [1.0, 0.5, 0.25]},
+    ],
+)
+def test_each_way_to_save_time_changes_the_listwise_tree(small_data, change):
+    def leaves(**params):
+        return make_ranker("rf-list", n_estimators=1, random_state=0, **params).fit(small_data)
+
+    full, cheap = leaves(), leaves(**change)
+    assert not np.array_equal(full.ensemble_.value, cheap.ensemble_.value)
+    trees = cheap.ensemble_
+    leaf = trees.left < 0
+    if "min_samples_leaf" in change:
+        assert trees.count[leaf].min() >= 5
+    if "min_samples_split" in change:
+        assert trees.count[~leaf].min() >= 30
+    if "max_depth" in change:
+        assert cheap.tree_statistics().depth[0] <= 3
+    if "max_leaf_nodes" in change:
+        assert trees.n_leaves[0] == 9
+    if "min_gain" in change:
+        assert trees.gain[~leaf].min() > 0.002
+
+
+def test_a_metric_by_tables_is_the_metric_by_name(small_data):
+    def fit(**params):
+        return make_ranker("rf-list", n_estimators=2, random_state=0, **params).fit(small_data)
+
+    ranks = np.arange(1, small_data.group_sizes.max() + 1)
+    by_name = fit(metric="ndcg(discount=beta:0.5,gain=linear)")
+    by_table = fit(metric="ndcg", gain_table=[0, 1, 2, 3, 4], discount_table=ranks**-0.5)
+    np.testing.assert_array_equal(by_name.ensemble_.value, by_table.ensemble_.value)
+
+
+def test_errors_name_the_parameter_and_the_value(small_data):
+    with pytest.raises(ValueError, match=r"metric of RFList must be .* not 'map'"):
+        make_ranker("rf-list", metric="map").fit(small_data)
+    with pytest.raises(ValueError, match="sampling of RFList must be 'queries', not 'documents'"):
+        make_ranker("rf-list", sampling="documents").fit(small_data)
+    with pytest.raises(DataError, match="label 4 is not in the table of gains"):
+        make_ranker("rf-list", gain_table=[0, 1]).fit(
+            small_data.X, np.full(len(small_data.y), 4), qid=small_data.qid
+        )
+    with pytest.raises(DataError, match="at most 255 different labels, and y has 300"):
+        make_ranker("rf-point").fit(np.zeros((300, 1)), np.arange(300), group_sizes=[300])
+    with pytest.raises(AttributeError, match="oob_score=True"):
+        _ = make_ranker("rf-point", n_estimators=1).fit(small_data).oob_prediction_
+
+
+def test_interruption_keeps_the_finished_trees():
+    data = make_ranking(200, preset="mslr", seed=1)
+    forest = make_ranker("rf-list", n_estimators=500, random_state=0, n_jobs=2)
+    timer = threading.Timer(4.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            forest.fit(data)
+        assert any("interrupted" in str(w.message) for w in caught)
+        assert 1 <= forest.ensemble_.n_trees < 500
+        assert np.isfinite(forest.predict(data)).all()
+    except KeyboardInterrupt:
+        pass  # not even one tree was finished on a slow machine: nothing to keep
+    finally:
+        timer.cancel()
+
+
+def test_sampled_pairs_are_distinct_and_of_different_labels():
+    rng = np.random.default_rng(0)
+    sizes = np.array([1, 5, 0, 40, 2, 300])
+    offsets = np.r_[0, np.cumsum(sizes)]
+    y = rng.integers(0, 3, offsets[-1]).astype(float)
+    y[offsets[4] : offsets[5]] = 1.0  # nothing to prefer
+    pairs = sample_pairs(y, offsets, 50, seed=1)
+    query = np.repeat(np.arange(6), sizes)
+    assert (query[pairs.first] == query[pairs.second]).all()
+    assert ((y[pairs.first] > y[pairs.second]) == pairs.first_wins).all()
+    assert (y[pairs.first] != y[pairs.second]).all()
+    low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+    assert len(set(zip(low, high, strict=True))) == len(low)
+    assert 0.3 < pairs.first_wins.mean() < 0.7
+    possible = [
+        sum(
+            1
+            for i in range(offsets[q], offsets[q + 1])
+            for j in range(offsets[q], i)
+            if y[i] != y[j]
+        )
+        for q in range(6)
+    ]
+    assert list(pairs.per_query) == [min(50, n) for n in possible if n]
+
+
+def test_all_pairs_are_all_ordered_pairs(monkeypatch):
+    monkeypatch.setattr("rankgrove.rankers.pairs._BLOCK", 7)
+    offsets = np.array([0, 3, 3, 4, 9])
+    found = [(int(i), int(j)) for a, b in all_pairs(offsets) for i, j in zip(a, b, strict=True)]
+    expected = [
+        (i, j)
+        for start, stop in ((0, 3), (3, 4), (4, 9))
+        for i in range(start, stop)
+        for j in range(start, stop)
+        if i != j
+    ]
+    assert sorted(found) == sorted(expected)
+
+
+def test_pairwise_scores_are_mean_chances_of_winning(small_data):
+    forest = make_ranker("rf-pair", n_estimators=5, random_state=0).fit(small_data)
+    scores = forest.predict(small_data)
+    start, stop = small_data.groups.offsets[:2]
+    X = small_data.X[start:stop]
+    chance = forest.compile()
+    for i in range(stop - start):
+        games = [
+            (chance.predict(X[[i]] - X[[j]])[0] + 1 - chance.predict(X[[j]] - X[[i]])[0]) / 2
+            for j in range(stop - start)
+            if j != i
+        ]
+        assert scores[start + i] == pytest.approx(np.mean(games), abs=1e-12)
+    for q in range(3):
+        mine = slice(small_data.groups.offsets[q], small_data.groups.offsets[q + 1])
+        assert scores[mine].mean() == pytest.approx(0.5, abs=1e-12)
