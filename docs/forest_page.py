@@ -1,0 +1,70 @@
+"""Renew the tables of parameters in the page of the forests.
+
+``python docs/forest_page.py`` renews the tables, ``--plots`` also draws the strength curves. A test
+sees to it that the tables are up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from ranker_pages import parameter_rows
+
+from rankgrove.rankers.declaration import parameter_table
+from rankgrove.rankers.forest import ForestRanker
+from rankgrove.rankers.registry import make_ranker, ranker_class
+
+PAGE = Path(__file__).resolve().parent / "rankers" / "forests.md"
+_PLACE = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+def renewed(text: str) -> str:
+    """Return the page with all tables renewed."""
+    return _PLACE.sub(lambda match: f"{match[1]}{table_of(match[2])}\n{match[3]}", text)
+
+
+def table_of(name: str) -> str:
+    """Return the parameters that every forest has, or those that a ranker adds or changes."""
+    shared = {parameter.name: parameter for parameter in parameter_table(ForestRanker)}
+    if name == "every-forest":
+        return parameter_rows(list(shared.values()))
+    own = [
+        parameter
+        for parameter in parameter_table(ranker_class(name))
+        if parameter.name not in shared or parameter.default != shared[parameter.name].default
+    ]
+    return parameter_rows(own) if own else "It has no parameters of its own."
+
+
+def strength_plot() -> str:
+    """Grow trees of RF-point and RF-list and draw their strength."""
+    from rankgrove.datasets import make_ranking
+    from rankgrove.experiments.curves import Curve, curves_svg
+
+    sets = {
+        "train": make_ranking(300, preset="letor4", seed=1),
+        "test": make_ranking(150, preset="letor4", seed=2),
+    }
+    curves = []
+    for name in ("rf-point", "rf-list"):
+        forest = make_ranker(name, n_estimators=20, random_state=0).fit(sets["train"])
+        for split, data in sets.items():
+            strength = forest.strength_curve(data).thinned()
+            curves.append(Curve(f"{name}, {split}", strength.mean, strength.n_splits))
+    return curves_svg(curves, "Strength of single trees", x_title="splits")
+
+
+def main() -> None:
+    """Write everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plots", action="store_true", help="grow trees, draw the plot")
+    draws = parser.parse_args().plots
+    PAGE.write_text(renewed(PAGE.read_text()))
+    if draws:
+        (PAGE.parent / "images" / "strength.svg").write_text(strength_plot())
+
+
+if __name__ == "__main__":
+    main()

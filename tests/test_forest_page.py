@@ -1,0 +1,13 @@
+"""The tables of the page of the forests are those of the rankers."""
+
+from __future__ import annotations
+
+import importlib
+
+
+def test_tables_of_the_forests_are_up_to_date(repository, monkeypatch):
+    monkeypatch.syspath_prepend(str(repository / "docs"))
+    page = importlib.import_module("forest_page")
+    text = page.PAGE.read_text()
+    assert text.count("| `n_estimators` |") == 1
+    assert text == page.renewed(text), "run python docs/forest_page.py"
