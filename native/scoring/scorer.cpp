@@ -8,8 +8,8 @@ namespace rankgrove {
 
 namespace {
 
-// Rows scored together: enough to pay for bringing a deep tree into the cache.
-constexpr int32_t kBlock = 2 * kBitRows;
+// Most rows scored together: enough to pay for bringing a deep tree into the cache.
+constexpr int32_t kWalkRows = 8 * kBitRows;
 constexpr int64_t kRowsPerThread = 1024;  // fewer are not worth waking a thread
 constexpr size_t kMostSegments = 8;
 
@@ -42,6 +42,7 @@ Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, Scor
       segments_.emplace_back(std::in_place_type<BitTrees>, ensemble, segment.trees, policy, simd);
     } else {
       segments_.emplace_back(std::in_place_type<Walker>, ensemble, segment.trees, policy);
+      walks_ = true;
     }
   }
 }
@@ -50,41 +51,44 @@ template <typename T>
 void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on,
                          double* scores) const {
   const int32_t n_outputs = this->n_outputs();
-  thread_local std::vector<double> sums;
-  if (sums.size() < static_cast<size_t>(n_outputs) * kBlock) {
-    sums.resize(static_cast<size_t>(n_outputs) * kBlock);
+  thread_local std::vector<double> sums;  // by output
+  if (sums.size() < static_cast<size_t>(n_outputs) * n_rows) {
+    sums.resize(static_cast<size_t>(n_outputs) * n_rows);
   }
   for (int32_t o = 0; o < n_outputs; ++o) {
     for (int32_t i = 0; i < n_rows; ++i) {
-      sums[static_cast<int64_t>(o) * kBlock + i] =
+      sums[static_cast<int64_t>(o) * n_rows + i] =
           go_on ? scores[static_cast<int64_t>(i) * n_outputs + o] : base_score_[o];
     }
   }
   for (const auto& segment : segments_) {
     if (const auto* walker = std::get_if<Walker>(&segment)) {
-      walker->add_scores(matrix, n_rows, sums.data(), kBlock);
+      walker->add_scores(matrix, n_rows, sums.data(), n_rows);
       continue;
     }
     for (int32_t first = 0; first < n_rows; first += kBitRows) {
       std::get<BitTrees>(segment).add_scores(
-          matrix.from_row(first), std::min(kBitRows, n_rows - first), sums.data() + first, kBlock);
+          matrix.from_row(first), std::min(kBitRows, n_rows - first), sums.data() + first, n_rows);
     }
   }
   for (int32_t i = 0; i < n_rows; ++i) {
     for (int32_t o = 0; o < n_outputs; ++o) {
-      *scores++ = sums[static_cast<int64_t>(o) * kBlock + i];
+      *scores++ = sums[static_cast<int64_t>(o) * n_rows + i];
     }
   }
 }
 
 template <typename T>
 void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on, double* scores) const {
-  const int64_t n_blocks = (matrix.n_rows + kBlock - 1) / kBlock;
   const int64_t useful = std::max<int64_t>(1, matrix.n_rows / kRowsPerThread);
   const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));
+  // Equal shares for the threads, in whole bit vectors.
+  const int64_t share = (matrix.n_rows / threads + kBitRows) / kBitRows * kBitRows;
+  const int64_t block_rows = std::min<int64_t>(walks_ ? kWalkRows : kBitRows, share);
+  const int64_t n_blocks = (matrix.n_rows + block_rows - 1) / block_rows;
   parallel_for(n_blocks, threads, 1, [&](int64_t block) {
-    const int64_t first = block * kBlock;
-    const auto n_rows = static_cast<int32_t>(std::min<int64_t>(kBlock, matrix.n_rows - first));
+    const int64_t first = block * block_rows;
+    const auto n_rows = static_cast<int32_t>(std::min(block_rows, matrix.n_rows - first));
     score_block(matrix.from_row(first), n_rows, go_on, scores + first * n_outputs());
   });
 }

@@ -41,6 +41,7 @@ class Scorer {
   int64_t n_features_;
   std::vector<double> base_score_;
   std::vector<std::variant<BitTrees, Walker>> segments_;  // in tree order
+  bool walks_ = false;                                    // one of them is a Walker
 };
 
 }  // namespace rankgrove

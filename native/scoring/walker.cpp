@@ -8,10 +8,9 @@ namespace rankgrove {
 
 namespace {
 
-constexpr int32_t kGroup = 16;      // rows that step in turn
-constexpr int32_t kTileRows = 512;  // rows read at once: they and a tree share the cache
-constexpr int32_t kSteps = 4;       // between two looks whether all have arrived
-constexpr uint32_t kLine = 8;       // compact nodes in a cache line
+constexpr int32_t kGroup = 12;  // rows that step in turn
+constexpr int32_t kSteps = 2;   // between two looks whether all have arrived
+constexpr uint32_t kLine = 8;   // compact nodes in a cache line
 constexpr uint32_t kNan = 0x7fc00000;
 constexpr uint32_t kNanBits = 22;  // that a NaN has to spare
 
@@ -199,15 +198,12 @@ template <typename T>
 void Walker::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
                         int32_t stride) const {
   const int32_t width = std::max(columns_.size(), 1);
-  float* tile = tile_of_thread(static_cast<size_t>(width) * kTileRows);
-  for (int32_t first = 0; first < n_rows; first += kTileRows) {
-    const int32_t size = std::min(kTileRows, n_rows - first);
-    columns_.load_by_row(matrix.from_row(first), size, tile, width);
-    if (wide_nodes_.empty()) {
-      walk(compact_nodes_, tile, width, size, scores + first, stride);
-    } else {
-      walk(wide_nodes_, tile, width, size, scores + first, stride);
-    }
+  float* tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
+  columns_.load_by_row(matrix, n_rows, tile, width);
+  if (wide_nodes_.empty()) {
+    walk(compact_nodes_, tile, width, n_rows, scores, stride);
+  } else {
+    walk(wide_nodes_, tile, width, n_rows, scores, stride);
   }
 }
 
