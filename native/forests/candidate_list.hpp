@@ -21,7 +21,7 @@ class CandidateList {
  public:
   explicit CandidateList(const ForestData& data) : data_(data) {}
 
-  int32_t size() const { return static_cast<int32_t>(codes_.size()); }
+  int32_t size() const { return size_; }
   int32_t code(int32_t entry) const { return codes_[entry]; }
   // Where the entry's cell begins in the cells that `build` filled.
   int64_t offset(int32_t entry) const { return offsets_[entry]; }
@@ -29,9 +29,12 @@ class CandidateList {
   template <typename Sums>
   void build(const Code* codes, const typename Sums::Item* items, int64_t n, int32_t low,
              int32_t high, const Sums& sums, std::vector<typename Sums::Cell>& cells) {
-    codes_.clear();
-    offsets_.clear();
     const int64_t span = high - low + 1;
+    size_ = 0;
+    if (const auto most = static_cast<size_t>(std::min(n, span)); codes_.size() < most) {
+      codes_.resize(most);
+      offsets_.resize(most);
+    }
     if (n <= kSortBelow || span > 16 * n) {
       sort(codes, n);
       sum_sorted(items, n, sums, cells);
@@ -48,7 +51,7 @@ class CandidateList {
   void for_each_threshold(int32_t feature, double fraction, Random& random, Enter&& enter,
                           Candidate&& candidate) const {
     const int32_t n_bins = data_.binned->n_bins(feature);
-    const bool some_missing = codes_.back() == n_bins;
+    const bool some_missing = codes_[size_ - 1] == n_bins;
     const int32_t n_values = size() - some_missing;
     const auto walk = [&](bool missing_left, int32_t n_thresholds) {
       int64_t wanted = n_thresholds;
@@ -100,6 +103,11 @@ class CandidateList {
  private:
   static constexpr int64_t kSortBelow = 24;
 
+  void add_entry(int32_t code, int64_t offset) {
+    codes_[size_] = code;
+    offsets_[size_++] = offset;
+  }
+
   void sort(const Code* codes, int64_t n) {
     sorted_.resize(static_cast<size_t>(n));
     if (n > kSortBelow) {
@@ -122,11 +130,8 @@ class CandidateList {
     cells.assign(static_cast<size_t>(n * stride), 0);
     for (int64_t i = 0; i < n; ++i) {
       const auto code = static_cast<int32_t>(sorted_[i] >> 32);
-      if (codes_.empty() || codes_.back() != code) {
-        offsets_.push_back(static_cast<int64_t>(codes_.size()) * stride);
-        codes_.push_back(code);
-      }
-      sums.add(cells.data() + offsets_.back(), items[sorted_[i] & 0xffffffffu]);
+      if (size_ == 0 || codes_[size_ - 1] != code) add_entry(code, size_ * stride);
+      sums.add(cells.data() + offsets_[size_ - 1], items[sorted_[i] & 0xffffffffu]);
     }
   }
 
@@ -143,15 +148,13 @@ class CandidateList {
       sums.add(base + entry * stride, items[i]);
     }
     for (int64_t entry = 0; entry < span; ++entry) {
-      if (seen_[entry]) {
-        codes_.push_back(low + static_cast<int32_t>(entry));
-        offsets_.push_back(entry * stride);
-      }
+      if (seen_[entry]) add_entry(low + static_cast<int32_t>(entry), entry * stride);
     }
   }
 
   const ForestData& data_;
-  std::vector<int32_t> codes_;
+  int32_t size_ = 0;
+  std::vector<int32_t> codes_;  // the first size_ count, as of offsets_
   std::vector<int64_t> offsets_;
   std::vector<uint64_t> sorted_;
   std::vector<uint8_t> seen_;

@@ -34,6 +34,7 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
                  int n_threads, const ForestProgress& progress) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPause = std::chrono::milliseconds(50);
+  constexpr int64_t kNodesPerLook = 16;
   const auto n_trees = static_cast<int64_t>(trees.size());
   const std::vector<double> table = log_table(data, options, sample);
   std::atomic<int64_t> n_done{0};
@@ -44,9 +45,10 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
   {
     const bool calling_thread = omp_get_thread_num() == 0;
     Clock::time_point last = Clock::now();
+    int64_t n_beats = 0;
     const Heartbeat heartbeat = [&] {
       if (carrier.failed()) throw Cancelled();
-      if (!calling_thread) return;
+      if (!calling_thread || ++n_beats % kNodesPerLook != 0) return;
       const auto now = Clock::now();
       if (now - last < kPause) return;
       last = now;

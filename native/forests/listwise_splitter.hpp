@@ -37,7 +37,7 @@
 namespace rankgrove::forests {
 
 template <typename Code>
-class ListwiseSplitter final : public NodeSplitter {
+class ListwiseSplitter final : public NodeSplitter<Code> {
  public:
   // `total_weight` is the weight of all queries of the sample.
   ListwiseSplitter(const ForestData& data, const GrowOptions& options, const LeafTable& leaves,
@@ -54,16 +54,18 @@ class ListwiseSplitter final : public NodeSplitter {
         lowest_target_(*std::min_element(data.target.begin(), data.target.end())),
         highest_target_(*std::max_element(data.target.begin(), data.target.end())) {}
 
-  Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
+  Split find(const NodeRows& documents, const WaitingNode& node, Random& random) override {
     score_ = node.value;
     score_cells_ = ScoreCells(lowest_target_, highest_target_, node.size());
-    collect_queries(rows, node.size(), random);
+    collect_queries(documents, random);
     best_ = Split{};
     best_gain_ =
         options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries_.size());
     if (queries_.empty()) return best_;
-    visit_drawn_features(draw_, options_.max_features, codes_, rows, node.size(), features_, random,
+    visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, documents.n,
+                         features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           slot_ = slot;
                            try_feature(codes_.codes(slot), feature, low, high, random);
                          });
     if (best_.found()) {
@@ -72,6 +74,8 @@ class ListwiseSplitter final : public NodeSplitter {
     }
     return best_;
   }
+
+  const Code* split_codes() const override { return codes_.codes(best_slot_); }
 
  private:
   // A query with documents in the node.
@@ -105,7 +109,9 @@ class ListwiseSplitter final : public NodeSplitter {
 
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
 
-  void collect_queries(const int32_t* rows, int64_t n, Random& random) {
+  void collect_queries(const NodeRows& documents, Random& random) {
+    const int32_t* rows = documents.rows;
+    const int64_t n = documents.n;
     queries_.clear();
     block_cell_.clear();
     block_mean_.clear();
@@ -121,7 +127,7 @@ class ListwiseSplitter final : public NodeSplitter {
       int64_t end = begin;
       Portion all;
       for (; end < n && rows[end] < last_row; ++end) {
-        items_[end] = sums_.item(rows[end]);
+        items_[end] = sums_.item(documents, end);
         gain_[end] = data_.metric.gain[rows[end]];
         all.add(gain_[end]);
       }
@@ -173,6 +179,7 @@ class ListwiseSplitter final : public NodeSplitter {
         best_.bin = candidate.bin;
         best_.missing_left = candidate.missing_left;
         best_next_ = candidate.next;
+        best_slot_ = slot_;
       }
     }
   }
@@ -493,6 +500,8 @@ class ListwiseSplitter final : public NodeSplitter {
   size_t next_point_ = 0;
   int32_t first_above_ = 0;
 
+  int32_t slot_ = 0;  // of the feature at hand
+  int32_t best_slot_ = 0;
   Split best_;
   double best_gain_ = 0.0;
   int32_t best_next_ = 0;

@@ -30,13 +30,19 @@ class NodeCodes {
       }
       return;
     }
+    if (n_features == 1) {
+      const Code* column = data_.row_codes<Code>() + features[0];
+      const int64_t step = binned_.n_features();
+      for (int64_t i = 0; i < n; ++i) codes_[i] = column[rows[i] * step];
+      return;
+    }
     constexpr int64_t kAhead = 8;
     const Code* all = data_.row_codes<Code>();
     const int64_t stride = binned_.n_features();
     for (int64_t i = 0; i < n; ++i) {
       if (i + kAhead < n) {
         const Code* next = all + rows[i + kAhead] * stride;
-        for (int32_t slot = 0; slot < n_features; ++slot) __builtin_prefetch(next + features[slot]);
+        for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(next + f);
       }
       const Code* row = all + rows[i] * stride;
       for (int32_t slot = 0; slot < n_features; ++slot) codes_[slot * n + i] = row[features[slot]];

@@ -16,7 +16,7 @@
 namespace rankgrove::forests {
 
 template <typename Code, typename CriterionOf>
-class PointwiseSplitter final : public NodeSplitter {
+class PointwiseSplitter final : public NodeSplitter<Code> {
  public:
   PointwiseSplitter(const ForestData& data, const GrowOptions& options, CriterionOf criterion,
                     double sample_weight)
@@ -31,20 +31,26 @@ class PointwiseSplitter final : public NodeSplitter {
         left_(criterion_.stride()),
         right_(criterion_.stride()) {}
 
-  Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
-    const int64_t n = node.size();
-    items_.resize(static_cast<size_t>(n));
+  Split find(const NodeRows& documents, const WaitingNode&, Random& random) override {
+    const int64_t n = documents.n;
+    documents_ = documents;
     std::fill(total_.begin(), total_.end(), Cell{});
-    for (int64_t i = 0; i < n; ++i) {
-      items_[i] = criterion_.item(rows[i]);
-      criterion_.add(total_.data(), items_[i]);
+    if (options_.splitter == Splitter::best) {
+      items_.resize(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) {
+        items_[i] = criterion_.item(documents, i);
+        criterion_.add(total_.data(), items_[i]);
+      }
+    } else {
+      for (int64_t i = 0; i < n; ++i) criterion_.add(total_.data(), criterion_.item(documents, i));
     }
     const double weight = criterion_.weight(total_.data());
     node_score_ = criterion_.score(total_.data());
     best_ = Split{};
     best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
-    visit_drawn_features(draw_, options_.max_features, codes_, rows, n, features_, random,
+    visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, n, features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           slot_ = slot;
                            if (options_.splitter == Splitter::best) {
                              try_all_thresholds(codes_.codes(slot), n, feature, low, high, random);
                            } else {
@@ -58,6 +64,8 @@ class PointwiseSplitter final : public NodeSplitter {
     return best_;
   }
 
+  const Code* split_codes() const override { return codes_.codes(best_slot_); }
+
  private:
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
@@ -70,7 +78,8 @@ class PointwiseSplitter final : public NodeSplitter {
         [&](bool first, int32_t entry) {
           if (first) std::fill(left_.begin(), left_.end(), Cell{});
           const Cell* cell = cells_.data() + list_.offset(entry);
-          for (size_t c = 0; c < left_.size(); ++c) left_[c] += cell[c];
+          Cell* left = left_.data();
+          for (int32_t c = 0; c < criterion_.stride(); ++c) left[c] += cell[c];
         },
         [&](int32_t bin, int32_t next, bool missing_left) {
           consider(feature, bin, next, missing_left);
@@ -83,14 +92,15 @@ class PointwiseSplitter final : public NodeSplitter {
     if (!draw_threshold(data_, codes, n, feature, low, high, random, split)) return;
     std::fill(left_.begin(), left_.end(), Cell{});
     const int32_t missing_bin = data_.binned->missing_bin(feature);
-    for (int64_t i = 0; i < n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) criterion_.add(left_.data(), items_[i]);
-    }
+    criterion_.add_left(documents_, codes, split, missing_bin, left_.data());
     consider(feature, split.bin, split.bin + 1, split.missing_left);
   }
 
   void consider(int32_t feature, int32_t bin, int32_t next, bool missing_left) {
-    for (size_t c = 0; c < left_.size(); ++c) right_[c] = total_[c] - left_[c];
+    const Cell* total = total_.data();
+    const Cell* left = left_.data();
+    Cell* right = right_.data();
+    for (int32_t c = 0; c < criterion_.stride(); ++c) right[c] = total[c] - left[c];
     if (options_.min_samples_leaf > 1 &&
         (criterion_.n_docs(left_.data()) < options_.min_samples_leaf ||
          criterion_.n_docs(right_.data()) < options_.min_samples_leaf)) {
@@ -103,6 +113,7 @@ class PointwiseSplitter final : public NodeSplitter {
       best_.bin = bin;
       best_.missing_left = missing_left;
       best_next_ = next;
+      best_slot_ = slot_;
     }
   }
 
@@ -114,9 +125,12 @@ class PointwiseSplitter final : public NodeSplitter {
   FeatureDraw draw_;
   CandidateList<Code> list_;
   std::vector<int32_t> features_;
+  NodeRows documents_{};
   std::vector<Item> items_;
   std::vector<Cell> cells_, total_, left_, right_;
   double node_score_ = 0, best_score_ = 0;
+  int32_t slot_ = 0;  // of the feature at hand
+  int32_t best_slot_ = 0;
   Split best_;
   int32_t best_next_ = 0;  // the code that follows best_.bin in the node
 };

@@ -14,15 +14,15 @@
 namespace rankgrove::forests {
 
 template <typename Code>
-class RandomSplitter final : public NodeSplitter {
+class RandomSplitter final : public NodeSplitter<Code> {
  public:
   RandomSplitter(const ForestData& data, const GrowOptions& options)
       : data_(data), options_(options), codes_(data), draw_(data.binned->n_features()) {}
 
-  Split find(const int32_t* rows, const WaitingNode& node, Random& random) override {
+  Split find(const NodeRows& documents, const WaitingNode&, Random& random) override {
     Split result;
-    const int64_t n = node.size();
-    visit_drawn_features(draw_, 1, codes_, rows, n, features_, random,
+    const int64_t n = documents.n;
+    visit_drawn_features(draw_, 1, codes_, documents.rows, n, features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            Split split;
                            const Code* codes = codes_.codes(slot);
@@ -37,6 +37,8 @@ class RandomSplitter final : public NodeSplitter {
                          });
     return result;
   }
+
+  const Code* split_codes() const override { return codes_.codes(0); }
 
  private:
   const ForestData& data_;

@@ -12,14 +12,14 @@ namespace rankgrove::forests {
 
 struct Split {
   int32_t feature = -1;
-  int32_t bin = 0;  // value bins 0..bin go left
+  int32_t bin = 0;  // value bins 0..bin go left; below the missing bin
   bool missing_left = false;
   double gain = 0.0;  // improvement of the criterion of the whole tree
 
   bool found() const { return feature >= 0; }
 
   bool goes_left(int32_t code, int32_t missing_bin) const {
-    return code == missing_bin ? missing_left : code <= bin;
+    return (code <= bin) | ((code == missing_bin) & missing_left);
   }
 
   // The split that parts all values from the missing ones has no cut of its own.
@@ -29,11 +29,21 @@ struct Split {
   }
 };
 
+// Documents of a node, side by side.
+struct NodeRows {
+  const int32_t* rows;
+  const uint8_t* labels;  // class of each, or null if targets are not classes
+  int64_t n;
+};
+
+template <typename Code>
 class NodeSplitter {
  public:
   virtual ~NodeSplitter() = default;
-  // The best split of a node with these rows, if any gains enough. `value` is the node's own.
-  virtual Split find(const int32_t* rows, const WaitingNode& node, Random& random) = 0;
+  // The best split of a node, if any gains enough.
+  virtual Split find(const NodeRows& documents, const WaitingNode& node, Random& random) = 0;
+  // Codes of the feature of the split that was found last, for the documents of that node.
+  virtual const Code* split_codes() const = 0;
 };
 
 }  // namespace rankgrove::forests

@@ -34,7 +34,12 @@ class TreeGrower {
         log_table_(log_table),
         heartbeat_(heartbeat),
         right_rows_(rows_.size()),
-        class_counts_(data.n_classes()) {}
+        class_counts_(data.n_classes()) {
+    if (!data.has_classes()) return;
+    right_labels_.resize(rows_.size());
+    labels_.reserve(rows_.size());
+    for (const int32_t row : rows_) labels_.push_back(data.label[row]);
+  }
 
   Tree grow() {
     const auto n = static_cast<int64_t>(rows_.size());
@@ -125,7 +130,8 @@ class TreeGrower {
   // Takes the next leaf and splits it, if a split is found. on_split(node, left, right) is told;
   // children that are not pure wait for their turn if wanted(child).
   template <typename OnSplit, typename Wanted>
-  void split_next(NodeQueue& queue, NodeSplitter& splitter, OnSplit&& on_split, Wanted&& wanted) {
+  void split_next(NodeQueue& queue, NodeSplitter<Code>& splitter, OnSplit&& on_split,
+                  Wanted&& wanted) {
     heartbeat_();
     const WaitingNode node = queue.pop();
     if (node.size() < options_.min_samples_split || node.depth >= options_.max_depth ||
@@ -133,9 +139,11 @@ class TreeGrower {
       return;
     }
     Random random(node.key);
-    const Split split = splitter.find(rows_.data() + node.begin, node, random);
+    const NodeRows documents{rows_.data() + node.begin,
+                             labels_.empty() ? nullptr : labels_.data() + node.begin, node.size()};
+    const Split split = splitter.find(documents, node, random);
     if (!split.found()) return;
-    const int64_t middle = partition(node, split);
+    const int64_t middle = partition(node, split, splitter.split_codes());
     const Summary left = summary(node.begin, middle);
     const Summary right = summary(middle, node.end);
     const int32_t child = add_leaf(left, middle - node.begin);
@@ -168,12 +176,12 @@ class TreeGrower {
 
   int32_t n_leaves() const { return (tree_.n_nodes() + 1) / 2; }
 
-  std::unique_ptr<NodeSplitter> pointwise_splitter() const {
+  std::unique_ptr<NodeSplitter<Code>> pointwise_splitter() const {
     if (options_.splitter == Splitter::random) {
       return std::make_unique<RandomSplitter<Code>>(data_, options_);
     }
     return visit_criterion(options_.criterion, data_, log_table_,
-                           [&](auto criterion) -> std::unique_ptr<NodeSplitter> {
+                           [&](auto criterion) -> std::unique_ptr<NodeSplitter<Code>> {
                              return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
                                  data_, options_, std::move(criterion), sample_weight());
                            });
@@ -197,26 +205,31 @@ class TreeGrower {
   }
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
-  int64_t partition(const WaitingNode& node, const Split& split) {
-    const BinnedMatrix& binned = *data_.binned;
-    const int64_t stride = binned.n_features();
-    const bool by_column = node.size() * 16 >= binned.n_rows;
-    const Code* codes =
-        by_column ? binned.column<Code>(split.feature) : data_.row_codes<Code>() + split.feature;
-    const int64_t step = by_column ? 1 : stride;
-    const int32_t missing_bin = binned.missing_bin(split.feature);
-    int64_t middle = node.begin;
+  int64_t partition(const WaitingNode& node, const Split& split, const Code* codes) {
+    const int32_t missing_bin = data_.binned->missing_bin(split.feature);
+    goes_left_.resize(static_cast<size_t>(node.size()));
+    for (int64_t i = 0; i < node.size(); ++i) {
+      goes_left_[i] = split.goes_left(codes[i], missing_bin);
+    }
+    const int64_t n_left = stable_sort_out(rows_.data() + node.begin, right_rows_.data());
+    if (!labels_.empty()) stable_sort_out(labels_.data() + node.begin, right_labels_.data());
+    return node.begin + n_left;
+  }
+
+  // Moves the values of documents that go left to the front; returns their number.
+  template <typename T>
+  int64_t stable_sort_out(T* values, T* scratch) const {
+    int64_t n_left = 0;
     int64_t n_right = 0;
-    for (int64_t i = node.begin; i < node.end; ++i) {
-      const int32_t row = rows_[i];
-      const bool left = split.goes_left(codes[row * step], missing_bin);
-      rows_[middle] = row;
-      right_rows_[n_right] = row;
-      middle += left;
+    for (const uint8_t left : goes_left_) {
+      const T value = values[n_left + n_right];
+      values[n_left] = value;
+      scratch[n_right] = value;
+      n_left += left;
       n_right += !left;
     }
-    std::copy_n(right_rows_.begin(), n_right, rows_.begin() + middle);
-    return middle;
+    std::copy_n(scratch, n_right, values + n_left);
+    return n_left;
   }
 
   Summary summary(int64_t begin, int64_t end) {
@@ -238,7 +251,7 @@ class TreeGrower {
 
   Summary class_summary(int64_t begin, int64_t end) {
     std::fill(class_counts_.begin(), class_counts_.end(), 0);
-    for (int64_t i = begin; i < end; ++i) ++class_counts_[data_.label[rows_[i]]];
+    for (int64_t i = begin; i < end; ++i) ++class_counts_[labels_[i]];
     double sum = 0;
     int32_t n_present = 0;
     for (size_t c = 0; c < class_counts_.size(); ++c) {
@@ -295,6 +308,9 @@ class TreeGrower {
   const std::vector<double>& log_table_;
   const Heartbeat& heartbeat_;
   std::vector<int32_t> right_rows_;
+  std::vector<uint8_t> labels_;  // classes of rows_, if there are classes
+  std::vector<uint8_t> right_labels_;
+  std::vector<uint8_t> goes_left_;
   std::vector<uint32_t> class_counts_;
   std::vector<WaitingNode> children_;
   std::vector<bool> pure_;  // of each node: all targets are equal

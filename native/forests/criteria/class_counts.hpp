@@ -1,29 +1,48 @@
-// Rows summed by class. Three sums that criteria score:
+// What of a set of documents is summed up, for criteria to score:
 //
 //   ClassCounts<C>   number of documents of each class (C classes, or 0: as many as the data have)
 //   ClassWeights     weight of each class, and the number of documents
+//   CountAndSum      number of documents, and sum of targets
 //   Moments          weight, weighted sum of targets, and the number of documents
 //
-// A *cell* is `stride()` numbers in a row: the sums over some set of documents.
+// A *cell* is `stride()` numbers in a row: the sums over some set of documents. `add_left` adds all
+// documents of a node that a split sends left.
 #pragma once
 
 #include <cstdint>
 
+#include "forests/criteria/count_classes.hpp"
 #include "forests/forest_data.hpp"
+#include "forests/split.hpp"
 
 namespace rankgrove::forests {
+
+// Up to so many classes, a pass over the documents per class is faster than one for all.
+inline constexpr int32_t kFewClasses = 8;
 
 template <int C>
 struct ClassCounts {
   using Cell = uint32_t;
   using Item = uint8_t;
 
-  explicit ClassCounts(const ForestData& data) : label(data.label.data()), n(data.n_classes()) {}
+  explicit ClassCounts(const ForestData& data) : n(data.n_classes()) {}
 
   int32_t n_classes() const { return C > 0 ? C : n; }
   int32_t stride() const { return n_classes(); }
-  Item item(int32_t row) const { return label[row]; }
+  Item item(const NodeRows& documents, int64_t i) const { return documents.labels[i]; }
   void add(Cell* cell, Item item) const { ++cell[item]; }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    if (sizeof(Code) == 1 && n_classes() <= kFewClasses && !split.missing_left) {
+      count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
+                         split.bin, n_classes(), cell);
+      return;
+    }
+    for (int64_t i = 0; i < documents.n; ++i) {
+      cell[documents.labels[i]] += split.goes_left(codes[i], missing_bin);
+    }
+  }
   int64_t n_docs(const Cell* cell) const {
     int64_t sum = 0;
     for (int32_t c = 0; c < n_classes(); ++c) sum += cell[c];
@@ -31,7 +50,6 @@ struct ClassCounts {
   }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
 
-  const uint8_t* label;
   int32_t n;
 };
 
@@ -43,14 +61,23 @@ struct ClassWeights {
   };
 
   explicit ClassWeights(const ForestData& data)
-      : label(data.label.data()), row_weight(data.weight.data()), n(data.n_classes()) {}
+      : row_weight(data.weight.data()), n(data.n_classes()) {}
 
   int32_t n_classes() const { return n; }
   int32_t stride() const { return n + 1; }
-  Item item(int32_t row) const { return {row_weight[row], label[row]}; }
+  Item item(const NodeRows& documents, int64_t i) const {
+    return {row_weight[documents.rows[i]], documents.labels[i]};
+  }
   void add(Cell* cell, const Item& item) const {
     cell[item.label] += item.weight;
     cell[n] += 1;
+  }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    for (int64_t i = 0; i < documents.n; ++i) {
+      if (split.goes_left(codes[i], missing_bin)) add(cell, item(documents, i));
+    }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[n]); }
   double weight(const Cell* cell) const {
@@ -59,9 +86,52 @@ struct ClassWeights {
     return sum;
   }
 
-  const uint8_t* label;
   const double* row_weight;
   int32_t n;
+};
+
+struct CountAndSum {
+  using Cell = double;
+  using Item = double;
+
+  explicit CountAndSum(const ForestData& data)
+      : target(data.target.data()),
+        class_value(data.class_value.data()),
+        n_classes(data.n_classes()) {}
+
+  static constexpr int32_t stride() { return 2; }
+  Item item(const NodeRows& documents, int64_t i) const {
+    return documents.labels ? class_value[documents.labels[i]] : target[documents.rows[i]];
+  }
+  void add(Cell* cell, Item item) const {
+    cell[0] += 1;
+    cell[1] += item;
+  }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    if (sizeof(Code) == 1 && documents.labels && n_classes <= kFewClasses && !split.missing_left) {
+      uint32_t counts[kFewClasses] = {};
+      count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
+                         split.bin, n_classes, counts);
+      for (int32_t c = 0; c < n_classes; ++c) {
+        cell[0] += counts[c];
+        cell[1] += counts[c] * class_value[c];
+      }
+      return;
+    }
+    for (int64_t i = 0; i < documents.n; ++i) {
+      const bool left = split.goes_left(codes[i], missing_bin);
+      cell[0] += left;
+      cell[1] += left ? item(documents, i) : 0.0;
+    }
+  }
+  int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[0]); }
+  double weight(const Cell* cell) const { return cell[0]; }
+
+  const double* target;
+  const double* class_value;
+  int32_t n_classes;
 };
 
 struct Moments {
@@ -76,7 +146,8 @@ struct Moments {
         row_weight(data.weight.empty() ? nullptr : data.weight.data()) {}
 
   int32_t stride() const { return 3; }
-  Item item(int32_t row) const {
+  Item item(const NodeRows& documents, int64_t i) const {
+    const int32_t row = documents.rows[i];
     const double w = row_weight ? row_weight[row] : 1.0;
     return {w, w * target[row]};
   }
@@ -84,6 +155,13 @@ struct Moments {
     cell[0] += item.weight;
     cell[1] += item.product;
     cell[2] += 1;
+  }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    for (int64_t i = 0; i < documents.n; ++i) {
+      if (split.goes_left(codes[i], missing_bin)) add(cell, item(documents, i));
+    }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[2]); }
   double weight(const Cell* cell) const { return cell[0]; }

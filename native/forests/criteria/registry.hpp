@@ -34,14 +34,14 @@ auto visit_sums(const ForestData& data, const std::vector<double>& table, Visito
 template <typename Visitor>
 auto visit_criterion(Criterion criterion, const ForestData& data, const std::vector<double>& table,
                      Visitor&& visitor) {
-  if (!data.has_classes()) return visitor(SquaredError<Moments>(data, table));
   switch (criterion) {
     case Criterion::entropy:
       return detail::visit_sums<Entropy>(data, table, std::forward<Visitor>(visitor));
     case Criterion::gini:
       return detail::visit_sums<Gini>(data, table, std::forward<Visitor>(visitor));
     default:
-      return detail::visit_sums<SquaredError>(data, table, std::forward<Visitor>(visitor));
+      if (data.weight.empty()) return visitor(SquaredError<CountAndSum>(data));
+      return visitor(SquaredError<Moments>(data));
   }
 }
 

@@ -3,34 +3,16 @@
 // score(cell) = (sum of targets)^2 / n = sum of squared targets - n * mean squared error.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "forests/criteria/class_counts.hpp"
 
 namespace rankgrove::forests {
 
 template <typename Sums>
 struct SquaredError : Sums {
-  SquaredError(const ForestData& data, const std::vector<double>&)
-      : Sums(data), class_value(data.class_value.data()) {}
+  explicit SquaredError(const ForestData& data) : Sums(data) {}
 
-  double score(const typename Sums::Cell* cell) const {
-    double sum = 0;
-    double n = 0;
-    if constexpr (std::is_same_v<Sums, Moments>) {
-      n = cell[0];
-      sum = cell[1];
-    } else {
-      for (int32_t c = 0; c < this->n_classes(); ++c) {
-        sum += class_value[c] * cell[c];
-        n += cell[c];
-      }
-    }
-    return n > 0 ? sum * sum / n : 0.0;
-  }
-
-  const double* class_value;
+  // Both sums begin with the weight and the weighted sum of targets.
+  double score(const double* cell) const { return cell[0] > 0 ? cell[1] * cell[1] / cell[0] : 0.0; }
 };
 
 }  // namespace rankgrove::forests
