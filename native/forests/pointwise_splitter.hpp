@@ -70,8 +70,17 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
 
+  static constexpr int64_t kWalkBelow = 40;
+
   void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                           Random& random) {
+    if constexpr (CriterionOf::kWalks) {
+      if (n <= kWalkBelow && options_.threshold_fraction >= 1 && options_.min_samples_leaf == 1 &&
+          high < data_.binned->missing_bin(feature)) {
+        walk_thresholds(codes, n, feature);
+        return;
+      }
+    }
     list_.build(codes, items_.data(), n, low, high, criterion_, cells_);
     list_.for_each_threshold(
         feature, options_.threshold_fraction, random,
@@ -84,6 +93,25 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         [&](int32_t bin, int32_t next, bool missing_left) {
           consider(feature, bin, next, missing_left);
         });
+  }
+
+  // The same for few documents without missing values: sorts them, and moves one after the other.
+  void walk_thresholds(const Code* codes, int64_t n, int32_t feature) {
+    uint32_t sorted[kWalkBelow];
+    for (int64_t i = 0; i < n; ++i) {
+      const uint32_t key = static_cast<uint32_t>(codes[i]) << 8 | static_cast<uint32_t>(i);
+      int64_t at = i;
+      for (; at > 0 && sorted[at - 1] > key; --at) sorted[at] = sorted[at - 1];
+      sorted[at] = key;
+    }
+    typename CriterionOf::Walk walk(criterion_, total_.data());
+    for (int64_t i = 0; i + 1 < n; ++i) {
+      walk.move(items_[sorted[i] & 0xff]);
+      const auto code = static_cast<int32_t>(sorted[i] >> 8);
+      const auto next = static_cast<int32_t>(sorted[i + 1] >> 8);
+      if (code == next) continue;
+      keep_if_better(walk.score(), feature, code, next, false);
+    }
   }
 
   void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
@@ -106,7 +134,11 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
          criterion_.n_docs(right_.data()) < options_.min_samples_leaf)) {
       return;
     }
-    const double score = criterion_.score(left_.data()) + criterion_.score(right_.data());
+    keep_if_better(criterion_.score(left_.data()) + criterion_.score(right_.data()), feature, bin,
+                   next, missing_left);
+  }
+
+  void keep_if_better(double score, int32_t feature, int32_t bin, int32_t next, bool missing_left) {
     if (score > best_score_) {
       best_score_ = score;
       best_.feature = feature;

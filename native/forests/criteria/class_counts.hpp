@@ -5,6 +5,8 @@
 //   CountAndSum      number of documents, and sum of targets
 //   Moments          weight, weighted sum of targets, and the number of documents
 //
+// kWalks: criteria over these sums have a Walk, which scores small nodes document by document.
+//
 // A *cell* is `stride()` numbers in a row: the sums over some set of documents. `add_left` adds all
 // documents of a node that a split sends left.
 #pragma once
@@ -24,6 +26,7 @@ template <int C>
 struct ClassCounts {
   using Cell = uint32_t;
   using Item = uint8_t;
+  static constexpr bool kWalks = C > 0;
 
   explicit ClassCounts(const ForestData& data) : n(data.n_classes()) {}
 
@@ -55,6 +58,7 @@ struct ClassCounts {
 
 struct ClassWeights {
   using Cell = double;
+  static constexpr bool kWalks = false;
   struct Item {
     double weight;
     uint8_t label;
@@ -92,6 +96,7 @@ struct ClassWeights {
 
 struct CountAndSum {
   using Cell = double;
+  static constexpr bool kWalks = true;
   using Item = double;
 
   explicit CountAndSum(const ForestData& data)
@@ -136,6 +141,7 @@ struct CountAndSum {
 
 struct Moments {
   using Cell = double;
+  static constexpr bool kWalks = false;
   struct Item {
     double weight;
     double product;

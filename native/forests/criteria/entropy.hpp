@@ -41,6 +41,33 @@ struct Entropy : Sums {
     }
   }
 
+  // The score of both sides of a split while documents go left one by one.
+  class Walk {
+   public:
+    Walk(const Entropy& criterion, const uint32_t* total) : table_(criterion.log_table) {
+      for (int32_t c = 0; c < criterion.n_classes(); ++c) {
+        left_[c] = 0;
+        right_[c] = total[c];
+        n_right_ += total[c];
+        sum_ += table_[total[c]];
+      }
+    }
+    void move(uint8_t label) {
+      const uint32_t l = left_[label]++;
+      const uint32_t r = right_[label]--;
+      sum_ += (table_[l + 1] - table_[l]) - (table_[r] - table_[r - 1]);
+      ++n_left_;
+      --n_right_;
+    }
+    double score() const { return sum_ - table_[n_left_] - table_[n_right_]; }
+
+   private:
+    const double* table_;
+    double sum_ = 0.0;
+    uint32_t n_left_ = 0, n_right_ = 0;
+    uint32_t left_[kFewClasses], right_[kFewClasses];
+  };
+
   const double* log_table;
 };
 

@@ -13,6 +13,24 @@ struct SquaredError : Sums {
 
   // Both sums begin with the weight and the weighted sum of targets.
   double score(const double* cell) const { return cell[0] > 0 ? cell[1] * cell[1] / cell[0] : 0.0; }
+
+  // The score of both sides of a split while documents go left one by one.
+  class Walk {
+   public:
+    Walk(const SquaredError&, const double* total) : n_right_(total[0]), total_(total[1]) {}
+    void move(double target) {
+      left_ += target;
+      ++n_left_;
+      --n_right_;
+    }
+    double score() const {
+      const double right = total_ - left_;
+      return left_ * left_ / n_left_ + right * right / n_right_;
+    }
+
+   private:
+    double n_left_ = 0, n_right_, left_ = 0, total_;
+  };
 };
 
 }  // namespace rankgrove::forests
