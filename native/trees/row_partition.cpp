@@ -69,6 +69,10 @@ int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, in
                      rule.missing_left, n_threads);
 }
 
+void RowPartition::undo_split(int64_t begin, int64_t middle, int64_t end) {
+  std::inplace_merge(rows_.begin() + begin, rows_.begin() + middle, rows_.begin() + end);
+}
+
 void RowPartition::count_codes(int64_t begin, int64_t end, int32_t feature, int64_t* counts) const {
   if (binned_.wide) {
     const uint16_t* codes = binned_.column<uint16_t>(feature);

@@ -25,6 +25,9 @@ class RowPartition {
   // Reorders a range, keeping the order within each side, and returns where the right side begins.
   int64_t split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads);
 
+  // Brings a range that was just split back to the order it had.
+  void undo_split(int64_t begin, int64_t middle, int64_t end);
+
   // Adds to counts[code] the rows of a range by their code of one feature.
   void count_codes(int64_t begin, int64_t end, int32_t feature, int64_t* counts) const;
 

@@ -25,6 +25,7 @@ struct TreeGrower::OpenNode {
   NodeSums sums;
   int64_t* histogram;
   Split split;
+  bool rows_counted = false;  // the split's children are known to have enough rows
 
   int64_t n_rows() const { return end - begin; }
 };
@@ -76,7 +77,7 @@ std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool,
   return drawn;
 }
 
-Split TreeGrower::find_split(const OpenNode& node, uint64_t seed) {
+void TreeGrower::find_split(OpenNode& node, uint64_t seed) {
   const std::vector<int32_t> features =
       draw_features(tree_features_, options_.max_features_node, seed, node.node + 1);
   std::vector<Split> by_feature(features.size());
@@ -85,7 +86,14 @@ Split TreeGrower::find_split(const OpenNode& node, uint64_t seed) {
   parallel_for(static_cast<int64_t>(features.size()), threads, 8, [&](int64_t i) {
     by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
   });
-  Split best = best_with_enough_rows(node, by_feature);
+  Split best;
+  if (node.rows_counted) {
+    best = best_with_enough_rows(node, by_feature);
+  } else {
+    for (const Split& split : by_feature) {
+      if (split.found() && split.gain > best.gain) best = split;
+    }
+  }
   // Where the node has no missing value, one that comes later follows the heavier child.
   if (best.found() && !best.missing_left) {
     const int32_t f = best.feature;
@@ -95,14 +103,13 @@ Split TreeGrower::find_split(const OpenNode& node, uint64_t seed) {
       best.missing_left = 2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
     }
   }
-  return best;
+  node.split = best;
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
-// where the weights leave a doubt the rows of that one feature are counted.
+// the rows of each feature that comes out best are counted.
 Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
-  const int64_t min_rows = options_.rules.min_samples_leaf;
-  std::vector<uint8_t> counted(by_feature.size(), packed_.counts_rows || min_rows <= 1);
+  std::vector<uint8_t> counted(by_feature.size(), 0);
   for (;;) {
     size_t best = by_feature.size();
     double gain = -std::numeric_limits<double>::infinity();
@@ -114,9 +121,7 @@ Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>
     }
     if (best == by_feature.size()) return {};
     const Split& split = by_feature[best];
-    const int64_t left = hessian_field(split.left);
-    const int64_t lighter = std::min(left, hessian_field(node.sums.total) - left);
-    if (counted[best] || lighter >= min_rows * largest_row_weight_) return split;
+    if (counted[best]) return split;
     std::vector<int64_t> counts(layout_.n_bins[split.feature] + 1, 0);
     partition_.count_codes(node.begin, node.end, split.feature, counts.data());
     by_feature[best] =
@@ -142,7 +147,7 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
            node.n_rows() >= 2 * options_.rules.min_samples_leaf && node.n_rows() >= 2;
   };
   const auto offer = [&](OpenNode node) {
-    if (node.histogram) node.split = find_split(node, seed);
+    if (node.histogram) find_split(node, seed);
     if (node.split.found()) {
       open.push(node);
     } else {
@@ -171,6 +176,15 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
     const Split& split = parent.split;
     const int64_t middle = partition_.split(
         parent.begin, parent.end, {split.feature, split.bin, split.missing_left}, n_threads_);
+    // Where weights are not numbers of rows, a split may turn out to leave a child too few. The
+    // gain it promised was too high; the node goes back with the best split that has enough.
+    if (!parent.rows_counted &&
+        std::min(middle - parent.begin, parent.end - middle) < options_.rules.min_samples_leaf) {
+      partition_.undo_split(parent.begin, middle, parent.end);
+      parent.rows_counted = true;
+      offer(parent);
+      continue;
+    }
     OpenNode left{-1, parent.depth + 1, parent.begin, middle, parent.sums, nullptr, {}};
     OpenNode right{-1, parent.depth + 1, middle, parent.end, parent.sums, nullptr, {}};
     left.sums.total = split.left;
@@ -265,12 +279,6 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
                       int64_t n_rows, uint64_t seed) {
   const float* split_hessians = options_.least_squares_splits ? nullptr : hessians;
   pack_gradients(gradients, split_hessians, binned_->n_rows, seed, n_threads_, packed_);
-  largest_row_weight_ = 1;
-  if (!packed_.counts_rows && options_.rules.min_samples_leaf > 1) {
-    for (const int64_t word : packed_.words) {
-      largest_row_weight_ = std::max(largest_row_weight_, hessian_field(word));
-    }
-  }
   samples_all_rows_ = rows == nullptr;
   partition_.reset(rows, samples_all_rows_ ? binned_->n_rows : n_rows);
   leaves_.clear();

@@ -60,7 +60,7 @@ class TreeGrower {
 
   void grow_node_by_node(Tree& tree, uint64_t seed);
   void grow_oblivious(Tree& tree, uint64_t seed);
-  Split find_split(const OpenNode& node, uint64_t seed);
+  void find_split(OpenNode& node, uint64_t seed);
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;
@@ -78,7 +78,6 @@ class TreeGrower {
   RowPartition partition_;
   PackedGradients packed_;
   bool samples_all_rows_ = true;
-  int32_t largest_row_weight_ = 1;  // of the Hessian field
   std::vector<int32_t> tree_features_;
   std::vector<std::unique_ptr<int64_t[]>> histograms_;  // all that were ever made
   std::vector<int64_t*> free_histograms_;
