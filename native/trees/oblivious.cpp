@@ -2,6 +2,7 @@
 //
 // Nodes are numbered breadth-first, so that the whole tree is a table of 2^depth leaves.
 #include <algorithm>
+#include <numeric>
 
 #include "common/parallel.hpp"
 #include "trees/tree_grower.hpp"
@@ -69,8 +70,10 @@ void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
       const int64_t middle = partition_.split(
           parent.begin, parent.end, {best.feature, best.bin, best.missing_left}, n_threads_);
       LevelNode left{parent.begin, middle, 0, nullptr}, right{middle, parent.end, 0, nullptr};
-      for (int64_t i = left.begin; i < left.end; ++i) {
-        left.total += packed_.words[partition_.rows()[i]];
+      const int64_t* bins = parent.histogram + layout_.start[best.feature];
+      left.total = std::accumulate(bins, bins + best.bin + 1, int64_t{0});
+      if (best.missing_left && layout_.missing[best.feature]) {
+        left.total += bins[layout_.n_bins[best.feature]];
       }
       right.total = parent.total - left.total;
       if (!last) {
