@@ -67,6 +67,7 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            slot_ = slot;
                            try_feature(codes_.codes(slot), feature, low, high, random);
+                           return true;
                          });
     if (best_.found()) {
       best_.gain = best_gain_ / total_weight_;

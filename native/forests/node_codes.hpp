@@ -15,37 +15,34 @@ class NodeCodes {
  public:
   explicit NodeCodes(const ForestData& data) : data_(data), binned_(*data.binned) {}
 
-  // Codes of `features` for n rows: codes(slot)[i], i = 0 .. n - 1.
-  void gather(const int32_t* features, int32_t n_features, const int32_t* rows, int64_t n) {
+  // Codes of `features` for n rows, into slots from `first_slot` on: codes(slot)[i].
+  void gather(const int32_t* features, int32_t n_features, int32_t first_slot, const int32_t* rows,
+              int64_t n) {
     n_ = n;
-    const auto size = static_cast<size_t>(n_features * n);
+    const auto size = static_cast<size_t>((first_slot + n_features) * n);
     if (codes_.size() < size) codes_.resize(size);
+    Code* out = codes_.data() + first_slot * n;
     // A large node has several rows in every cache line of a column; a small one has not, and finds
     // its features closer together in a row.
+    const int64_t stride = binned_.n_features();
+    const Code* all = data_.row_codes<Code>();
     if (n * 16 >= binned_.n_rows) {
-      for (int32_t slot = 0; slot < n_features; ++slot) {
+      for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
         const Code* column = binned_.column<Code>(features[slot]);
-        Code* out = codes_.data() + slot * n;
         for (int64_t i = 0; i < n; ++i) out[i] = column[rows[i]];
       }
-      return;
-    }
-    if (n_features == 1) {
-      const Code* column = data_.row_codes<Code>() + features[0];
-      const int64_t step = binned_.n_features();
-      for (int64_t i = 0; i < n; ++i) codes_[i] = column[rows[i] * step];
-      return;
-    }
-    constexpr int64_t kAhead = 8;
-    const Code* all = data_.row_codes<Code>();
-    const int64_t stride = binned_.n_features();
-    for (int64_t i = 0; i < n; ++i) {
-      if (i + kAhead < n) {
-        const Code* next = all + rows[i + kAhead] * stride;
-        for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(next + f);
+    } else if (n_features == 1) {
+      for (int64_t i = 0; i < n; ++i) out[i] = all[rows[i] * stride + features[0]];
+    } else {
+      constexpr int64_t kAhead = 8;
+      for (int64_t i = 0; i < n; ++i) {
+        if (i + kAhead < n) {
+          const Code* next = all + rows[i + kAhead] * stride;
+          for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(next + f);
+        }
+        const Code* row = all + rows[i] * stride;
+        for (int32_t slot = 0; slot < n_features; ++slot) out[slot * n + i] = row[features[slot]];
       }
-      const Code* row = all + rows[i] * stride;
-      for (int32_t slot = 0; slot < n_features; ++slot) codes_[slot * n + i] = row[features[slot]];
     }
   }
 
@@ -71,28 +68,35 @@ class NodeCodes {
 };
 
 // Draws K features for a node, and more, one at a time, as long as all drawn ones are constant
-// there; calls visit(slot, feature, lowest code, highest code) for those that are not constant.
+// there; calls visit(slot, feature, lowest code, highest code) for those that are not constant,
+// until it returns false.
 template <typename Code, typename Visit>
 void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Code>& codes,
                           const int32_t* rows, int64_t n, std::vector<int32_t>& features,
                           Random& random, Visit&& visit) {
+  constexpr int64_t kOneByOne = 16;  // a small node is often done with its first features
   draw.start();
-  features.clear();
-  while (static_cast<int32_t>(features.size()) < max_features && !draw.exhausted()) {
-    features.push_back(draw.next(random));
-  }
+  int32_t n_drawn = 0;
   bool splittable = false;
-  while (!features.empty()) {
-    codes.gather(features.data(), static_cast<int32_t>(features.size()), rows, n);
-    for (size_t slot = 0; slot < features.size(); ++slot) {
-      const auto [low, high] = codes.range(static_cast<int32_t>(slot));
+  while (!draw.exhausted() && (n_drawn < max_features || !splittable)) {
+    const int32_t wanted = n > kOneByOne ? std::max(1, max_features - n_drawn) : 1;
+    features.clear();
+    while (static_cast<int32_t>(features.size()) < wanted && !draw.exhausted()) {
+      features.push_back(draw.next(random));
+    }
+    const auto n_new = static_cast<int32_t>(features.size());
+    const int32_t first_slot = std::min(n_drawn, max_features);
+    codes.gather(features.data(), n_new, first_slot, rows, n);
+    for (int32_t i = 0; i < n_new; ++i) {
+      const auto [low, high] = codes.range(first_slot + i);
       if (low == high) continue;
       splittable = true;
-      visit(static_cast<int32_t>(slot), features[slot], static_cast<int32_t>(low),
-            static_cast<int32_t>(high));
+      if (!visit(first_slot + i, features[i], static_cast<int32_t>(low),
+                 static_cast<int32_t>(high))) {
+        return;
+      }
     }
-    if (splittable || draw.exhausted()) return;
-    features.assign(1, draw.next(random));
+    n_drawn += n_new;
   }
 }
 

@@ -48,6 +48,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     node_score_ = criterion_.score(total_.data());
     best_ = Split{};
     best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
+    const double perfect = criterion_.perfect_score(documents, total_.data());
     visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, n, features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            slot_ = slot;
@@ -56,6 +57,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
                            } else {
                              try_one_threshold(codes_.codes(slot), n, feature, low, high, random);
                            }
+                           return !best_.found() || best_score_ < perfect;
                          });
     if (best_.found()) {
       best_.gain = (best_score_ - node_score_) / sample_weight_;

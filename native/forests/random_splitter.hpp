@@ -27,18 +27,20 @@ class RandomSplitter final : public NodeSplitter<Code> {
                            Split split;
                            const Code* codes = codes_.codes(slot);
                            if (!draw_threshold(data_, codes, n, feature, low, high, random, split))
-                             return;
+                             return true;
                            const int32_t missing_bin = data_.binned->missing_bin(feature);
                            int64_t n_left = 0;
                            for (int64_t i = 0; i < n; ++i)
                              n_left += split.goes_left(codes[i], missing_bin);
                            if (std::min(n_left, n - n_left) >= options_.min_samples_leaf)
                              result = split;
+                           slot_ = slot;
+                           return true;
                          });
     return result;
   }
 
-  const Code* split_codes() const override { return codes_.codes(0); }
+  const Code* split_codes() const override { return codes_.codes(slot_); }
 
  private:
   const ForestData& data_;
@@ -46,6 +48,7 @@ class RandomSplitter final : public NodeSplitter<Code> {
   NodeCodes<Code> codes_;
   FeatureDraw draw_;
   std::vector<int32_t> features_;
+  int32_t slot_ = 0;
 };
 
 }  // namespace rankgrove::forests

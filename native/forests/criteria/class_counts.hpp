@@ -108,6 +108,10 @@ struct CountAndSum {
   Item item(const NodeRows& documents, int64_t i) const {
     return documents.labels ? class_value[documents.labels[i]] : target[documents.rows[i]];
   }
+  double squared(const NodeRows& documents, int64_t i) const {
+    const double value = item(documents, i);
+    return value * value;
+  }
   void add(Cell* cell, Item item) const {
     cell[0] += 1;
     cell[1] += item;
@@ -156,6 +160,9 @@ struct Moments {
     const int32_t row = documents.rows[i];
     const double w = row_weight ? row_weight[row] : 1.0;
     return {w, w * target[row]};
+  }
+  double squared(const NodeRows& documents, int64_t i) const {
+    return item(documents, i).product * target[documents.rows[i]];
   }
   void add(Cell* cell, const Item& item) const {
     cell[0] += item.weight;

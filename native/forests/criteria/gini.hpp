@@ -25,6 +25,11 @@ struct Gini : Sums {
     return n > 0 ? squares / n : 0.0;
   }
 
+  // What no split of these documents can score more than, but for rounding.
+  double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
+    return (1 - 1e-12) * this->weight(total);
+  }
+
   // The score of both sides of a split while documents go left one by one.
   class Walk {
    public:
