@@ -39,7 +39,7 @@ class StepSum {
  public:
   StepSum() : points_below_(ScoreCells::kMost + 1) {}
 
-  // Starts anew, as the constant 0 over these points (at least one). Cells will be asked for that
+  // Starts anew, as the constant 0 over these points (1 to 65535). Cells will be asked for that
   // lie between a middle score and the lowest or highest point.
   void start(const std::vector<double>& points, double middle, const ScoreCells& cells) {
     cells_ = cells;
@@ -54,9 +54,11 @@ class StepSum {
     const int32_t middle_cell = cells_(middle);
     int32_t cell = std::min(lowest_cell_, middle_cell);
     for (int32_t i = 0; i < n_; ++i) {
-      for (const int32_t own = cells_(points_[i]); cell <= own; ++cell) points_below_[cell] = i;
+      for (const int32_t own = cells_(points_[i]); cell <= own; ++cell)
+        points_below_[cell] = static_cast<uint16_t>(i);
     }
-    for (; cell <= std::max(highest_cell_, middle_cell) + 1; ++cell) points_below_[cell] = n_;
+    for (; cell <= std::max(highest_cell_, middle_cell) + 1; ++cell)
+      points_below_[cell] = static_cast<uint16_t>(n_);
   }
 
   // Says that only points from `lowest` to `highest` will be asked for from now on.
@@ -130,7 +132,7 @@ class StepSum {
   std::vector<double> points_;
   std::vector<double> steps_;
   std::vector<double> coarse_;
-  std::vector<int32_t> points_below_;  // number of points in lower cells
+  std::vector<uint16_t> points_below_;  // number of points in lower cells
 };
 
 }  // namespace rankgrove::forests
