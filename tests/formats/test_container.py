@@ -19,7 +19,7 @@ from rankgrove.errors import ModelError
 from rankgrove.formats.container import PRELUDE, load_model, save_model, to_bytes
 from rankgrove.rankers.imported import ImportedRanker
 
-VERSION_1 = Path(__file__).parent / "data" / "version1.rgm"
+DATA = Path(__file__).parent / "data"
 
 
 def some_model(seed: int = 1, **kwargs) -> ImportedRanker:
@@ -56,7 +56,7 @@ def test_arrays_are_aligned_and_findable_by_the_documented_layout(saved):
     data = saved.read_bytes()
     magic, version, length, checksum, zero = PRELUDE.unpack_from(data)
     header = data[PRELUDE.size : PRELUDE.size + length]
-    assert (magic, version, zero, zlib.crc32(header)) == (b"RGROVE\r\n", 1, 0, checksum)
+    assert (magic, version, zero, zlib.crc32(header)) == (b"RGROVE\r\n", 2, 0, checksum)
     described = {entry["name"]: entry for entry in json.loads(header)["arrays"]}
     for entry in described.values():
         assert (PRELUDE.size + length + entry["offset"]) % 64 == 0
@@ -80,9 +80,10 @@ def test_saving_replaces_atomically(saved, monkeypatch):
     assert stat.S_IMODE(saved.stat().st_mode) & 0o444
 
 
-def test_version_1_stays_readable():
-    """The file was written once by version 1 and must never be written again."""
-    model = load_model(VERSION_1)
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_version_stays_readable(version):
+    """Each file was written once by its version and must never be written again."""
+    model = load_model(DATA / f"version{version}.rgm")
     X = np.array([[0.0, 1.0], [0.5, np.nan], [2.0, -1.0], [np.nan, 7.0]], np.float32)
     np.testing.assert_array_equal(model.predict(X), [1.5, 1.5, -0.25, 3.5])
     assert list(model.feature_names_in_) == ["bm25", "clicks"]
@@ -110,12 +111,13 @@ def test_public_name():
         (lambda data: b"", "0 bytes are too few"),
         (lambda data: data[:10], "10 bytes are too few"),
         (lambda data: b"PK" + data[2:], "not a rankgrove model file"),
-        (lambda data: data[:8] + struct.pack("<I", 2) + data[12:], "format version 2 is unknown"),
+        (lambda data: data[:8] + struct.pack("<I", 3) + data[12:], "format version 3 is unknown"),
         (lambda data: data[:100] + b"~" + data[101:], "header is damaged"),
         (lambda data: data[:-100] + b"~" + data[-99:], "is damaged"),
         (lambda data: data[:-64], "does not fit the file"),
         (lambda data: data + b"\0" * 64, "the arrays end at byte"),
         (lambda data: data.replace(b"\r\n", b"\n", 1), "not a rankgrove model file"),
+        (lambda data: data[:8] + struct.pack("<I", 0) + data[12:], "format version 0 is unknown"),
         (lambda data: resealed(data, lambda h: h.pop("ranker")), "does not name a ranker"),
         (lambda data: resealed(data, lambda h: h.update(ranker="x")), "unknown ranker 'x'"),
         (lambda data: resealed(data, lambda h: h.pop("arrays")), "no list of arrays"),

@@ -24,13 +24,13 @@ from rankgrove._files import replacing
 from rankgrove.errors import ModelError
 from rankgrove.rankers.registry import ranker_class
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # version 1 had wide node arrays only; it reads the same
 
 MAGIC = b"RGROVE\r\n"  # a line end, so that a transfer in text mode is noticed
 PRELUDE = struct.Struct("<8sIIII")  # magic, format version, header length, header CRC-32, zero
 ALIGNMENT = 64
 MAX_HEADER = 1 << 28
-DTYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f4", "<f8"})
+DTYPES = frozenset({"|u1", "<u2", "<u4", "<i2", "<i4", "<i8", "<f4", "<f8"})
 
 # What reading values of the wrong kind can raise.
 _NONSENSE = (
@@ -165,10 +165,10 @@ def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int]:
     magic, version, length, checksum, zero = PRELUDE.unpack_from(data, 0)
     if magic != MAGIC:
         raise ModelError(f"{source}: not a rankgrove model file (it starts with {magic!r})")
-    if version != FORMAT_VERSION:
+    if not 1 <= version <= FORMAT_VERSION:
         raise ModelError(
             f"{source}: format version {version} is unknown to this rankgrove, which reads "
-            f"version {FORMAT_VERSION}: update rankgrove"
+            f"versions up to {FORMAT_VERSION}: update rankgrove"
         )
     begin = PRELUDE.size + length
     if zero or length > MAX_HEADER or begin > len(data) or begin % ALIGNMENT:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import ModelError
-from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.scorer import check_ensemble
 
 Ints = npt.NDArray[np.int64]
@@ -60,7 +60,9 @@ def to_ensemble(
         tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
         tree_outputs=np.zeros(len(trees), np.int32),
         base_score=np.array([base_score], np.float64),
-        feature=np.where(leaf, -1, stacked("feature", np.int64)[order]).astype(np.int32),
+        feature=np.where(leaf, -1, stacked("feature", np.int64)[order]).astype(
+            feature_type(n_features)
+        ),
         threshold=np.where(leaf, 0, stacked("threshold", np.float32)[order]).astype(np.float32),
         left=new_left.astype(np.int32),
         missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),

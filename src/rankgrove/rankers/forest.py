@@ -210,7 +210,7 @@ class ForestRanker(TreeRanker):
         if self.oob_score:
             self._add_out_of_bag(native, trees, numbers, seed, sample, earlier, data)
         new = _Trees(
-            TreeEnsemble.from_trees(trees, self.n_features_in_),
+            TreeEnsemble.from_trees(trees, self.n_features_in_, value_type=np.float32),
             np.full(len(trees), seed, np.int64),
             np.asarray(numbers, np.int64),
         )

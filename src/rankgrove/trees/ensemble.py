@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_NODE_FIELDS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
+# The arrays with an entry per node, and the types that each may have: the widest last.
+NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
+    "feature": (np.int16, np.int32),
+    "threshold": (np.float32,),
+    "left": (np.int32,),
+    "missing_left": (np.uint8,),
+    "value": (np.float32, np.float64),
+    "count": (np.uint32,),
+    "gain": (np.float32,),
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,8 @@ class TreeEnsemble:
     Nodes of tree t are ``tree_offsets[t]:tree_offsets[t + 1]``; ``left`` counts from the tree's own
     root, the right child is ``left + 1``, and a child's number is greater than its parent's. A leaf
     has ``left == -1`` and ``feature == -1``. A row goes left if ``x <= threshold``, or if x is NaN
-    and ``missing_left``.
+    and ``missing_left``. Models of fewer than 2^15 features number them in 16 bits, and forests,
+    whose trees are large, keep values in float32.
     """
 
     n_features: int
@@ -30,11 +40,11 @@ class TreeEnsemble:
     tree_weights: npt.NDArray[np.float64]
     tree_outputs: npt.NDArray[np.int32]
     base_score: npt.NDArray[np.float64]
-    feature: npt.NDArray[np.int32]
+    feature: npt.NDArray[Any]  # int16 or int32
     threshold: npt.NDArray[np.float32]
     left: npt.NDArray[np.int32]
     missing_left: npt.NDArray[np.uint8]
-    value: npt.NDArray[np.float64]
+    value: npt.NDArray[Any]  # float32 or float64
     count: npt.NDArray[np.uint32]
     gain: npt.NDArray[np.float32]
 
@@ -47,16 +57,19 @@ class TreeEnsemble:
         weights: npt.ArrayLike = 1.0,
         outputs: npt.ArrayLike = 0,
         base_score: npt.ArrayLike = 0.0,
+        value_type: type[np.floating[Any]] = np.float64,
     ) -> TreeEnsemble:
         """Lay native trees end to end."""
         sizes = [len(tree.feature) for tree in trees]
+        types = {name: widest for name, (*_, widest) in NODE_TYPES.items()}
+        types |= {"feature": feature_type(n_features), "value": value_type}
         return cls(
             n_features=n_features,
             tree_offsets=np.r_[0, np.cumsum(sizes)].astype(np.int64),
             tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
             tree_outputs=np.broadcast_to(np.asarray(outputs, np.int32), len(trees)).copy(),
             base_score=np.atleast_1d(np.asarray(base_score, np.float64)),
-            **{name: _joined(trees, name) for name in _NODE_FIELDS},
+            **{name: _joined(trees, name, dtype) for name, dtype in types.items()},
         )
 
     @property
@@ -82,7 +95,7 @@ class TreeEnsemble:
             tree_offsets=self.tree_offsets[: n_trees + 1],
             tree_weights=self.tree_weights[:n_trees],
             tree_outputs=self.tree_outputs[:n_trees],
-            **{name: getattr(self, name)[:end] for name in _NODE_FIELDS},
+            **{name: getattr(self, name)[:end] for name in NODE_TYPES},
         )
 
     def tail(self, first: int) -> TreeEnsemble:
@@ -94,7 +107,7 @@ class TreeEnsemble:
             tree_weights=self.tree_weights[first:],
             tree_outputs=self.tree_outputs[first:],
             base_score=np.zeros_like(self.base_score),
-            **{name: getattr(self, name)[start:] for name in _NODE_FIELDS},
+            **{name: getattr(self, name)[start:] for name in NODE_TYPES},
         )
 
     def followed_by(self, other: TreeEnsemble) -> TreeEnsemble:
@@ -104,7 +117,7 @@ class TreeEnsemble:
                 f"an ensemble of {other.n_features} features and {other.n_outputs} outputs cannot "
                 f"follow one of {self.n_features} and {self.n_outputs}"
             )
-        names = ("tree_weights", "tree_outputs", *_NODE_FIELDS)
+        names = ("tree_weights", "tree_outputs", *NODE_TYPES)
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
         }
@@ -123,18 +136,12 @@ class TreeEnsemble:
         return counts.astype(np.float64)
 
 
-_DTYPES: dict[str, type] = {
-    "feature": np.int32,
-    "threshold": np.float32,
-    "left": np.int32,
-    "missing_left": np.uint8,
-    "value": np.float64,
-    "count": np.uint32,
-    "gain": np.float32,
-}
+def feature_type(n_features: int) -> type[np.generic]:
+    """Return the smallest type that numbers the features."""
+    return np.int16 if n_features <= np.iinfo(np.int16).max else np.int32
 
 
-def _joined(trees: Sequence[Any], name: str) -> npt.NDArray[Any]:
+def _joined(trees: Sequence[Any], name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
     if not trees:
-        return np.empty(0, _DTYPES[name])
-    return np.concatenate([getattr(tree, name) for tree in trees]).astype(_DTYPES[name], copy=False)
+        return np.empty(0, dtype)
+    return np.concatenate([getattr(tree, name) for tree in trees], dtype=dtype, casting="same_kind")

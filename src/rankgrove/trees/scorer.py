@@ -11,7 +11,7 @@ from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import DataError, ModelError
-from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.ensemble import NODE_TYPES, TreeEnsemble
 from rankgrove.trees.top_k import EarlyExit, top_k
 
 _SCORED_FIELDS = (
@@ -154,10 +154,11 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
         _native.check_ensemble(**_native_arguments(ensemble))
     except (TypeError, ValueError) as error:
         raise ModelError(f"the trees are not well formed: {error}") from error
-    for name, dtype in (("count", np.uint32), ("gain", np.float32)):
+    for name, types in NODE_TYPES.items():
         array = getattr(ensemble, name)
-        if array.shape != ensemble.feature.shape or array.dtype != dtype:
-            raise ModelError(f"{name} does not have a {np.dtype(dtype)} value for each node")
+        if array.shape != ensemble.feature.shape or array.dtype not in types:
+            wanted = " or ".join(np.dtype(dtype).name for dtype in types)
+            raise ModelError(f"{name} does not have a {wanted} value for each node")
 
 
 def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:
