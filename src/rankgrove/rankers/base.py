@@ -38,6 +38,7 @@ from rankgrove.rankers.parameters import (
     AnyOf,
     Choice,
     Constraint,
+    Flag,
     Integer,
     Nothing,
     Satisfies,
@@ -90,7 +91,9 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         "seed of everything random; None: another one each time",
     )
     verbose: int = param(
-        0, Integer(0), "0: quiet; 1: a progress bar on a terminal; 2: also a line per step"
+        0,
+        AnyOf(Integer(0), Flag()),
+        "0: quiet; 1 or True: a progress bar on a terminal; 2: also a line per step",
     )
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
