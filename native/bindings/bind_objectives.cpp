@@ -164,18 +164,18 @@ void class_gradients(Rows<const double> scores, In<int32_t> classes,
       gradients.data(), hessians.data());
 }
 
-nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_grade_checked(Rows<const double> scores,
-                                                                   In<double> grades, bool ordinal,
-                                                                   int n_threads) {
-  require(grades.shape(0) >= 2, "there must be at least two grades");
-  require(scores.shape(0) == grades.shape(0) - (ordinal ? 1 : 0),
+nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_gain_checked(Rows<const double> scores,
+                                                                  In<double> gains, bool ordinal,
+                                                                  int n_threads) {
+  require(gains.shape(0) >= 2, "there must be at least two grades");
+  require(scores.shape(0) == gains.shape(0) - (ordinal ? 1 : 0),
           "scores have " + std::to_string(scores.shape(0)) + " rows for " +
-              std::to_string(grades.shape(0)) + " grades");
+              std::to_string(gains.shape(0)) + " grades");
   std::vector<double> expected(scores.shape(1));
   {
     nb::gil_scoped_release unlocked;
-    expected_grade(scores.data(), grades.data(), static_cast<int32_t>(grades.shape(0)), ordinal,
-                   static_cast<int64_t>(expected.size()), n_threads, expected.data());
+    expected_gain(scores.data(), gains.data(), static_cast<int32_t>(gains.shape(0)), ordinal,
+                  static_cast<int64_t>(expected.size()), n_threads, expected.data());
   }
   return to_numpy(std::move(expected));
 }
@@ -274,9 +274,9 @@ void bind_objectives(nb::module_& m) {
         nb::arg("weight").none(), nb::arg("n_classes"), nb::arg("ordinal"), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of the multi-class or the ordinal logistic loss.");
-  m.def("expected_grade", &expected_grade_checked, nb::arg("scores"), nb::arg("grades"),
+  m.def("expected_gain", &expected_gain_checked, nb::arg("scores"), nb::arg("gains"),
         nb::arg("ordinal"), nb::arg("n_threads"),
-        "Expected grade of each document under the multi-class or the ordinal logistic model.");
+        "Expected gain of each document under the multi-class or the ordinal logistic model.");
   m.def("cross_entropy_gradients", &cross_entropy_gradients_checked, nb::arg("offsets"),
         nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),

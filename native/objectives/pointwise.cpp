@@ -100,23 +100,23 @@ void ordinal_gradients(const double* scores, const int32_t* classes, const doubl
   });
 }
 
-void expected_grade(const double* scores, const double* grades, int32_t n_classes, bool ordinal,
-                    int64_t n, int n_threads, double* expected) {
+void expected_gain(const double* scores, const double* gains, int32_t n_classes, bool ordinal,
+                   int64_t n, int n_threads, double* expected) {
   for_each_block(n, n_threads, [&](int64_t first, size_t size) {
     std::vector<double> p;
     double* out = expected + first;
     if (ordinal) {
-      std::fill_n(out, size, grades[0]);
+      std::fill_n(out, size, gains[0]);
       for (int32_t k = 1; k < n_classes; ++k) {
         sigmoid_block(scores + (k - 1) * n + first, size, p);
-        for (size_t i = 0; i < size; ++i) out[i] += (grades[k] - grades[k - 1]) * p[i];
+        for (size_t i = 0; i < size; ++i) out[i] += (gains[k] - gains[k - 1]) * p[i];
       }
     } else {
       softmax_block(scores, n_classes, n, first, size, p);
       std::fill_n(out, size, 0.0);
       for (int32_t k = 0; k < n_classes; ++k) {
         for (size_t i = 0; i < size; ++i) {
-          out[i] += grades[k] * p[static_cast<size_t>(k) * kBlock + i];
+          out[i] += gains[k] * p[static_cast<size_t>(k) * kBlock + i];
         }
       }
     }

@@ -24,8 +24,8 @@ void ordinal_gradients(const double* scores, const int32_t* classes, const doubl
                        int32_t n_classes, int64_t n, int n_threads, float* gradients,
                        float* hessians);
 
-// Expected grade of each document under either model.
-void expected_grade(const double* scores, const double* grades, int32_t n_classes, bool ordinal,
-                    int64_t n, int n_threads, double* expected);
+// Expected gain of each document under either model.
+void expected_gain(const double* scores, const double* gains, int32_t n_classes, bool ordinal,
+                   int64_t n, int n_threads, double* expected);
 
 }  // namespace rankgrove

@@ -20,7 +20,7 @@ def mcrank(**params):
 
 
 @pytest.mark.parametrize("ordinal", [False, True])
-def test_scores_are_expected_grades(train, ordinal):
+def test_scores_are_expected_gains(train, ordinal):
     ranker = mcrank(ordinal=ordinal, n_estimators=40).fit(train)
     scores = ranker.predict(train)
     assert scores.min() >= train.y.min()

@@ -5,7 +5,7 @@ from tests.rankers.objectives.support import run, training_data
 
 from rankgrove.errors import DataError
 from rankgrove.rankers.objectives.base import TrainingData
-from rankgrove.rankers.objectives.mcrank import GradeProbabilities, expected_grade
+from rankgrove.rankers.objectives.mcrank import GradeProbabilities, expected_gain
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ def test_start_predicts_the_frequencies(data, ordinal):
 
 
 @pytest.mark.parametrize("ordinal", [False, True])
-def test_link_is_the_expected_grade(ordinal):
-    grades = np.array([0.0, 1.0, 4.0])
+def test_link_is_the_expected_gain(ordinal):
+    gains = np.array([0.0, 1.0, 4.0])
     raw = np.random.default_rng(12).normal(size=(2 if ordinal else 3, 2000)) * 3
     if ordinal:
         at_least = np.vstack([np.ones(2000), 1 / (1 + np.exp(-raw)), np.zeros(2000)])
         probabilities = at_least[:-1] - at_least[1:]
     else:
         probabilities = np.exp(raw) / np.exp(raw).sum(axis=0)
-    want = grades @ probabilities
-    np.testing.assert_allclose(expected_grade(raw, grades, ordinal), want, rtol=1e-12)
+    want = gains @ probabilities
+    np.testing.assert_allclose(expected_gain(raw, gains, ordinal), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("ordinal", [False, True])
@@ -63,6 +63,14 @@ def test_extreme_scores_stay_finite(data, ordinal):
     scores = np.random.default_rng(13).normal(size=(objective.n_outputs, 42)) * 1e5
     for array in (*run(objective, scores), objective.link(scores)):
         assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize(
+    ("gain", "want"),
+    [("linear", [0, 1, 2, 3, 4]), ("exp", [0, 1, 3, 7, 15]), ([0, 0, 1, 1, 5],) * 2],
+)
+def test_grades_are_worth_their_gains(data, gain, want):
+    np.testing.assert_array_equal(GradeProbabilities(data, gain=gain).grade_gains, want)
 
 
 def test_two_grades_in_ordinal_form_are_one_output():

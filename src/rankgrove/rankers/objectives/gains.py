@@ -21,6 +21,11 @@ Gain = str | Sequence[float] | npt.NDArray[np.float64]
 
 def document_gains(data: TrainingData, gain: Gain) -> Floats:
     """Return the gain of every document; DataError where a label has none."""
+    return label_gains(data.y, gain)
+
+
+def label_gains(labels: Floats, gain: Gain) -> Floats:
+    """Return the gain of each label; DataError where one has none."""
     if isinstance(gain, str):
         if gain not in ("exp", "linear"):
             raise ValueError(f"gain must be 'exp', 'linear' or a table of numbers, not {gain!r}")
@@ -30,7 +35,7 @@ def document_gains(data: TrainingData, gain: Gain) -> Floats:
         if table.ndim != 1 or not len(table):
             raise ValueError(f"a table of gains needs one number per label, not {gain!r}")
     try:
-        return _native.document_gains(data.y, kind, table)
+        return _native.document_gains(labels, kind, table)
     except ValueError as error:
         raise DataError(f"gain={gain!r}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""McRank: learn the probability of each grade, rank by the expected grade."""
+"""McRank: learn the probability of each grade, rank by what the grade is worth on average."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import numpy as np
 from rankgrove import _native
 from rankgrove.errors import DataError
 from rankgrove.rankers.objectives.base import Floats, Floats32, Objective, TrainingData
+from rankgrove.rankers.objectives.gains import Gain, label_gains
 
 # Real-valued labels would make one class each: nobody means that.
 MAX_GRADES = 1000
 
 
-def expected_grade(raw: Floats, grades: Floats, ordinal: bool, n_threads: int = 1) -> Floats:
-    """Return the expected grade of each document from raw scores, shape (n_outputs, n_documents).
+def expected_gain(raw: Floats, gains: Floats, ordinal: bool, n_threads: int = 1) -> Floats:
+    """Return the expected gain of each document from raw scores, shape (n_outputs, n_documents).
 
-    This is all that a fitted ranker needs besides its trees: the grades, in ascending order, and
-    the form.
+    This is all that a fitted ranker needs besides its trees: the gains of the grades, the lowest
+    grade first, and the form.
     """
     raw = np.ascontiguousarray(raw, np.float64)
-    return _native.expected_grade(raw, np.asarray(grades, np.float64), ordinal, n_threads)
+    return _native.expected_gain(raw, np.asarray(gains, np.float64), ordinal, n_threads)
 
 
 class GradeProbabilities(Objective):
@@ -37,14 +38,15 @@ class GradeProbabilities(Objective):
 
     .. math:: g_k = p_k - \mathbf{1}(y \ge k), \qquad h_k = p_k (1 - p_k).
 
-    Both start at the frequencies of the training data and score a document by its expected grade.
+    Both start at the frequencies of the training data and score a document by its expected gain.
 
     Parameters
     ----------
     ordinal : whether to learn cumulative probabilities
+    gain : what a grade is worth in the score: ``"linear"``, ``"exp"`` or a table of gains
     """
 
-    def __init__(self, data: TrainingData, ordinal: bool = False) -> None:
+    def __init__(self, data: TrainingData, ordinal: bool = False, gain: Gain = "linear") -> None:
         self.data = data
         self.ordinal = ordinal
         self.grades, classes = np.unique(data.y, return_inverse=True)
@@ -56,6 +58,7 @@ class GradeProbabilities(Objective):
         if len(self.grades) < 2:
             found = f"only the label {self.grades[0]:g}" if len(self.grades) else "none"
             raise DataError(f"McRank needs at least two different labels, but y has {found}")
+        self.grade_gains = label_gains(self.grades, gain)
         self.classes = classes.astype(np.int32)
         self.n_outputs = len(self.grades) - 1 if ordinal else len(self.grades)
 
@@ -89,5 +92,5 @@ class GradeProbabilities(Objective):
         )
 
     def link(self, raw: Floats) -> Floats:
-        """Return the expected grade of each document."""
-        return expected_grade(raw, self.grades, self.ordinal, self.data.n_threads)
+        """Return the expected gain of each document."""
+        return expected_gain(raw, self.grade_gains, self.ordinal, self.data.n_threads)
