@@ -28,7 +28,7 @@ _PUBLIC = {
     "from_xgboost": "rankgrove.formats.xgboost",
     "from_catboost": "rankgrove.formats.catboost",
     "from_sklearn": "rankgrove.formats.sklearn",
-    "merge": "rankgrove.rankers.forest",
+    "merge": "rankgrove.rankers.merging",
     "make_ranker": "rankgrove.rankers.registry",
     "CustomMART": "rankgrove.rankers.custom",
     "DataError": "rankgrove.errors",

@@ -13,7 +13,7 @@ import rankgrove
 from rankgrove import _native
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
-from rankgrove.rankers.forest import merge
+from rankgrove.rankers.merging import merge
 from rankgrove.rankers.pairs import all_pairs, sample_pairs
 from rankgrove.rankers.registry import make_ranker
 

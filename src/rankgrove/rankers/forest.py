@@ -1,18 +1,16 @@
-"""Random forests over queries: what all forest rankers share, and how parts become one forest.
+"""Random forests over queries: what all forest rankers share.
 
 A tree is grown on a sub-sample, usually of whole queries; a leaf answers the expected relevance of
 its documents, and the forest the mean of its trees. Every tree is seeded by (seed, its number), so
 that a forest is the same for any number of threads, and can be grown in parts (see ``first_tree``)
-that ``merge`` puts together.
+that ``merge`` (merging.py) puts together.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -20,38 +18,26 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.errors import DataError, ModelError
+from rankgrove.errors import DataError
 from rankgrove.rankers.base import Arrays
 from rankgrove.rankers.declaration import param, ranker
+from rankgrove.rankers.forest_data import filled_offsets, forest_data
 from rankgrove.rankers.forest_statistics import TreeStatistics, tree_statistics
 from rankgrove.rankers.inputs import RankingInput, check_columns, ranking_input
 from rankgrove.rankers.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
 from rankgrove.rankers.progress import FitProgress, progress_bar
+from rankgrove.rankers.seeded_trees import SeededTrees
 from rankgrove.rankers.tree_ranker import TreeRanker
-from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
 
 if TYPE_CHECKING:
     from rankgrove.rankers.forest_strength import StrengthCurve
 
 Self = TypeVar("Self", bound="ForestRanker")
-Forest = TypeVar("Forest", bound="ForestRanker")
 Floats = npt.NDArray[np.float64]
 
 NODE_ORDERS = ("breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first")
-MAX_CLASSES = 255
 UNLIMITED = 2**31 - 1
-# Parameters in which forests may differ and still be parts of one forest.
-_FREE_TO_DIFFER = {"n_estimators", "first_tree", "random_state", "n_jobs", "verbose", "warm_start"}
-
-
-def leaf_scores(labels: Floats, rule: str) -> Floats:
-    """Return g(label) of each label: what a leaf averages over its documents."""
-    if rule == "square":
-        return labels**2
-    if rule == "power":
-        return np.exp2(labels)
-    return labels
 
 
 @ranker
@@ -170,10 +156,18 @@ class ForestRanker(TreeRanker):
     def _prepare(self, native: _native.ForestData, data: RankingInput) -> None:
         """Give the native data what else the splits need."""
 
-    def _grow(self, data: RankingInput, seed: int, earlier: _Trees | None) -> None:
+    def _grow(self, data: RankingInput, seed: int, earlier: SeededTrees | None) -> None:
         n_threads = resolve_n_jobs(self.n_jobs)
         options = self._options(data)
-        native = self._native_data(data, options["criterion"], n_threads)
+        native = forest_data(
+            data,
+            criterion=options["criterion"],
+            leaf_score=self.leaf_score,
+            max_bins=self.max_bins,
+            fill=self.fill_,
+            weight=data.weight if self.weighting == "split" else None,
+            n_threads=n_threads,
+        )
         self._prepare(native, data)
         sample = self._sample(data)
         first = self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1
@@ -209,37 +203,12 @@ class ForestRanker(TreeRanker):
         trees = [tree for _, tree in grown]
         if self.oob_score:
             self._add_out_of_bag(native, trees, numbers, seed, sample, earlier, data)
-        new = _Trees(
+        new = SeededTrees(
             TreeEnsemble.from_trees(trees, self.n_features_in_, value_type=np.float32),
             np.full(len(trees), seed, np.int64),
             np.asarray(numbers, np.int64),
         )
-        self._set_trees(new if earlier is None else _joined([earlier, new]))
-
-    def _native_data(
-        self, data: RankingInput, criterion: str, n_threads: int
-    ) -> _native.ForestData:
-        bins = find_bins(data.X, max_bins=self.max_bins, fill=self.fill_, n_jobs=self.n_jobs)
-        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=self.n_jobs)
-        classes, label = np.unique(data.y, return_inverse=True)
-        has_classes = len(classes) <= MAX_CLASSES
-        if not has_classes and criterion != "squared_error":
-            raise DataError(
-                f"the criterion {criterion!r} takes at most {MAX_CLASSES} different labels, and y "
-                f"has {len(classes)}: use criterion='squared_error'"
-            )
-        low, high = _extremes(data.X, self.fill_)
-        return _native.ForestData(
-            binned,
-            leaf_scores(data.y, self.leaf_score),
-            filled_offsets(data),
-            low,
-            high,
-            label.astype(np.uint8) if has_classes else None,
-            leaf_scores(classes, self.leaf_score) if has_classes else None,
-            data.weight if self.weighting == "split" else None,
-            n_threads,
-        )
+        self._set_trees(new if earlier is None else earlier.followed_by(new))
 
     def _sample(self, data: RankingInput) -> dict[str, Any]:
         weights = data.weight if self.weighting == "draw" else None
@@ -280,7 +249,7 @@ class ForestRanker(TreeRanker):
         numbers: list[int],
         seed: int,
         sample: dict[str, Any],
-        earlier: _Trees | None,
+        earlier: SeededTrees | None,
         data: RankingInput,
     ) -> None:
         n_rows = data.groups.n_rows
@@ -368,7 +337,7 @@ class ForestRanker(TreeRanker):
         check_columns(data.X.shape[1], None, self.n_features_in_, None)
         return strength_curve(self, data, metric, n_trees)
 
-    def _earlier_trees(self) -> _Trees | None:
+    def _earlier_trees(self) -> SeededTrees | None:
         if not self.warm_start or not self.__sklearn_is_fitted__():
             return None
         trees = self._trees()
@@ -379,10 +348,10 @@ class ForestRanker(TreeRanker):
             )
         return trees
 
-    def _trees(self) -> _Trees:
-        return _Trees(self.ensemble_, self.tree_seeds_, self.tree_numbers_)
+    def _trees(self) -> SeededTrees:
+        return SeededTrees(self.ensemble_, self.tree_seeds_, self.tree_numbers_)
 
-    def _set_trees(self, trees: _Trees) -> None:
+    def _set_trees(self, trees: SeededTrees) -> None:
         n_trees = len(trees.numbers)
         self.tree_seeds_ = trees.seeds
         self.tree_numbers_ = trees.numbers
@@ -411,107 +380,8 @@ class ForestRanker(TreeRanker):
             self._oob_count = arrays["oob_count"]
 
 
-def merge(first: Forest, *others: Forest) -> Forest:
-    """Put forests that were grown in parts together: the model has all their trees.
-
-    The parts must be of the same kind, with the same parameters (but ``n_estimators``,
-    ``first_tree``, ``random_state`` and what does not change the model), and must not share a tree.
-    Parts grown with the same ``random_state`` and neighbouring ``first_tree`` give the very forest
-    that one fit would give.
-    """
-    parts = (first, *others)
-    for part in parts:
-        if not isinstance(part, ForestRanker):
-            raise TypeError(f"merge takes fitted forests, not {type(part).__name__}")
-        part._check_fitted()
-        _check_mergeable(first, part)
-    trees = _joined([part._trees() for part in parts])
-    pairs = np.stack([trees.seeds, trees.numbers], axis=1)
-    if len(np.unique(pairs, axis=0)) < len(pairs):
-        raise ModelError(
-            "the forests share trees (same seed, same number): grow the parts with different "
-            "random_state, or with first_tree set to where the last part ended"
-        )
-    params: Mapping[str, Any] = first.get_params(deep=False)
-    result = type(first)(**{**params, "n_estimators": len(trees.numbers)})
-    values, arrays = first._get_fitted()
-    result._set_fitted(values, arrays)
-    result._set_trees(trees)
-    _merge_out_of_bag(result, parts)
-    return result
-
-
-@dataclass(frozen=True)
-class _Trees:
-    """Trees with what each was seeded by."""
-
-    ensemble: TreeEnsemble
-    seeds: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
-
-
-def _joined(parts: Sequence[_Trees]) -> _Trees:
-    return _Trees(
-        reduce(TreeEnsemble.followed_by, [part.ensemble for part in parts]),
-        np.concatenate([part.seeds for part in parts]),
-        np.concatenate([part.numbers for part in parts]),
-    )
-
-
-def _check_mergeable(first: ForestRanker, part: ForestRanker) -> None:
-    if type(part) is not type(first):
-        raise ModelError(f"cannot merge {type(first).__name__} with {type(part).__name__}")
-    if part.n_features_in_ != first.n_features_in_:
-        raise ModelError(
-            f"cannot merge forests of {first.n_features_in_} and {part.n_features_in_} features"
-        )
-    ours, theirs = first.get_params(deep=False), part.get_params(deep=False)
-    for name, value in ours.items():
-        if name not in _FREE_TO_DIFFER and not np.array_equal(value, theirs[name]):
-            raise ModelError(
-                f"cannot merge forests with different {name}: {value!r} and {theirs[name]!r}"
-            )
-    if (
-        first.fill_ is not None
-        and part.fill_ is not None
-        and not np.array_equal(first.fill_, part.fill_, equal_nan=True)
-    ):
-        raise ModelError("cannot merge forests that fill missing values differently")
-
-
-def _merge_out_of_bag(result: ForestRanker, parts: Sequence[ForestRanker]) -> None:
-    for name in ("_oob_sum", "_oob_count", "oob_score_"):
-        result.__dict__.pop(name, None)
-    if all(hasattr(part, "_oob_sum") for part in parts):
-        lengths = {len(part._oob_sum) for part in parts}
-        if len(lengths) == 1:
-            result._oob_sum = np.add.reduce([part._oob_sum for part in parts])
-            result._oob_count = np.add.reduce([part._oob_count for part in parts])
-            result.oob_score_ = float("nan")
-
-
 def _or_unlimited(value: int | None) -> int:
     return UNLIMITED if value is None else min(int(value), UNLIMITED)
-
-
-def filled_offsets(data: RankingInput) -> npt.NDArray[np.int64]:
-    """Offsets of the queries that have documents."""
-    filled = np.flatnonzero(data.groups.sizes)
-    offsets: npt.NDArray[np.int64] = data.groups.offsets[np.r_[filled, data.groups.n_queries]]
-    return np.ascontiguousarray(offsets)
-
-
-def _extremes(
-    X: npt.NDArray[np.float32], fill: npt.NDArray[np.float32] | None
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Smallest and largest value of each feature, finite."""
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    if fill is not None:
-        low, high = np.fmin(low, fill), np.fmax(high, fill)
-    limit = np.finfo(np.float32).max
-    low = np.clip(np.nan_to_num(low, nan=0.0), -limit, limit)
-    high = np.clip(np.nan_to_num(high, nan=0.0), -limit, limit)
-    return np.ascontiguousarray(low, np.float32), np.ascontiguousarray(high, np.float32)
 
 
 def _oob_ndcg(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -> float:

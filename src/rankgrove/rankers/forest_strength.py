@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.rankers.forest_data import filled_offsets
 from rankgrove.rankers.inputs import RankingInput
 from rankgrove.rankers.listwise_metric import position_metric
 
@@ -43,8 +44,6 @@ def strength_curve(
     forest: ForestRanker, data: RankingInput, metric: str, n_trees: int | None
 ) -> StrengthCurve:
     """Grow the trees of a forest again, split by split, on any data."""
-    from rankgrove.rankers.forest import filled_offsets
-
     trees = forest.ensemble_
     trees = trees.head(min(n_trees or trees.n_trees, trees.n_trees))
     n_threads = resolve_n_jobs(forest.n_jobs)

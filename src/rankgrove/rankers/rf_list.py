@@ -9,7 +9,8 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.forest import UNLIMITED, ForestRanker, filled_offsets
+from rankgrove.rankers.forest import UNLIMITED, ForestRanker
+from rankgrove.rankers.forest_data import filled_offsets
 from rankgrove.rankers.inputs import RankingInput
 from rankgrove.rankers.listwise_metric import is_position_metric, position_metric
 from rankgrove.rankers.parameters import AnyOf, Nothing, Real, Satisfies
