@@ -10,6 +10,7 @@ from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.lambdamart import LambdaMART
 from rankgrove.rankers.mart import MART
+from rankgrove.trees.scorer import Scorer
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +222,10 @@ class TestContinuing:
         background = mart().fit(X, train.y, qid=train.qid)
         background.fill_ = np.full(10, 5.0, np.float32)
         ranker = lambdamart(n_estimators=3).fit(X, train.y, qid=train.qid, init_model=background)
-        own = ranker.compile().predict(X)
+        own = Scorer(ranker.ensemble_, fill=ranker.fill_).predict(X)
         np.testing.assert_array_equal(ranker.predict(X), own + background.predict(X))
+        with pytest.raises(ModelError, match=r"background model \(MART\)"):
+            ranker.compile()
         ranker.save(tmp_path / "model.rg")
         loaded = rankgrove.load_model(tmp_path / "model.rg")
         np.testing.assert_array_equal(loaded.predict(X), ranker.predict(X))

@@ -42,7 +42,7 @@ class Background:
         if self.model is None:
             start = np.repeat(self.base_score[:, None], len(X), axis=1)
         elif isinstance(self.model, TreeRanker) and self.head is not None:
-            raw = self.model.compile().predict(X, n_jobs=self.model.n_jobs)
+            raw = self.model._tree_scorer().predict(X, n_jobs=self.model.n_jobs)
             start = raw.reshape(len(X), -1).T
         else:
             start = np.zeros((1, len(X)))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.errors import ModelError
 from rankgrove.rankers.background import Background, background_of
 from rankgrove.rankers.base import Arrays, BaseRanker
 from rankgrove.rankers.declaration import param, ranker
@@ -30,6 +31,7 @@ from rankgrove.rankers.tree_ranker import TreeRanker
 from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower, add_leaf_values
+from rankgrove.trees.scorer import Scorer
 
 Self = TypeVar("Self", bound="BoostedRanker")
 Floats = npt.NDArray[np.float64]
@@ -280,14 +282,31 @@ class BoostedRanker(TreeRanker):
         self.best_iteration_ = best_iteration
         self.__dict__.pop("_scorer", None)
 
+    def compile(self) -> Scorer:
+        """Return the prepared scorer of the ensemble, for serving (``predict`` uses it by itself).
+
+        It gives raw scores: the same as ``predict`` unless the ranker turns several outputs into
+        one score.
+
+        Raises
+        ------
+        ModelError : the model stands on a background model that is not a sum of trees
+        """
+        self._check_fitted()
+        if self.background_ is not None:
+            raise ModelError(
+                f"this {type(self).__name__} adds its trees to the scores of a background model "
+                f"({type(self.background_).__name__}) that is not a sum of the same kind of trees, "
+                "so one scorer cannot hold both: use predict"
+            )
+        return super().compile()
+
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
         scores = super()._scores(X)
         return scores if self.background_ is None else scores + self.background_._scores(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the scores after each iteration (those of a background model included in each)."""
-        from rankgrove.trees.scorer import Scorer
-
         matrix = self._prediction_matrix(X)
         added = 0.0 if self.background_ is None else self.background_._scores(matrix)
         n_outputs = self.ensemble_.n_outputs

@@ -95,7 +95,7 @@ class RFPair(ForestRanker):
         matrix = self._filled(groups.grouped(X))
         # How far above and below one half the chances of winning are, in either order.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
-        scorer = self.compile()
+        scorer = self._tree_scorer()
         for first, second in all_pairs(groups.offsets):
             lead = scorer.predict(_differences(matrix, first, second), n_jobs=self.n_jobs) - 0.5
             as_first += np.bincount(first, lead, minlength=len(matrix))

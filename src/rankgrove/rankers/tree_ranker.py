@@ -29,6 +29,9 @@ class TreeRanker(BaseRanker):
         one score.
         """
         self._check_fitted()
+        return self._tree_scorer()
+
+    def _tree_scorer(self) -> Scorer:
         scorer: Scorer | None = self.__dict__.get("_scorer")
         if scorer is None or scorer.ensemble is not self.ensemble_:
             scorer = self._scorer = self._make_scorer()
@@ -86,7 +89,7 @@ class TreeRanker(BaseRanker):
         return None
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return self._link(self.compile().predict(X, n_jobs=self.n_jobs))
+        return self._link(self._tree_scorer().predict(X, n_jobs=self.n_jobs))
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
         values, arrays = super()._get_fitted()
