@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from rankgrove.data.writing import write_letor
+from rankgrove.datasets import make_ranking
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
@@ -64,10 +67,18 @@ def shell_path(tmp_path_factory) -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
+def write_files_of_your_own() -> None:
+    """Write the files that the README expects its reader to have."""
+    for seed, name in enumerate(("train.txt", "vali.txt", "test.txt")):
+        write_letor(make_ranking(30, seed=seed), name)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(REPOSITORY)) for p in PAGES])
 def test_page_runs(page, tmp_path, monkeypatch, shell_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", shell_path)
+    if page.name == "README.md":
+        write_files_of_your_own()
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of(page.read_text()):
         if block.language == "python":
