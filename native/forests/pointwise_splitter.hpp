@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "forests/candidate_list.hpp"
+#include "forests/code_table.hpp"
 #include "forests/forest_data.hpp"
 #include "forests/node_codes.hpp"
 #include "forests/options.hpp"
@@ -27,6 +28,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         codes_(data),
         draw_(data.binned->n_features()),
         list_(data),
+        table_(criterion_, *data.binned),
         total_(criterion_.stride()),
         left_(criterion_.stride()),
         right_(criterion_.stride()) {}
@@ -35,14 +37,10 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     const int64_t n = documents.n;
     documents_ = documents;
     std::fill(total_.begin(), total_.end(), Cell{});
-    if (options_.splitter == Splitter::best) {
-      items_.resize(static_cast<size_t>(n));
-      for (int64_t i = 0; i < n; ++i) {
-        items_[i] = criterion_.item(documents, i);
-        criterion_.add(total_.data(), items_[i]);
-      }
-    } else {
-      for (int64_t i = 0; i < n; ++i) criterion_.add(total_.data(), criterion_.item(documents, i));
+    if (static_cast<int64_t>(items_.size()) < n) items_.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) {
+      items_[i] = criterion_.item(documents, i);
+      criterion_.add(total_.data(), items_[i]);
     }
     const double weight = criterion_.weight(total_.data());
     node_score_ = criterion_.score(total_.data());
@@ -72,16 +70,14 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
 
-  static constexpr int64_t kWalkBelow = 40;
-
   void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                           Random& random) {
-    if constexpr (CriterionOf::kWalks) {
-      if (n <= kWalkBelow && options_.threshold_fraction >= 1 && options_.min_samples_leaf == 1 &&
-          high < data_.binned->missing_bin(feature)) {
-        walk_thresholds(codes, n, feature);
-        return;
-      }
+    const bool sparse = high - low > 16 * n;
+    if (options_.threshold_fraction >= 1 && high < data_.binned->missing_bin(feature) && !sparse) {
+      std::fill(left_.begin(), left_.end(), Cell{});
+      table_.walk(criterion_, codes, items_.data(), n, low, high, left_.data(),
+                  [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
+      return;
     }
     list_.build(codes, items_.data(), n, low, high, criterion_, cells_);
     list_.for_each_threshold(
@@ -97,32 +93,13 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         });
   }
 
-  // The same for few documents without missing values: sorts them, and moves one after the other.
-  void walk_thresholds(const Code* codes, int64_t n, int32_t feature) {
-    uint32_t sorted[kWalkBelow];
-    for (int64_t i = 0; i < n; ++i) {
-      const uint32_t key = static_cast<uint32_t>(codes[i]) << 8 | static_cast<uint32_t>(i);
-      int64_t at = i;
-      for (; at > 0 && sorted[at - 1] > key; --at) sorted[at] = sorted[at - 1];
-      sorted[at] = key;
-    }
-    typename CriterionOf::Walk walk(criterion_, total_.data());
-    for (int64_t i = 0; i + 1 < n; ++i) {
-      walk.move(items_[sorted[i] & 0xff]);
-      const auto code = static_cast<int32_t>(sorted[i] >> 8);
-      const auto next = static_cast<int32_t>(sorted[i + 1] >> 8);
-      if (code == next) continue;
-      keep_if_better(walk.score(), feature, code, next, false);
-    }
-  }
-
   void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                          Random& random) {
     Split split;
     if (!draw_threshold(data_, codes, n, feature, low, high, random, split)) return;
     std::fill(left_.begin(), left_.end(), Cell{});
     const int32_t missing_bin = data_.binned->missing_bin(feature);
-    criterion_.add_left(documents_, codes, split, missing_bin, left_.data());
+    criterion_.add_left(documents_, items_.data(), codes, split, missing_bin, left_.data());
     consider(feature, split.bin, split.bin + 1, split.missing_left);
   }
 
@@ -158,6 +135,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   NodeCodes<Code> codes_;
   FeatureDraw draw_;
   CandidateList<Code> list_;
+  CodeTable<Code, CriterionOf> table_;
   std::vector<int32_t> features_;
   NodeRows documents_{};
   std::vector<Item> items_;

@@ -10,6 +10,7 @@
 #include "forests/node_queue.hpp"
 #include "forests/pointwise_splitter.hpp"
 #include "forests/random_splitter.hpp"
+#include "forests/sized_splitter.hpp"
 #include "forests/split.hpp"
 
 namespace rankgrove::forests {
@@ -180,7 +181,15 @@ class TreeGrower {
     if (options_.splitter == Splitter::random) {
       return std::make_unique<RandomSplitter<Code>>(data_, options_);
     }
-    return visit_criterion(options_.criterion, data_, log_table_,
+    const auto n = static_cast<int64_t>(rows_.size());
+    const int64_t most = most_in_small_nodes(options_.criterion, data_);
+    if (n <= most) return criterion_splitter(n);
+    return std::make_unique<SizedSplitter<Code>>(criterion_splitter(most), most,
+                                                 criterion_splitter(n));
+  }
+
+  std::unique_ptr<NodeSplitter<Code>> criterion_splitter(int64_t most_documents) const {
+    return visit_criterion(options_.criterion, data_, log_table_, most_documents,
                            [&](auto criterion) -> std::unique_ptr<NodeSplitter<Code>> {
                              return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
                                  data_, options_, std::move(criterion), sample_weight());

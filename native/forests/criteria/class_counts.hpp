@@ -5,8 +5,6 @@
 //   CountAndSum      number of documents, and sum of targets
 //   Moments          weight, weighted sum of targets, and the number of documents
 //
-// kWalks: criteria over these sums have a Walk, which scores small nodes document by document.
-//
 // A *cell* is `stride()` numbers in a row: the sums over some set of documents. `add_left` adds all
 // documents of a node that a split sends left.
 #pragma once
@@ -19,14 +17,10 @@
 
 namespace rankgrove::forests {
 
-// Up to so many classes, a pass over the documents per class is faster than one for all.
-inline constexpr int32_t kFewClasses = 8;
-
 template <int C>
 struct ClassCounts {
   using Cell = uint32_t;
   using Item = uint8_t;
-  static constexpr bool kWalks = C > 0;
 
   explicit ClassCounts(const ForestData& data) : n(data.n_classes()) {}
 
@@ -34,8 +28,9 @@ struct ClassCounts {
   int32_t stride() const { return n_classes(); }
   Item item(const NodeRows& documents, int64_t i) const { return documents.labels[i]; }
   void add(Cell* cell, Item item) const { ++cell[item]; }
+  static uint32_t count(const Cell* cell, int32_t c) { return cell[c]; }
   template <typename Code>
-  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && n_classes() <= kFewClasses && !split.missing_left) {
       count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
@@ -43,7 +38,7 @@ struct ClassCounts {
       return;
     }
     for (int64_t i = 0; i < documents.n; ++i) {
-      cell[documents.labels[i]] += split.goes_left(codes[i], missing_bin);
+      cell[items[i]] += split.goes_left(codes[i], missing_bin);
     }
   }
   int64_t n_docs(const Cell* cell) const {
@@ -58,7 +53,6 @@ struct ClassCounts {
 
 struct ClassWeights {
   using Cell = double;
-  static constexpr bool kWalks = false;
   struct Item {
     double weight;
     uint8_t label;
@@ -76,11 +70,12 @@ struct ClassWeights {
     cell[item.label] += item.weight;
     cell[n] += 1;
   }
+  static double count(const Cell* cell, int32_t c) { return cell[c]; }
   template <typename Code>
-  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, item(documents, i));
+      if (split.goes_left(codes[i], missing_bin)) add(cell, items[i]);
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[n]); }
@@ -96,7 +91,6 @@ struct ClassWeights {
 
 struct CountAndSum {
   using Cell = double;
-  static constexpr bool kWalks = true;
   using Item = double;
 
   explicit CountAndSum(const ForestData& data)
@@ -117,7 +111,7 @@ struct CountAndSum {
     cell[1] += item;
   }
   template <typename Code>
-  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && documents.labels && n_classes <= kFewClasses && !split.missing_left) {
       uint32_t counts[kFewClasses] = {};
@@ -132,11 +126,12 @@ struct CountAndSum {
     for (int64_t i = 0; i < documents.n; ++i) {
       const bool left = split.goes_left(codes[i], missing_bin);
       cell[0] += left;
-      cell[1] += left ? item(documents, i) : 0.0;
+      cell[1] += left ? items[i] : 0.0;
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[0]); }
   double weight(const Cell* cell) const { return cell[0]; }
+  double sum(const Cell* cell) const { return cell[1]; }
 
   const double* target;
   const double* class_value;
@@ -145,7 +140,6 @@ struct CountAndSum {
 
 struct Moments {
   using Cell = double;
-  static constexpr bool kWalks = false;
   struct Item {
     double weight;
     double product;
@@ -170,14 +164,15 @@ struct Moments {
     cell[2] += 1;
   }
   template <typename Code>
-  void add_left(const NodeRows& documents, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, item(documents, i));
+      if (split.goes_left(codes[i], missing_bin)) add(cell, items[i]);
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[2]); }
   double weight(const Cell* cell) const { return cell[0]; }
+  double sum(const Cell* cell) const { return cell[1]; }
 
   const double* target;
   const double* row_weight;

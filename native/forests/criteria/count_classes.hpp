@@ -6,6 +6,9 @@
 
 namespace rankgrove::forests {
 
+// Up to so many classes, a pass over the documents per class is faster than one for all.
+inline constexpr int32_t kFewClasses = 8;
+
 // counts[c] += number of documents of class c, for c < n_classes.
 void count_classes(const uint8_t* labels, int64_t n, int32_t n_classes, uint32_t* counts);
 

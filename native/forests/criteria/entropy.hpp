@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "forests/criteria/class_counts.hpp"
@@ -28,15 +29,16 @@ struct Entropy : Sums {
 
   double score(const typename Sums::Cell* cell) const {
     double sum = 0;
-    if constexpr (std::is_same_v<typename Sums::Cell, uint32_t>) {
+    if constexpr (std::is_integral_v<typename Sums::Cell>) {
       uint32_t n = 0;
       for (int32_t c = 0; c < this->n_classes(); ++c) {
-        sum += log_table[cell[c]];
-        n += cell[c];
+        const uint32_t count = this->count(cell, c);
+        sum += log_table[count];
+        n += count;
       }
       return sum - log_table[n];
     } else {
-      for (int32_t c = 0; c < this->n_classes(); ++c) sum += x_log2_x(cell[c]);
+      for (int32_t c = 0; c < this->n_classes(); ++c) sum += x_log2_x(this->count(cell, c));
       return sum - x_log2_x(this->weight(cell));
     }
   }
@@ -45,33 +47,6 @@ struct Entropy : Sums {
   double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
     return -1e-12 * this->weight(total);
   }
-
-  // The score of both sides of a split while documents go left one by one.
-  class Walk {
-   public:
-    Walk(const Entropy& criterion, const uint32_t* total) : table_(criterion.log_table) {
-      for (int32_t c = 0; c < criterion.n_classes(); ++c) {
-        left_[c] = 0;
-        right_[c] = total[c];
-        n_right_ += total[c];
-        sum_ += table_[total[c]];
-      }
-    }
-    void move(uint8_t label) {
-      const uint32_t l = left_[label]++;
-      const uint32_t r = right_[label]--;
-      sum_ += (table_[l + 1] - table_[l]) - (table_[r] - table_[r - 1]);
-      ++n_left_;
-      --n_right_;
-    }
-    double score() const { return sum_ - table_[n_left_] - table_[n_right_]; }
-
-   private:
-    const double* table_;
-    double sum_ = 0.0;
-    uint32_t n_left_ = 0, n_right_ = 0;
-    uint32_t left_[kFewClasses], right_[kFewClasses];
-  };
 
   const double* log_table;
 };

@@ -18,7 +18,7 @@ struct Gini : Sums {
     double squares = 0;
     double n = 0;
     for (int32_t c = 0; c < this->n_classes(); ++c) {
-      const double count = cell[c];
+      const double count = this->count(cell, c);
       squares += count * count;
       n += count;
     }
@@ -29,30 +29,6 @@ struct Gini : Sums {
   double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
     return (1 - 1e-12) * this->weight(total);
   }
-
-  // The score of both sides of a split while documents go left one by one.
-  class Walk {
-   public:
-    Walk(const Gini& criterion, const uint32_t* total) {
-      for (int32_t c = 0; c < criterion.n_classes(); ++c) {
-        left_[c] = 0;
-        right_[c] = total[c];
-        n_right_ += right_[c];
-        right_squares_ += right_[c] * right_[c];
-      }
-    }
-    void move(uint8_t label) {
-      left_squares_ += 2 * left_[label]++ + 1;
-      right_squares_ -= 2 * right_[label]-- - 1;
-      ++n_left_;
-      --n_right_;
-    }
-    double score() const { return left_squares_ / n_left_ + right_squares_ / n_right_; }
-
-   private:
-    double left_squares_ = 0, right_squares_ = 0, n_left_ = 0, n_right_ = 0;
-    double left_[kFewClasses], right_[kFewClasses];
-  };
 };
 
 }  // namespace rankgrove::forests

@@ -1,0 +1,111 @@
+// Sums of documents in one 64-bit word, so that a document is one integer addition:
+//
+//   PackedCounts<C>   number of documents of each of C classes, 64 / C bits each: for small nodes
+//   PackedTargets     number of documents, and sum of their targets, where targets are classes
+//   whose
+//                     values are small whole numbers
+//
+// They answer what the sums of class_counts.hpp answer.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "forests/criteria/count_classes.hpp"
+#include "forests/forest_data.hpp"
+#include "forests/split.hpp"
+
+namespace rankgrove::forests {
+
+struct PackedWord {
+  using Cell = uint64_t;
+  using Item = uint64_t;
+
+  static constexpr int32_t stride() { return 1; }
+  void add(Cell* cell, Item item) const { *cell += item; }
+  template <typename Code>
+  static void add_left_items(const Item* items, const Code* codes, int64_t n, const Split& split,
+                             int32_t missing_bin, Cell* cell) {
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      sum += items[i] & -static_cast<uint64_t>(split.goes_left(codes[i], missing_bin));
+    }
+    *cell += sum;
+  }
+};
+
+template <int C>
+struct PackedCounts : PackedWord {
+  static constexpr int kBits = 64 / C;
+  static constexpr int64_t kMostDocuments = (int64_t{1} << kBits) - 1;
+
+  explicit PackedCounts(const ForestData&) {}
+
+  static constexpr int32_t n_classes() { return C; }
+  Item item(const NodeRows& documents, int64_t i) const {
+    return uint64_t{1} << (documents.labels[i] * kBits);
+  }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    add_left_items(items, codes, documents.n, split, missing_bin, cell);
+  }
+  static uint32_t count(const Cell* cell, int32_t c) {
+    return static_cast<uint32_t>(*cell >> (c * kBits)) & static_cast<uint32_t>(kMostDocuments);
+  }
+  int64_t n_docs(const Cell* cell) const {
+    int64_t sum = 0;
+    for (int32_t c = 0; c < C; ++c) sum += count(cell, c);
+    return sum;
+  }
+  double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
+};
+
+struct PackedTargets : PackedWord {
+  static constexpr int kBits = 36;  // of the sum; the rest counts
+  static constexpr uint64_t kSumMask = (uint64_t{1} << kBits) - 1;
+
+  explicit PackedTargets(const ForestData& data) : n_classes(data.n_classes()) {
+    for (const double value : data.class_value) {
+      word.push_back(uint64_t{1} << kBits | static_cast<uint64_t>(value));
+    }
+  }
+
+  // Whether the sums of this many documents fit.
+  static bool fits(const ForestData& data, int64_t most_documents) {
+    if (!data.has_classes() || most_documents >= int64_t{1} << (64 - kBits)) return false;
+    for (const double value : data.class_value) {
+      if (!(value >= 0 && value <= 255 && value == std::floor(value))) return false;
+    }
+    return true;
+  }
+
+  Item item(const NodeRows& documents, int64_t i) const { return word[documents.labels[i]]; }
+  double squared(const NodeRows& documents, int64_t i) const {
+    const auto value = static_cast<double>(item(documents, i) & kSumMask);
+    return value * value;
+  }
+  template <typename Code>
+  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    constexpr int64_t kManyDocuments = 64;
+    if (sizeof(Code) > 1 || documents.n < kManyDocuments || n_classes > kFewClasses ||
+        split.missing_left) {
+      add_left_items(items, codes, documents.n, split, missing_bin, cell);
+      return;
+    }
+    uint32_t counts[kFewClasses] = {};
+    count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
+                       split.bin, n_classes, counts);
+    for (int32_t c = 0; c < n_classes; ++c) *cell += counts[c] * word[c];
+  }
+  int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> kBits); }
+  double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
+  double sum(const Cell* cell) const { return static_cast<double>(*cell & kSumMask); }
+
+  int32_t n_classes;
+  std::vector<uint64_t> word;  // of a document of each class
+};
+
+}  // namespace rankgrove::forests
