@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "forests/feature_draw.hpp"
@@ -46,6 +48,25 @@ class NodeCodes {
     }
   }
 
+  // The same for one feature and few rows; returns the smallest and the largest code.
+  std::pair<Code, Code> gather_few(int32_t feature, int32_t slot, const int32_t* rows, int64_t n) {
+    n_ = n;
+    const auto size = static_cast<size_t>((slot + 1) * n);
+    if (codes_.size() < size) codes_.resize(size);
+    Code* out = codes_.data() + slot * n;
+    const int64_t stride = binned_.n_features();
+    const Code* column = data_.row_codes<Code>() + feature;
+    Code low = std::numeric_limits<Code>::max();
+    Code high = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const Code code = column[rows[i] * stride];
+      out[i] = code;
+      low = std::min(low, code);
+      high = std::max(high, code);
+    }
+    return {low, high};
+  }
+
   const Code* codes(int32_t slot) const { return codes_.data() + slot * n_; }
 
   // Smallest and largest code of a slot.
@@ -74,12 +95,21 @@ template <typename Code, typename Visit>
 void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Code>& codes,
                           const int32_t* rows, int64_t n, std::vector<int32_t>& features,
                           Random& random, Visit&& visit) {
-  constexpr int64_t kOneByOne = 16;  // a small node is often done with its first features
+  constexpr int64_t kFew = 16;  // a small node is often done with its first features
   draw.start();
   int32_t n_drawn = 0;
   bool splittable = false;
-  while (!draw.exhausted() && (n_drawn < max_features || !splittable)) {
-    const int32_t wanted = n > kOneByOne ? std::max(1, max_features - n_drawn) : 1;
+  const auto more = [&] { return !draw.exhausted() && (n_drawn < max_features || !splittable); };
+  while (n <= kFew && more()) {
+    const int32_t feature = draw.next(random);
+    const int32_t slot = std::min(n_drawn++, max_features);
+    const auto [low, high] = codes.gather_few(feature, slot, rows, n);
+    if (low == high) continue;
+    splittable = true;
+    if (!visit(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
+  }
+  while (more()) {
+    const int32_t wanted = std::max(1, max_features - n_drawn);
     features.clear();
     while (static_cast<int32_t>(features.size()) < wanted && !draw.exhausted()) {
       features.push_back(draw.next(random));

@@ -2,6 +2,7 @@
 // no say but that a node of equal targets is not split (its children would answer the same).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -28,12 +29,7 @@ class RandomSplitter final : public NodeSplitter<Code> {
                            const Code* codes = codes_.codes(slot);
                            if (!draw_threshold(data_, codes, n, feature, low, high, random, split))
                              return true;
-                           const int32_t missing_bin = data_.binned->missing_bin(feature);
-                           int64_t n_left = 0;
-                           for (int64_t i = 0; i < n; ++i)
-                             n_left += split.goes_left(codes[i], missing_bin);
-                           if (std::min(n_left, n - n_left) >= options_.min_samples_leaf)
-                             result = split;
+                           if (leaves_enough(codes, n, split)) result = split;
                            slot_ = slot;
                            return true;
                          });
@@ -43,6 +39,15 @@ class RandomSplitter final : public NodeSplitter<Code> {
   const Code* split_codes() const override { return codes_.codes(slot_); }
 
  private:
+  // Both sides have documents in any case.
+  bool leaves_enough(const Code* codes, int64_t n, const Split& split) const {
+    if (options_.min_samples_leaf == 1) return true;
+    const int32_t missing_bin = data_.binned->missing_bin(split.feature);
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n; ++i) n_left += split.goes_left(codes[i], missing_bin);
+    return std::min(n_left, n - n_left) >= options_.min_samples_leaf;
+  }
+
   const ForestData& data_;
   const GrowOptions& options_;
   NodeCodes<Code> codes_;

@@ -33,9 +33,14 @@ bool draw_threshold(const ForestData& data, const Code* codes, int64_t n, int32_
   const float* values = data.values_of(feature);
   const double from = values[low];
   const double point = from + random.uniform() * (static_cast<double>(values[high]) - from);
-  const float* after = std::upper_bound(values + low, values + high, point,
-                                        [](double p, float value) { return p < value; });
-  split.bin = std::clamp(static_cast<int32_t>(after - values) - 1, low, high - 1);
+  // The last value in low .. high - 1 that is at most the point. Halves without a branch to guess.
+  const float* at = values + low;
+  for (int32_t rest = high - low; rest > 1;) {
+    const int32_t half = rest / 2;
+    at = at[half] <= point ? at + half : at;
+    rest -= half;
+  }
+  split.bin = static_cast<int32_t>(at - values);
   return true;
 }
 

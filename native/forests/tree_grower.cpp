@@ -12,6 +12,7 @@
 #include "forests/random_splitter.hpp"
 #include "forests/sized_splitter.hpp"
 #include "forests/split.hpp"
+#include "forests/stable_partition.hpp"
 
 namespace rankgrove::forests {
 namespace {
@@ -216,29 +217,9 @@ class TreeGrower {
   // Rows that go left first, both sides in their old order; returns where the right side begins.
   int64_t partition(const WaitingNode& node, const Split& split, const Code* codes) {
     const int32_t missing_bin = data_.binned->missing_bin(split.feature);
-    goes_left_.resize(static_cast<size_t>(node.size()));
-    for (int64_t i = 0; i < node.size(); ++i) {
-      goes_left_[i] = split.goes_left(codes[i], missing_bin);
-    }
-    const int64_t n_left = stable_sort_out(rows_.data() + node.begin, right_rows_.data());
-    if (!labels_.empty()) stable_sort_out(labels_.data() + node.begin, right_labels_.data());
-    return node.begin + n_left;
-  }
-
-  // Moves the values of documents that go left to the front; returns their number.
-  template <typename T>
-  int64_t stable_sort_out(T* values, T* scratch) const {
-    int64_t n_left = 0;
-    int64_t n_right = 0;
-    for (const uint8_t left : goes_left_) {
-      const T value = values[n_left + n_right];
-      values[n_left] = value;
-      scratch[n_right] = value;
-      n_left += left;
-      n_right += !left;
-    }
-    std::copy_n(scratch, n_right, values + n_left);
-    return n_left;
+    partition_.set_sides(codes, node.size(), split, missing_bin);
+    if (!labels_.empty()) partition_.apply(labels_.data() + node.begin, right_labels_.data());
+    return node.begin + partition_.apply(rows_.data() + node.begin, right_rows_.data());
   }
 
   Summary summary(int64_t begin, int64_t end) {
@@ -259,8 +240,13 @@ class TreeGrower {
   }
 
   Summary class_summary(int64_t begin, int64_t end) {
+    constexpr int64_t kManyDocuments = 64;
     std::fill(class_counts_.begin(), class_counts_.end(), 0);
-    for (int64_t i = begin; i < end; ++i) ++class_counts_[labels_[i]];
+    if (end - begin >= kManyDocuments && data_.n_classes() <= kFewClasses) {
+      count_classes(labels_.data() + begin, end - begin, data_.n_classes(), class_counts_.data());
+    } else {
+      for (int64_t i = begin; i < end; ++i) ++class_counts_[labels_[i]];
+    }
     double sum = 0;
     int32_t n_present = 0;
     for (size_t c = 0; c < class_counts_.size(); ++c) {
@@ -319,7 +305,7 @@ class TreeGrower {
   std::vector<int32_t> right_rows_;
   std::vector<uint8_t> labels_;  // classes of rows_, if there are classes
   std::vector<uint8_t> right_labels_;
-  std::vector<uint8_t> goes_left_;
+  StablePartition partition_;
   std::vector<uint32_t> class_counts_;
   std::vector<WaitingNode> children_;
   std::vector<bool> pure_;  // of each node: all targets are equal
