@@ -51,7 +51,7 @@ void predict(const Scorer& scorer, const InMatrix<T>& x, int n_threads, const Ou
   require(n_threads >= 1, "n_threads must be at least 1");
   require(out.shape(0) == x.shape(0) && static_cast<int32_t>(out.shape(1)) == scorer.n_outputs(),
           "out does not have one row per row of X and one column per output");
-  const MatrixView<T> matrix{x.data(), static_cast<int64_t>(x.shape(0)), x.stride(0), x.stride(1)};
+  const StridedRows<T> matrix{x.data(), static_cast<int64_t>(x.shape(0)), x.stride(0), x.stride(1)};
   double* scores = out.data();
   nb::gil_scoped_release released;
   scorer.predict(matrix, n_threads, go_on, scores);

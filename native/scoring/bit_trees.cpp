@@ -199,7 +199,7 @@ uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const
 }
 
 template <typename T>
-void BitTrees::find_predicates(const MatrixView<T>& matrix, int32_t n_rows,
+void BitTrees::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
                                Scratch& scratch) const {
   const int32_t n_words = (n_rows + 63) / 64;
   const bool half = n_rows <= kBitRows / 2;
@@ -246,7 +246,7 @@ void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch)
 }
 
 template <typename T>
-void BitTrees::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
+void BitTrees::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                           int32_t stride) const {
   Scratch& scratch = Scratch::of_thread(thresholds_.size() + 1);
   find_predicates(matrix, n_rows, scratch);
@@ -272,7 +272,7 @@ void BitTrees::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* s
   }
 }
 
-template void BitTrees::add_scores(const MatrixView<float>&, int32_t, double*, int32_t) const;
-template void BitTrees::add_scores(const MatrixView<double>&, int32_t, double*, int32_t) const;
+template void BitTrees::add_scores(const StridedRows<float>&, int32_t, double*, int32_t) const;
+template void BitTrees::add_scores(const StridedRows<double>&, int32_t, double*, int32_t) const;
 
 }  // namespace rankgrove

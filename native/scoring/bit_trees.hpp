@@ -38,7 +38,7 @@ class BitTrees {
   // Adds the trees' values for the first n_rows (at most kBitRows) rows of the matrix:
   // scores[output * stride + row].
   template <typename T>
-  void add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
+  void add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                   int32_t stride) const;
 
  private:
@@ -62,7 +62,7 @@ class BitTrees {
   int32_t size_of_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) const;
   void add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees);
   template <typename T>
-  void find_predicates(const MatrixView<T>& matrix, int32_t n_rows, Scratch& scratch) const;
+  void find_predicates(const StridedRows<T>& matrix, int32_t n_rows, Scratch& scratch) const;
   void find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const;
 
   const BitKernels& kernels_;

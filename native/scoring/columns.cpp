@@ -61,13 +61,22 @@ Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
     const auto repeated = std::ranges::unique(columns_, {}, key);
     columns_.erase(repeated.begin(), repeated.end());
   }
+  for (int32_t c = 0; c < size(); ++c) {
+    if (c == 0 || !has_twin(c - 1)) first_columns_.push_back(c);
+  }
 }
 
 int32_t Columns::find(int32_t feature, bool missing_left) const {
-  auto it = std::ranges::lower_bound(columns_, feature, {}, &Column::feature);
+  const auto it = std::ranges::lower_bound(columns_, feature, {}, &Column::feature);
   // Two columns of a feature differ in the direction of missing values; a single one fits all.
-  if (missing_left && it + 1 != columns_.end() && (it + 1)->feature == feature) ++it;
-  return static_cast<int32_t>(it - columns_.begin());
+  const auto c = static_cast<int32_t>(it - columns_.begin());
+  return missing_left && has_twin(c) ? c + 1 : c;
+}
+
+int32_t Columns::row_position(int32_t feature, bool missing_left) const {
+  const int32_t c = find(feature, false);
+  const auto at = std::ranges::lower_bound(first_columns_, c) - first_columns_.begin();
+  return static_cast<int32_t>(at) + (missing_left && has_twin(c) ? twin_position() : 0);
 }
 
 bool Columns::is_square(int32_t c) const {
@@ -78,7 +87,7 @@ bool Columns::is_square(int32_t c) const {
 }
 
 template <typename T>
-void Columns::load_by_column(const MatrixView<T>& matrix, int32_t n_rows, int32_t first,
+void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first,
                              int32_t last, float* tile) const {
   for (int32_t c = first; c < last;) {
     float* out = tile + static_cast<int64_t>(c - first) * kTileRows;
@@ -114,22 +123,35 @@ void Columns::load_by_column(const MatrixView<T>& matrix, int32_t n_rows, int32_
 }
 
 template <typename T>
-void Columns::load_by_row(const MatrixView<T>& matrix, int32_t n_rows, float* tile,
+bool Columns::load_by_row(const StridedRows<T>& matrix, int32_t n_rows, bool twins, float* tile,
                           int32_t stride) const {
+  bool needs_twins = false;
   for (int32_t i = 0; i < n_rows; ++i) {
     const T* row = matrix.data + i * matrix.row_stride;
     float* out = tile + static_cast<int64_t>(i) * stride;
-    for (const Column& column : columns_) {
-      *out++ = read(row[column.feature * matrix.column_stride], column.up_to, column.missing);
+    for (int32_t c : first_columns_) {
+      const Column& column = columns_[c];
+      const T value = row[column.feature * matrix.column_stride];
+      const float x = read(value, column.up_to, column.missing);
+      if (has_twin(c)) {  // so there is no fill value, and x is NaN where it is missing
+        if (twins) {
+          out[twin_position()] = read(value, columns_[c + 1].up_to, columns_[c + 1].missing);
+        } else {
+          needs_twins |= std::isnan(x);
+        }
+      }
+      *out++ = x;
     }
   }
+  return needs_twins;
 }
 
-template void Columns::load_by_column(const MatrixView<float>&, int32_t, int32_t, int32_t,
+template void Columns::load_by_column(const StridedRows<float>&, int32_t, int32_t, int32_t,
                                       float*) const;
-template void Columns::load_by_column(const MatrixView<double>&, int32_t, int32_t, int32_t,
+template void Columns::load_by_column(const StridedRows<double>&, int32_t, int32_t, int32_t,
                                       float*) const;
-template void Columns::load_by_row(const MatrixView<float>&, int32_t, float*, int32_t) const;
-template void Columns::load_by_row(const MatrixView<double>&, int32_t, float*, int32_t) const;
+template bool Columns::load_by_row(const StridedRows<float>&, int32_t, bool, float*, int32_t) const;
+template bool Columns::load_by_row(const StridedRows<double>&, int32_t, bool, float*,
+                                   int32_t) const;
 
 }  // namespace rankgrove

@@ -6,6 +6,7 @@
 // -inf.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,13 +17,13 @@ namespace rankgrove {
 
 // Rows of a borrowed matrix with any strides (in elements).
 template <typename T>
-struct MatrixView {
+struct StridedRows {
   const T* data;
   int64_t n_rows;
   int64_t row_stride;
   int64_t column_stride;
 
-  MatrixView from_row(int64_t row) const {
+  StridedRows from_row(int64_t row) const {
     return {data + row * row_stride, n_rows - row, row_stride, column_stride};
   }
 };
@@ -48,12 +49,22 @@ class Columns {
   // [first, last) and the first n_rows rows of the matrix (at most kTileRows).
   static constexpr int32_t kTileRows = 256;
   template <typename T>
-  void load_by_column(const MatrixView<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
+  void load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
                       float* tile) const;
 
-  // tile[i * stride + column] = the value of row i.
+  // By row, features come in ascending order, and those whose missing values go both ways come
+  // again at twin_position: there, missing values go left. Rows without such values do without.
+  int32_t n_features() const { return static_cast<int32_t>(first_columns_.size()); }
+  int32_t twin_position() const {
+    return static_cast<int32_t>(std::bit_ceil(first_columns_.size()));
+  }
+  // The position of a split's feature in a row with twins; modulo twin_position in one without.
+  int32_t row_position(int32_t feature, bool missing_left) const;
+
+  // tile[i * stride + position] = the value of row i. Without twins, tells whether rows need them.
   template <typename T>
-  void load_by_row(const MatrixView<T>& matrix, int32_t n_rows, float* tile, int32_t stride) const;
+  bool load_by_row(const StridedRows<T>& matrix, int32_t n_rows, bool twins, float* tile,
+                   int32_t stride) const;
 
  private:
   struct Column {
@@ -66,7 +77,13 @@ class Columns {
   // Tells whether columns c .. c + 3 read neighbouring features.
   bool is_square(int32_t c) const;
 
+  // Tells whether the column after this one is the same feature, with missing values going left.
+  bool has_twin(int32_t c) const {
+    return c + 1 < size() && columns_[c + 1].feature == columns_[c].feature;
+  }
+
   std::vector<Column> columns_;
+  std::vector<int32_t> first_columns_;  // of each feature
 };
 
 // Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0..3, 16..19}, {4..7, 20..23}

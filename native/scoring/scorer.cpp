@@ -9,7 +9,7 @@ namespace rankgrove {
 namespace {
 
 // Most rows scored together: enough to pay for bringing a deep tree into the cache.
-constexpr int32_t kWalkRows = 8 * kBitRows;
+constexpr int32_t kWalkRows = 16 * kBitRows;
 constexpr int64_t kRowsPerThread = 1024;  // fewer are not worth waking a thread
 constexpr size_t kMostSegments = 8;
 
@@ -48,7 +48,7 @@ Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, Scor
 }
 
 template <typename T>
-void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on,
+void Scorer::score_block(const StridedRows<T>& matrix, int32_t n_rows, bool go_on,
                          double* scores) const {
   const int32_t n_outputs = this->n_outputs();
   thread_local std::vector<double> sums;  // by output
@@ -79,7 +79,8 @@ void Scorer::score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on
 }
 
 template <typename T>
-void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on, double* scores) const {
+void Scorer::predict(const StridedRows<T>& matrix, int n_threads, bool go_on,
+                     double* scores) const {
   const int64_t useful = std::max<int64_t>(1, matrix.n_rows / kRowsPerThread);
   const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));
   // Equal shares for the threads, in whole bit vectors.
@@ -93,7 +94,7 @@ void Scorer::predict(const MatrixView<T>& matrix, int n_threads, bool go_on, dou
   });
 }
 
-template void Scorer::predict(const MatrixView<float>&, int, bool, double*) const;
-template void Scorer::predict(const MatrixView<double>&, int, bool, double*) const;
+template void Scorer::predict(const StridedRows<float>&, int, bool, double*) const;
+template void Scorer::predict(const StridedRows<double>&, int, bool, double*) const;
 
 }  // namespace rankgrove

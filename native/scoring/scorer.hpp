@@ -29,14 +29,14 @@ class Scorer {
   // Fills scores[row * n_outputs + output]. With `go_on`, the trees' values are added to what is
   // there, as if the trees that gave it came before these.
   template <typename T>
-  void predict(const MatrixView<T>& matrix, int n_threads, bool go_on, double* scores) const;
+  void predict(const StridedRows<T>& matrix, int n_threads, bool go_on, double* scores) const;
 
   int64_t n_features() const { return n_features_; }
   int32_t n_outputs() const { return static_cast<int32_t>(base_score_.size()); }
 
  private:
   template <typename T>
-  void score_block(const MatrixView<T>& matrix, int32_t n_rows, bool go_on, double* scores) const;
+  void score_block(const StridedRows<T>& matrix, int32_t n_rows, bool go_on, double* scores) const;
 
   int64_t n_features_;
   std::vector<double> base_score_;

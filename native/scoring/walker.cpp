@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace rankgrove {
 
 namespace {
 
-constexpr int32_t kGroup = 12;  // rows that step in turn
-constexpr int32_t kSteps = 2;   // between two looks whether all have arrived
-constexpr uint32_t kLine = 8;   // compact nodes in a cache line
+constexpr int32_t kGroup = 12;      // rows that step in turn
+constexpr int32_t kSteps = 2;       // between two looks whether all have arrived
+constexpr uint32_t kLine = 8;       // compact nodes in a cache line
+constexpr int32_t kLinesAhead = 8;  // to prefetch at every look
+constexpr int32_t kLineFloats = 16;
 constexpr uint32_t kNan = 0x7fc00000;
 constexpr uint32_t kNanBits = 22;  // that a NaN has to spare
 
@@ -43,62 +47,117 @@ class Fetcher {
   int64_t slice_;
 };
 
-// The place of each node of a tree, from 1. A cache line takes up to four pairs of siblings that
-// are near in the tree, bigger subtrees first, so that a path touches few lines.
-std::vector<uint32_t> places_by_cache_line(const EnsembleArrays& ensemble, int32_t tree) {
-  const int64_t begin = ensemble.tree_offsets[tree];
-  const auto n_nodes = static_cast<int32_t>(ensemble.tree_offsets[tree + 1] - begin);
-  const int32_t* left = ensemble.left.data() + begin;
-  std::vector<int32_t> subtree(n_nodes, 1);
-  for (int32_t i = n_nodes - 1; i >= 0; --i) {
-    if (left[i] >= 0) subtree[i] += subtree[left[i]] + subtree[left[i] + 1];
+// The leaves of one tree: equal values have one number.
+struct LeafValues {
+  std::vector<double> values;    // by number
+  std::vector<uint32_t> number;  // of each node that is a leaf
+
+  LeafValues(const EnsembleArrays& ensemble, int32_t tree) {
+    const int64_t begin = ensemble.tree_offsets[tree];
+    const int64_t n_nodes = ensemble.tree_offsets[tree + 1] - begin;
+    std::unordered_map<uint64_t, uint32_t> numbers;  // by the bits of the value
+    number.resize(n_nodes);
+    for (int64_t i = 0; i < n_nodes; ++i) {
+      if (!ensemble.is_leaf(begin + i)) continue;
+      const double value = ensemble.value[begin + i] * ensemble.tree_weights[tree];
+      const auto next = static_cast<uint32_t>(values.size());
+      const auto [known, is_new] = numbers.try_emplace(std::bit_cast<uint64_t>(value), next);
+      if (is_new) values.push_back(value);
+      number[i] = known->second;
+    }
+    if (values.size() >> kNanBits) throw std::length_error("a tree has over 2^22 leaf values");
   }
-  std::vector<uint32_t> place(n_nodes);
-  place[0] = 1;
-  uint32_t next_line = 0;
-  std::vector<int32_t> small;   // parents of pairs that do not fill a line
-  std::vector<int32_t> starts;  // parents of the first pair of a line
-  if (left[0] >= 0) starts.push_back(0);
-  for (size_t s = 0; s < starts.size(); ++s) {
-    const int32_t room = s == 0 ? kLine / 2 - 1 : kLine / 2;  // the root is in the first line
-    std::vector<int32_t> near{starts[s]};
-    std::vector<int32_t> chosen;
-    while (!near.empty() && static_cast<int32_t>(chosen.size()) < room) {
-      const auto largest =
-          std::ranges::max_element(near, {}, [&](int32_t i) { return subtree[i]; });
-      const int32_t parent = *largest;
-      near.erase(largest);
-      chosen.push_back(parent);
-      for (int32_t child : {left[parent], left[parent] + 1}) {
-        if (left[child] >= 0) near.push_back(child);
+};
+
+// Gives each node of a tree its place, from 1. A cache line takes up to four pairs of siblings that
+// are near in the tree, bigger subtrees first, so that a path touches few lines. Pairs of leaves
+// with the same values share one place: forests grown to the end on graded labels have many.
+class NodePlaces {
+ public:
+  NodePlaces(const int32_t* left, const LeafValues& leaves)
+      : left_(left), leaves_(leaves), place_(leaves.number.size()) {
+    std::vector<int32_t> subtree(place_.size(), 1);
+    for (auto i = static_cast<int32_t>(place_.size()) - 1; i >= 0; --i) {
+      if (left[i] >= 0) subtree[i] += subtree[left[i]] + subtree[left[i] + 1];
+    }
+    place_[0] = 1;
+    uint32_t next_line = 0;
+    std::vector<int32_t> small;   // parents of pairs that do not fill a line
+    std::vector<int32_t> starts;  // parents of the first pair of a line
+    if (left[0] >= 0) starts.push_back(0);
+    for (size_t s = 0; s < starts.size(); ++s) {
+      if (share(starts[s])) continue;
+      const size_t room = s == 0 ? kLine / 2 - 1 : kLine / 2;  // the root is in the first line
+      std::vector<int32_t> near{starts[s]};
+      std::vector<int32_t> chosen;
+      while (!near.empty() && chosen.size() < room) {
+        const auto largest =
+            std::ranges::max_element(near, {}, [&](int32_t i) { return subtree[i]; });
+        const int32_t parent = *largest;
+        near.erase(largest);
+        chosen.push_back(parent);
+        for (int32_t child : {left[parent], left[parent] + 1}) {
+          if (left[child] >= 0 && !share(child)) near.push_back(child);
+        }
       }
+      starts.insert(starts.end(), near.begin(), near.end());
+      if (s > 0 && chosen.size() < room) {
+        small.insert(small.end(), chosen.begin(), chosen.end());
+        continue;
+      }
+      uint32_t at = s == 0 ? 2 : next_line * kLine;
+      for (int32_t parent : chosen) put(parent, at);
+      ++next_line;
     }
-    starts.insert(starts.end(), near.begin(), near.end());
-    if (s > 0 && static_cast<int32_t>(chosen.size()) < room) {
-      small.insert(small.end(), chosen.begin(), chosen.end());
-      continue;
+    uint32_t at = std::max<uint32_t>(next_line, 1) * kLine;
+    for (int32_t parent : small) {
+      if (!share(parent)) put(parent, at);
     }
-    uint32_t at = s == 0 ? 2 : next_line * kLine;
-    for (int32_t parent : chosen) {
-      place[left[parent]] = at++;
-      place[left[parent] + 1] = at++;
-    }
-    ++next_line;
   }
-  uint32_t at = std::max<uint32_t>(next_line, 1) * kLine;
-  for (int32_t parent : small) {
-    place[left[parent]] = at++;
-    place[left[parent] + 1] = at++;
+
+  const std::vector<uint32_t>& places() const { return place_; }
+
+ private:
+  // The values of a pair of leaves, or nothing if a child is a split.
+  std::optional<uint64_t> leaf_pair(int32_t parent) const {
+    const int32_t child = left_[parent];
+    if (left_[child] >= 0 || left_[child + 1] >= 0) return std::nullopt;
+    return uint64_t{leaves_.number[child]} << 32 | leaves_.number[child + 1];
   }
-  return place;
-}
+
+  void set(int32_t parent, uint32_t at) {
+    place_[left_[parent]] = at;
+    place_[left_[parent] + 1] = at + 1;
+  }
+
+  void put(int32_t parent, uint32_t& at) {
+    set(parent, at);
+    if (const auto pair = leaf_pair(parent)) shared_.try_emplace(*pair, at);
+    at += 2;
+  }
+
+  // Puts a pair of leaves where an equal one is, if there is one.
+  bool share(int32_t parent) {
+    const auto pair = leaf_pair(parent);
+    if (!pair) return false;
+    const auto known = shared_.find(*pair);
+    if (known == shared_.end()) return false;
+    set(parent, known->second);
+    return true;
+  }
+
+  const int32_t* left_;
+  const LeafValues& leaves_;
+  std::vector<uint32_t> place_;
+  std::unordered_map<uint64_t, uint32_t> shared_;
+};
 
 }  // namespace
 
 Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
                const MissingPolicy& policy)
     : columns_(ensemble, trees, policy),
-      column_bits_(std::bit_width(static_cast<uint32_t>(columns_.size()))) {
+      position_bits_(std::bit_width(static_cast<uint32_t>(columns_.twin_position()))) {
   std::vector<WideNode> nodes;
   uint32_t largest = 0;
   for (int32_t tree : trees) {
@@ -106,48 +165,53 @@ Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
     largest = std::max(largest, static_cast<uint32_t>(nodes.size() - trees_.back().first_node));
   }
   trees_.push_back({0, static_cast<int64_t>(nodes.size()), static_cast<int64_t>(values_.size())});
-  if (std::bit_width(largest) + column_bits_ > 32) {
+  if (std::bit_width(largest) + position_bits_ > 32) {
     wide_nodes_ = std::move(nodes);
     return;
   }
   compact_nodes_.reserve(nodes.size());
   for (const WideNode& node : nodes) {
-    compact_nodes_.push_back({node.threshold, node.left << column_bits_ | node.column});
+    compact_nodes_.push_back({node.threshold, node.left << position_bits_ | node.position});
   }
 }
 
 void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes) {
   const int64_t begin = ensemble.tree_offsets[tree];
-  const std::vector<uint32_t> place = places_by_cache_line(ensemble, tree);
+  const LeafValues leaves(ensemble, tree);
+  const NodePlaces node_places(ensemble.left.data() + begin, leaves);
+  const std::vector<uint32_t>& place = node_places.places();
   const auto first_node = static_cast<int64_t>(nodes.size());
-  const auto first_value = static_cast<int64_t>(values_.size());
-  trees_.push_back({ensemble.tree_outputs[tree], first_node, first_value});
+  trees_.push_back({ensemble.tree_outputs[tree], first_node, static_cast<int64_t>(values_.size())});
+  values_.insert(values_.end(), leaves.values.begin(), leaves.values.end());
   const uint32_t last = *std::ranges::max_element(place);
   nodes.resize(first_node + (last / kLine + 1) * kLine, WideNode{0.0f, 0, 0});
   for (size_t i = 0; i < place.size(); ++i) {
     const int64_t node = begin + static_cast<int64_t>(i);
     if (ensemble.is_leaf(node)) {
-      const auto number = static_cast<uint32_t>(values_.size() - first_value);
-      if (number >> kNanBits) throw std::length_error("a tree has more than 2^22 leaves");
-      nodes[first_node + place[i]] = {std::bit_cast<float>(kNan | number), 0, place[i] - 1};
-      values_.push_back(ensemble.value[node] * ensemble.tree_weights[tree]);
+      nodes[first_node + place[i]] = {std::bit_cast<float>(kNan | leaves.number[i]), 0,
+                                      place[i] - 1};
     } else {
-      const int32_t column = columns_.find(ensemble.feature[node], ensemble.missing_left[node]);
-      nodes[first_node + place[i]] = {ensemble.threshold[node], static_cast<uint32_t>(column),
+      const int32_t position =
+          columns_.row_position(ensemble.feature[node], ensemble.missing_left[node]);
+      nodes[first_node + place[i]] = {ensemble.threshold[node], static_cast<uint32_t>(position),
                                       place[ensemble.left[node]]};
     }
   }
 }
 
 template <typename Node>
-void Walker::walk_group(const Node* nodes, const float* rows, int32_t width, int32_t size,
-                        uint32_t* at) const {
-  const int32_t column_bits = column_bits_;
+void Walker::walk_group(const Node* nodes, const Tile& tile, int32_t size, uint32_t* at) const {
+  const int32_t position_bits = position_bits_;
+  const auto [rows, width, mask] = tile;
   const auto next = [=](int32_t i) {
-    const WideNode node = unpack(nodes[at[i]], column_bits);
-    return node.left + !(rows[i * width + node.column] <= node.threshold);
+    const WideNode node = unpack(nodes[at[i]], position_bits, mask);
+    return node.left + !(rows[i * width + node.position] <= node.threshold);
   };
+  const float* ahead = rows + size * width;  // the next group is brought into the cache meanwhile
   for (bool moving = true; moving;) {
+    for (int32_t line = 0; line < kLinesAhead; ++line, ahead += kLineFloats) {
+      __builtin_prefetch(ahead, 0, 3);
+    }
     for (int32_t step = 1; step < kSteps; ++step) {
       for (int32_t i = 0; i < size; ++i) at[i] = next(i);
     }
@@ -161,8 +225,8 @@ void Walker::walk_group(const Node* nodes, const float* rows, int32_t width, int
 }
 
 template <typename Node>
-void Walker::walk(const std::vector<Node>& all_nodes, const float* tile, int32_t width,
-                  int32_t n_rows, double* scores, int32_t stride) const {
+void Walker::walk(const std::vector<Node>& all_nodes, const Tile& tile, int32_t n_rows,
+                  double* scores, int32_t stride) const {
   const int32_t n_groups = (n_rows + kGroup - 1) / kGroup;
   for (size_t t = 0; t + 1 < trees_.size(); ++t) {
     const Tree& tree = trees_[t];
@@ -176,16 +240,16 @@ void Walker::walk(const std::vector<Node>& all_nodes, const float* tile, int32_t
     double* out = scores + static_cast<int64_t>(tree.output) * stride;
     const double* values = values_.data() + tree.first_value;
     for (int32_t start = 0; start < n_rows; start += kGroup) {
-      const float* rows = tile + static_cast<int64_t>(start) * width;
+      const Tile rows{tile.rows + static_cast<int64_t>(start) * tile.width, tile.width, tile.mask};
       next_nodes.fetch_slice();
       next_values.fetch_slice();
       uint32_t at[kGroup];
       std::fill_n(at, kGroup, 1);
       const int32_t size = std::min(kGroup, n_rows - start);
       if (size == kGroup) {
-        walk_group(nodes, rows, width, kGroup, at);
+        walk_group(nodes, rows, kGroup, at);
       } else {
-        walk_group(nodes, rows, width, size, at);
+        walk_group(nodes, rows, size, at);
       }
       for (int32_t i = 0; i < size; ++i) {
         out[start + i] += values[std::bit_cast<uint32_t>(nodes[at[i]].threshold) ^ kNan];
@@ -195,19 +259,25 @@ void Walker::walk(const std::vector<Node>& all_nodes, const float* tile, int32_t
 }
 
 template <typename T>
-void Walker::add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
+void Walker::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                         int32_t stride) const {
-  const int32_t width = std::max(columns_.size(), 1);
+  int32_t width = std::max(columns_.n_features(), 1);
+  auto mask = static_cast<uint32_t>(columns_.twin_position()) - 1;
   float* tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
-  columns_.load_by_row(matrix, n_rows, tile, width);
+  if (columns_.load_by_row(matrix, n_rows, false, tile, width)) {
+    width += columns_.twin_position();
+    mask = 2 * mask + 1;
+    tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
+    columns_.load_by_row(matrix, n_rows, true, tile, width);
+  }
   if (wide_nodes_.empty()) {
-    walk(compact_nodes_, tile, width, n_rows, scores, stride);
+    walk(compact_nodes_, {tile, width, mask}, n_rows, scores, stride);
   } else {
-    walk(wide_nodes_, tile, width, n_rows, scores, stride);
+    walk(wide_nodes_, {tile, width, mask}, n_rows, scores, stride);
   }
 }
 
-template void Walker::add_scores(const MatrixView<float>&, int32_t, double*, int32_t) const;
-template void Walker::add_scores(const MatrixView<double>&, int32_t, double*, int32_t) const;
+template void Walker::add_scores(const StridedRows<float>&, int32_t, double*, int32_t) const;
+template void Walker::add_scores(const StridedRows<double>&, int32_t, double*, int32_t) const;
 
 }  // namespace rankgrove

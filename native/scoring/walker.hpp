@@ -1,8 +1,8 @@
 // Scores trees of any size by walking groups of rows through one tree at a time.
 //
-// Nodes lie level by level, so that those which every row passes share cache lines, and take 8
-// bytes (12 in huge trees). The rows of a group take their steps in turn, so that each hides the
-// memory latency of the others.
+// Nodes that are near in the tree share cache lines, and take 8 bytes (12 in huge trees). The rows
+// of a group take their steps in turn, so that each hides the memory latency of the others, while
+// the next rows and the next tree are brought into the cache.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ class Walker {
 
   // Adds the trees' values for the first n_rows rows of the matrix: scores[output * stride + row].
   template <typename T>
-  void add_scores(const MatrixView<T>& matrix, int32_t n_rows, double* scores,
+  void add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                   int32_t stride) const;
 
  private:
   // The right child follows the left one. A leaf is its own right child, for its threshold is NaN,
-  // whose low bits are the number of its value in the tree. Nodes are numbered from 1 in their
-  // tree.
+  // whose low bits are the number of its value in the tree. A position is where a row has the
+  // value to compare (see Columns). Nodes are numbered from 1 in their tree.
   struct WideNode {
     float threshold;
-    uint32_t column;
+    uint32_t position;
     uint32_t left;
   };
   struct CompactNode {
     float threshold;
-    uint32_t left_and_column;  // the lower column_bits_ bits are the column
+    uint32_t left_and_position;  // the lower position_bits_ bits are the position
   };
   struct Tree {
     int32_t output;
@@ -44,25 +44,31 @@ class Walker {
   };
 
   void add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes);
-  static WideNode unpack(WideNode node, int32_t) { return node; }
-  static WideNode unpack(CompactNode node, int32_t column_bits) {
-    return {node.threshold, node.left_and_column & ((1u << column_bits) - 1),
-            node.left_and_column >> column_bits};
+  static WideNode unpack(WideNode node, int32_t, uint32_t mask) {
+    return {node.threshold, node.position & mask, node.left};
   }
+  static WideNode unpack(CompactNode node, int32_t position_bits, uint32_t mask) {
+    return {node.threshold, node.left_and_position & mask, node.left_and_position >> position_bits};
+  }
+  // Rows as they were loaded: what a node says about the position of its value holds under a mask.
+  struct Tile {
+    const float* rows;
+    int32_t width;
+    uint32_t mask;
+  };
   template <typename Node>
-  void walk(const std::vector<Node>& nodes, const float* tile, int32_t width, int32_t n_rows,
-            double* scores, int32_t stride) const;
+  void walk(const std::vector<Node>& nodes, const Tile& tile, int32_t n_rows, double* scores,
+            int32_t stride) const;
   // Takes a group of rows (kGroup of them, or `size` if that is less) to their leaves.
   template <typename Node>
-  void walk_group(const Node* nodes, const float* rows, int32_t width, int32_t size,
-                  uint32_t* at) const;
+  void walk_group(const Node* nodes, const Tile& rows, int32_t size, uint32_t* at) const;
 
   Columns columns_;
-  int32_t column_bits_;
+  int32_t position_bits_;
   std::vector<Tree> trees_;  // and one more, where they end
   std::vector<CompactNode> compact_nodes_;
   std::vector<WideNode> wide_nodes_;  // used if the nodes of some tree do not fit the compact form
-  std::vector<double> values_;        // of leaves, weighted
+  std::vector<double> values_;        // of leaves, weighted, each once in a tree
 };
 
 }  // namespace rankgrove

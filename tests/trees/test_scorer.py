@@ -57,6 +57,26 @@ def test_batch_size_and_threads_do_not_change_a_bit(shape, n_leaves):
         np.testing.assert_array_equal(np.concatenate(parts)[:1000], expected[:1000])
 
 
+def test_missing_values_in_some_rows_only():
+    ensemble = random_ensemble(11, 6, 400, 5, n_thresholds=100)
+    X = np.nan_to_num(rows_for(ensemble, 300, 12))
+    scorer = Scorer(ensemble, walk=True)
+    np.testing.assert_array_equal(scorer.predict(X), scoring.predict(ensemble, X))
+    X[7, 2] = np.nan
+    np.testing.assert_array_equal(scorer.predict(X), scoring.predict(ensemble, X))
+
+
+@pytest.mark.parametrize("values", [[1.5], [0.0, -0.0], [0.0, 1.0, 2.0, 0.1]])
+@pytest.mark.parametrize("n_leaves", [2, 9, 700])
+def test_leaves_with_equal_values_share_places(values, n_leaves):
+    ensemble = random_ensemble(13, 6, n_leaves, 5, n_thresholds=100)
+    drawn = np.random.default_rng(0).choice(values, len(ensemble.value))
+    ensemble = dataclasses.replace(ensemble, value=drawn)
+    X = rows_for(ensemble, 300, 14)
+    scores = Scorer(ensemble, walk=True).predict(X)
+    np.testing.assert_array_equal(scores, scoring.predict(ensemble, X))
+
+
 def test_trees_of_several_shapes_mix_in_one_ensemble():
     parts = [
         random_ensemble(1, 3, 31, 6),
