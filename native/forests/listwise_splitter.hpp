@@ -68,10 +68,9 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
   void judge_trials() {
     if (trials_.size() == 0) return;
     trials_.number_points();
-    const auto n_points = static_cast<int32_t>(trials_.points().size());
     gains_.start();
     for (const NodeQuery& query : queries_.all()) {
-      response_.start(query, score_, trials_.index(), n_points, trials_.first_above());
+      response_.start(query, score_, trials_.points());
       gains_.add(query, response_, queries_.gains());
     }
     gains_.visit([&](int32_t number, double gain) {

@@ -11,6 +11,7 @@
 // children do adds up.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,43 +28,35 @@ struct Line {
   double at(double gain) const { return gain * per_gain + fixed; }
 };
 
-// Points with the same blocks between them and s, to which the query responds alike.
-struct Stop {
-  int32_t block;  // the last one that is passed on the way from s; the own block if there is none
-  bool tied;      // the point has the very score of this block
-  int32_t begin, end;  // its points
-};
-
 class QueryResponse {
  public:
   QueryResponse(const PositionMetric& metric, const LeafTable& leaves)
       : metric_(metric), discounts_(metric.cumulative.data()), leaves_(leaves) {}
 
-  void prefetch(const NodeQuery& query) const {
-    const char* p = reinterpret_cast<const char*>(leaves_.blocks(query.query));
-    const int64_t n = leaves_.size(query.query) * sizeof(Block);
-    for (int64_t i = 0; i < n; i += 64) __builtin_prefetch(p + i);
-  }
-
-  // Sorts n points to stops; those from number first_above on are above the node's score.
-  void start(const NodeQuery& query, double node_score, const PointIndex& points, int32_t n_points,
-             int32_t first_above) {
+  // Finds where the points lie among the query's blocks.
+  void start(const NodeQuery& query, double node_score, const PointIndex& points) {
     blocks_ = leaves_.blocks(query.query);
     n_blocks_ = leaves_.size(query.query);
     own_ = leaves_.find(query.query, node_score);
     all_ = query.all;
     scale_ = metric_.scale[query.query];
-    stops_.clear();
-    find_stops_above(points, n_points, first_above);
-    n_above_ = stops_.size();
-    find_stops_below(points, first_above);
+    n_passed_.assign(static_cast<size_t>(points.size()) + 2, 0);
+    ties_.clear();
+    find_blocks_above(points);
+    find_blocks_below(points);
+    list_places(points);
   }
 
-  // From s up, then from s down. The first ones of both, where no block is passed, may be empty.
-  const std::vector<Stop>& stops() const { return stops_; }
-  const Stop& just_above() const { return stops_[0]; }
-  const Stop& just_below() const { return stops_[n_above_]; }
-  size_t n_above() const { return n_above_; }
+  // A place is a number of passed blocks, upwards or downwards, or a tie with a block. The places
+  // just above and just below s, where no block is passed, come first.
+  size_t n_places() const { return static_cast<size_t>(n_above_ + n_below_) + 2 + ties_.size(); }
+  static constexpr int32_t kJustAbove = 0;
+  static constexpr int32_t kJustBelow = 1;
+  // Place of each point.
+  const int32_t* places() const { return places_.data(); }
+  // The points that are just above or just below.
+  int32_t near_begin() const { return near_begin_; }
+  int32_t near_end() const { return near_end_; }
 
   // What the own block is worth when only the documents of other leaves with its score are left in
   // it, less what it is worth now: to be added once, whatever the children's scores.
@@ -72,67 +65,90 @@ class QueryResponse {
     return scale_ * (tied_mean() * share(own.start, own.start + n_tied()) - block_value(own));
   }
 
-  // The response to c documents (1 .. m) at each stop.
+  // The response to c documents (1 .. m) at each place.
   void respond(int32_t c, Line* line) const {
     const Block& own = blocks_[own_];
     // Just above s, the documents come before the tied ones of other leaves; just below, they come
     // last of what the own block held.
     const int32_t own_end = own.start + own.count;
     const int32_t tied_end = own.start + n_tied();
-    double passed = tied_mean() * (share(own.start + c, tied_end + c) - share(own.start, tied_end));
-    line[0] = scaled(share(own.start, own.start + c) / c, passed);
-    int32_t block = own_ - 1;
-    for (size_t i = 1; i < n_above_; ++i) {
-      const Stop& stop = stops_[i];
-      for (; block >= stop.block + stop.tied; --block) passed += shifted(blocks_[block], c);
-      const int32_t begin = blocks_[stop.block].start;
-      line[i] = stop.tied ? tied_line(blocks_[stop.block], begin, c, passed)
-                          : scaled(share(begin, begin + c) / c, passed);
+    const double share_of_one = scale_ / c;
+    double passed =
+        scale_ * tied_mean() * (share(own.start + c, tied_end + c) - share(own.start, tied_end));
+    line[kJustAbove] = {share_of_one * share(own.start, own.start + c), passed};
+    line[kJustBelow] = {share_of_one * share(own_end - c, own_end), 0.0};
+    Line* next = line + 2;
+    for (int32_t i = own_ - 1; i >= own_ - n_above_; --i) {
+      passed += scale_ * shifted(blocks_[i], c);
+      *next++ = {share_of_one * share(blocks_[i].start, blocks_[i].start + c), passed};
     }
     passed = 0.0;
-    line[n_above_] = scaled(share(own_end - c, own_end) / c, passed);
-    block = own_ + 1;
-    for (size_t i = n_above_ + 1; i < stops_.size(); ++i) {
-      const Stop& stop = stops_[i];
-      for (; block <= stop.block - stop.tied; ++block) passed += shifted(blocks_[block], -c);
-      const Block& last = blocks_[stop.block];
-      const int32_t end = last.start + last.count;
-      line[i] = stop.tied ? tied_line(last, last.start - c, c, passed)
-                          : scaled(share(end - c, end) / c, passed);
+    for (int32_t i = own_ + 1; i <= own_ + n_below_; ++i) {
+      passed += scale_ * shifted(blocks_[i], -c);
+      const int32_t end = blocks_[i].start + blocks_[i].count;
+      *next++ = {share_of_one * share(end - c, end), passed};
+    }
+    for (const Tie& tie : ties_) {
+      const Block& block = blocks_[tie.block];
+      const int32_t n = block.count + c;
+      const int32_t begin = tie.block < own_ ? block.start : block.start - c;
+      const double per_gain = scale_ * share(begin, begin + n) / n;
+      const double fixed = line[tie.before].fixed + block.gain_sum * per_gain;
+      *next++ = {per_gain, fixed - scale_ * block_value(block)};
     }
   }
 
  private:
-  void find_stops_above(const PointIndex& points, int32_t n_points, int32_t first_above) {
-    int32_t point = own_ > 0 ? points.below(blocks_[own_ - 1].score) : n_points;
-    stops_.push_back({own_, false, first_above, point});
-    for (int32_t block = own_ - 1; point < n_points; --block) {
-      if (points.is_point(point, blocks_[block].score)) {
-        stops_.push_back({block, true, point, point + 1});
-        ++point;
-      }
-      const int32_t end = block > 0 ? points.below(blocks_[block - 1].score) : n_points;
-      if (point < end) stops_.push_back({block, false, point, end});
-      point = end;
+  struct Tie {
+    int32_t point;
+    int32_t block;
+    int32_t before;  // the place on the near side of the block
+  };
+
+  // Counts, for each point above s, the blocks between it and the next lower one.
+  void find_blocks_above(const PointIndex& points) {
+    const int32_t n = points.size();
+    n_above_ = 0;
+    near_end_ = n;
+    for (int32_t i = own_ - 1; i >= 0; --i) {
+      const int32_t point = points.below_upper(blocks_[i].score);
+      if (i == own_ - 1) near_end_ = point;
+      if (point == n) return;
+      const bool tied = points.is_point(point, blocks_[i].score);
+      if (tied) ties_.push_back({point, i, n_above_ == 0 ? kJustAbove : n_above_ + 1});
+      ++n_above_;
+      ++n_passed_[point + tied + 1];
     }
   }
 
-  void find_stops_below(const PointIndex& points, int32_t first_above) {
-    int32_t end = first_above;
-    int32_t block = own_;
-    while (true) {
-      const bool last = block + 1 == n_blocks_;
-      const double next_score = last ? 0.0 : blocks_[block + 1].score;
-      const int32_t below = last ? 0 : points.below(next_score);
-      const bool tied = !last && points.is_point(below, next_score);
-      if (below + tied < end || block == own_) {
-        stops_.push_back({block, false, below + tied, end});
+  // Counts, for each point below s, the blocks between it and the next higher one.
+  void find_blocks_below(const PointIndex& points) {
+    n_below_ = 0;
+    near_begin_ = 0;
+    for (int32_t i = own_ + 1; i < n_blocks_; ++i) {
+      const int32_t point = points.below_lower(blocks_[i].score);
+      const bool tied = points.is_point(point, blocks_[i].score);
+      if (i == own_ + 1) near_begin_ = point + tied;
+      if (point + tied == 0) return;
+      if (tied) {
+        ties_.push_back({point, i, n_below_ == 0 ? kJustBelow : n_above_ + n_below_ + 1});
       }
-      if (tied) stops_.push_back({block + 1, true, below, below + 1});
-      if (below == 0) return;
-      end = below;
-      ++block;
+      ++n_below_;
+      ++n_passed_[point];
     }
+  }
+
+  // Passed blocks of a point above s: all counts up to it; of one below s: all from it on.
+  void list_places(const PointIndex& points) {
+    places_.resize(static_cast<size_t>(points.size()));
+    std::fill(places_.begin() + near_begin_, places_.begin() + points.first_above(), kJustBelow);
+    std::fill(places_.begin() + points.first_above(), places_.begin() + near_end_, kJustAbove);
+    int32_t place = 1;
+    for (int32_t i = near_end_; i < points.size(); ++i) places_[i] = place += n_passed_[i + 1];
+    place = n_above_ + 1;
+    for (int32_t i = near_begin_; i-- > 0;) places_[i] = place += n_passed_[i + 1];
+    place = n_above_ + n_below_ + 2;
+    for (const Tie& tie : ties_) places_[tie.point] = place++;
   }
 
   // What a block gains if it moves by some ranks.
@@ -142,14 +158,6 @@ class QueryResponse {
            (share(begin, begin + block.count) - share(block.start, block.start + block.count));
   }
 
-  // c documents share their ranks, from `begin` on, with a block.
-  Line tied_line(const Block& block, int32_t begin, int32_t c, double passed) const {
-    const int32_t n = block.count + c;
-    const double per_gain = share(begin, begin + n) / n;
-    return scaled(per_gain, passed + block.gain_sum * per_gain - block_value(block));
-  }
-
-  Line scaled(double per_gain, double fixed) const { return {scale_ * per_gain, scale_ * fixed}; }
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
   double block_value(const Block& block) const {
     return block.gain_mean * share(block.start, block.start + block.count);
@@ -171,8 +179,13 @@ class QueryResponse {
   int32_t own_ = 0;  // the block that holds the node's documents
   Portion all_;
   double scale_ = 0.0;
-  std::vector<Stop> stops_;
-  size_t n_above_ = 0;
+  int32_t n_above_ = 0;  // blocks that are passed on the way to the farthest points
+  int32_t n_below_ = 0;
+  int32_t near_begin_ = 0;
+  int32_t near_end_ = 0;
+  std::vector<int32_t> n_passed_;  // number i + 1: between point i and the one nearer to s
+  std::vector<Tie> ties_;
+  std::vector<int32_t> places_;
 };
 
 }  // namespace rankgrove::forests

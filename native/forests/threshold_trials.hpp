@@ -98,9 +98,7 @@ class ThresholdTrials {
       ChildPoints& pair = child_points_[child.trial];
       (child.left ? pair.left : pair.right) = point;
     }
-    first_above_ = static_cast<int32_t>(std::upper_bound(points_.begin(), points_.end(), score_) -
-                                        points_.begin());
-    index_.build(points_);
+    index_.build(points_, score_);
     list_reaches();
   }
 
@@ -111,17 +109,14 @@ class ThresholdTrials {
   // Of each document of the node: the first trial of the walk that has it on the left.
   const int32_t* joins(const Walk& walk) const { return joins_.data() + walk.first_join; }
 
-  // In ascending order; none is the node's own score.
-  const std::vector<double>& points() const { return points_; }
-  const PointIndex& index() const { return index_; }
-  // The first point above the node's score.
-  int32_t first_above() const { return first_above_; }
+  // None of the points is the node's own score.
+  const PointIndex& points() const { return index_; }
 
   // Trials of a walk that reach beyond the points from which on a query's blocks are passed.
   Reach reach(const Walk& walk, const QueryResponse& response) const {
     const Reach* reaches = reaches_.data() + walk.first_reach;
-    const Reach& above = reaches[response.just_above().end + 1];
-    const Reach& below = reaches[response.just_below().begin];
+    const Reach& above = reaches[response.near_end() + 1];
+    const Reach& below = reaches[response.near_begin()];
     return {std::min(above.right_begin, below.right_begin),
             std::max(above.left_end, below.left_end)};
   }
@@ -209,8 +204,8 @@ class ThresholdTrials {
         int32_t& right_begin = reach[child_points_[i].right + 1].right_begin;
         right_begin = std::min(right_begin, i);
       }
-      for (int64_t i = n_points - 1; i > first_above_; --i) widen(reach[i], reach[i + 1]);
-      for (int64_t i = 2; i <= first_above_; ++i) widen(reach[i], reach[i - 1]);
+      for (int64_t i = n_points - 1; i > index_.first_above(); --i) widen(reach[i], reach[i + 1]);
+      for (int64_t i = 2; i <= index_.first_above(); ++i) widen(reach[i], reach[i - 1]);
       reach += n_points + 2;
     }
   }
@@ -233,7 +228,6 @@ class ThresholdTrials {
   PointIndex index_;
   std::vector<ChildPoints> child_points_;
   std::vector<Reach> reaches_;
-  int32_t first_above_ = 0;
 
   // The feature at hand.
   std::vector<double> cells_;

@@ -45,12 +45,13 @@ class TrialGains {
   // Calls each(trial, gain) for all trials in order.
   template <typename Each>
   void visit(Each&& each) const {
+    const int32_t first_above = trials_.points().first_above();
     size_t step = 0;
     for (const Walk& walk : trials_.walks()) {
       Near near = all_right_;
       for (int32_t i = walk.begin; i < walk.end; ++i) {
         near += near_steps_[step++];
-        const bool left_above = trials_.child_points(i).left >= trials_.first_above();
+        const bool left_above = trials_.child_points(i).left >= first_above;
         each(i, common_ + far_[i] + (left_above ? near.left_above : near.left_below));
       }
       ++step;  // documents that never join the left child
@@ -72,16 +73,20 @@ class TrialGains {
 
   // A single document responds alike in all walks.
   void add_single(const NodeQuery& query, const QueryResponse& response) {
-    const std::vector<Stop>& stops = response.stops();
-    lines_.resize(stops.size());
+    lines_.resize(response.n_places());
     response.respond(1, lines_.data());
-    far_at_point_.resize(trials_.points().size());
-    const double above = lines_[0].at(query.all.gain);
-    const double below = lines_[response.n_above()].at(query.all.gain);
-    for (size_t i = 0; i < stops.size(); ++i) {
-      const double near = i < response.n_above() ? above : below;
-      std::fill(far_at_point_.begin() + stops[i].begin, far_at_point_.begin() + stops[i].end,
-                lines_[i].at(query.all.gain) - near);
+    const double above = lines_[kAbove].at(query.all.gain);
+    const double below = lines_[kBelow].at(query.all.gain);
+    const PointIndex& points = trials_.points();
+    const int32_t* place = response.places();
+    far_at_point_.resize(static_cast<size_t>(points.size()));
+    double* at_point = far_at_point_.data();
+    int32_t point = 0;
+    for (; point < points.first_above(); ++point) {
+      at_point[point] = lines_[place[point]].at(query.all.gain) - below;
+    }
+    for (; point < points.size(); ++point) {
+      at_point[point] = lines_[place[point]].at(query.all.gain) - above;
     }
     all_right_ += {below, above};
     const Near step{above - below, below - above};
@@ -90,8 +95,11 @@ class TrialGains {
       const int32_t join = trials_.joins(walk)[query.first_document];
       near_steps_[join + number++] += step;
       const auto [right_begin, left_end] = trials_.reach(walk, response);
-      for (int32_t i = join; i < left_end; ++i) far_[i] += far_at_point_[left_point(i)];
-      for (int32_t i = right_begin; i < join; ++i) far_[i] += far_at_point_[right_point(i)];
+      const int32_t end = std::max(join, left_end);
+      for (int32_t i = std::min(join, right_begin); i < end; ++i) {
+        const ChildPoints& child = trials_.child_points(i);
+        far_[i] += at_point[i >= join ? child.left : child.right];
+      }
     }
   }
 
@@ -128,39 +136,21 @@ class TrialGains {
     }
   }
 
-  // Lines of 0 .. m documents at each stop; near the node's score as they are, elsewhere less the
-  // near ones.
+  // Lines of 0 .. m documents at each place.
   void list_lines(int32_t m, const QueryResponse& response) {
-    const std::vector<Stop>& stops = response.stops();
-    n_stops_ = stops.size();
-    n_above_ = response.n_above();
-    lines_.resize((m + 1) * n_stops_);
-    std::fill_n(lines_.begin(), n_stops_, Line{0.0, 0.0});
-    for (int32_t c = 1; c <= m; ++c) {
-      Line* line = lines_.data() + c * n_stops_;
-      response.respond(c, line);
-      for (size_t i = 0; i < n_stops_; ++i) {
-        const Line& near = line[i < n_above_ ? 0 : n_above_];
-        if (&near == &line[i]) continue;
-        line[i].per_gain -= near.per_gain;
-        line[i].fixed -= near.fixed;
-      }
-    }
-    stop_of_point_.resize(trials_.points().size());
-    for (size_t i = 0; i < n_stops_; ++i) {
-      // Points near the node's score have no far part, which is what the lines of 0 documents say.
-      const bool is_near = i == 0 || i == n_above_;
-      std::fill(stop_of_point_.begin() + stops[i].begin, stop_of_point_.begin() + stops[i].end,
-                is_near ? kNear : static_cast<int32_t>(i));
-    }
+    n_places_ = response.n_places();
+    lines_.resize((m + 1) * n_places_);
+    std::fill_n(lines_.begin(), n_places_, Line{0.0, 0.0});
+    for (int32_t c = 1; c <= m; ++c) response.respond(c, lines_.data() + c * n_places_);
+    places_ = response.places();
   }
 
   Near near(const Portion& left, const Portion& all) const {
-    const Line* on_left = lines_.data() + left.count * n_stops_;
-    const Line* on_right = lines_.data() + (all.count - left.count) * n_stops_;
+    const Line* on_left = lines_.data() + left.count * n_places_;
+    const Line* on_right = lines_.data() + (all.count - left.count) * n_places_;
     const double right_gain = all.gain - left.gain;
-    return {on_left[0].at(left.gain) + on_right[n_above_].at(right_gain),
-            on_left[n_above_].at(left.gain) + on_right[0].at(right_gain)};
+    return {on_left[kAbove].at(left.gain) + on_right[kBelow].at(right_gain),
+            on_left[kBelow].at(left.gain) + on_right[kAbove].at(right_gain)};
   }
 
   void add_far_left(const Portion& portion, int32_t begin, int32_t end) {
@@ -172,14 +162,16 @@ class TrialGains {
   }
 
   double far_part(const Portion& portion, int32_t point) const {
-    const int32_t stop = stop_of_point_[point];
-    return stop == kNear ? 0.0 : lines_[portion.count * n_stops_ + stop].at(portion.gain);
+    const Line* line = lines_.data() + portion.count * n_places_;
+    const Line& near = line[point < trials_.points().first_above() ? kBelow : kAbove];
+    return line[places_[point]].at(portion.gain) - near.at(portion.gain);
   }
 
   int32_t left_point(int32_t trial) const { return trials_.child_points(trial).left; }
   int32_t right_point(int32_t trial) const { return trials_.child_points(trial).right; }
 
-  static constexpr int32_t kNear = -1;
+  static constexpr int32_t kAbove = QueryResponse::kJustAbove;
+  static constexpr int32_t kBelow = QueryResponse::kJustBelow;
 
   const ThresholdTrials<Code>& trials_;
   double common_ = 0.0;           // to all trials
@@ -189,10 +181,9 @@ class TrialGains {
 
   // The query at hand.
   std::vector<Line> lines_;
-  size_t n_stops_ = 0;
-  size_t n_above_ = 0;
+  size_t n_places_ = 0;
+  const int32_t* places_ = nullptr;  // of the points
   std::vector<double> far_at_point_;
-  std::vector<int32_t> stop_of_point_;
   std::vector<std::pair<int32_t, int32_t>> arrivals_;  // trial, document
 };
 
