@@ -2,8 +2,8 @@
 
 ``forests``: RF-point, RF-list and RF-rand of Ibrahim and Carman, *Comparing Pointwise and Listwise
 Objective Functions for Random Forest based Learning-to-Rank* (2016), on MQ2008 and OHSUMED: five
-folds, 500 trees, 63 % of the queries per tree, K = floor(log2 M) + 1, NDCG@10 and MAP as the LETOR
-scripts compute them::
+folds, 500 trees, 63 % of the queries per tree, K = floor(log2 M) + 1, every distinct value a
+threshold (``max_bins``), NDCG@10 and MAP as the LETOR scripts compute them::
 
     python benchmarks/bench_papers.py forests                  # all folds, five runs
     python benchmarks/bench_papers.py forests --quick          # few trees, to see that it works
@@ -70,7 +70,11 @@ def forests(report: Report, arguments: Any) -> None:
                 runs = []
                 for seed in range(n_runs):
                     forest = make_ranker(
-                        name, n_estimators=n_trees, random_state=seed, n_jobs=arguments.threads
+                        name,
+                        n_estimators=n_trees,
+                        max_bins=arguments.max_bins,
+                        random_state=seed,
+                        n_jobs=arguments.threads,
                     ).fit(fold.train)
                     scores = forest.predict(fold.test)
                     runs.append([m(fold.test.y, scores, groups=fold.test.groups) for m in measures])
@@ -116,6 +120,7 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--trees", type=int, default=500)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--max-bins", type=int, default=65534, help="65534: no value is rounded")
     arguments = parser.parse_args()
     report = Report(f"papers-{arguments.part}", arguments)
     PARTS[arguments.part](report, arguments)
