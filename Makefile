@@ -68,6 +68,7 @@ bench: $(VENV)/.bench ## run all benchmarks (BENCH_ARGS=--quick for a trial)
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(PY) $$script $(BENCH_ARGS) || exit 1; done
 
 # A second environment sees the libraries of the first, but its own, instrumented rankgrove.
+# (pytrec_eval, with which metrics are compared, frees what it has allocated by new.)
 SANITIZE := build/sanitize
 .PHONY: sanitize
 sanitize: $(VENV)/.test ## run the native tests with address and undefined-behaviour sanitizers
@@ -81,7 +82,7 @@ sanitize: $(VENV)/.test ## run the native tests with address and undefined-behav
 	printf '%s\n' $(abspath $(SANITIZE)/site) $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  > $$(.venv-sanitize/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sanitize.pth
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
 .PHONY: clean
