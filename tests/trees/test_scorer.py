@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.oracles import scoring
 from tests.oracles.ensembles import random_ensemble, rows_for
 
+import rankgrove
+import rankgrove.datasets
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer
@@ -162,12 +164,39 @@ def test_other_inputs_are_converted_or_refused():
     expected = scoring.predict(ensemble, X.astype(np.float32))
     np.testing.assert_array_equal(Scorer(ensemble).predict(X), expected)
     np.testing.assert_array_equal(Scorer(ensemble).predict(X.tolist()), expected)
-    with pytest.raises(DataError, match="4 features but the model was built on 3"):
+    with pytest.raises(DataError, match="4 features but the model was trained on 3"):
         Scorer(ensemble).predict(np.zeros((2, 4)))
-    with pytest.raises(DataError, match="two dimensions"):
+    with pytest.raises(DataError, match="one row per document"):
         Scorer(ensemble).predict(np.zeros(3))
     with pytest.raises(DataError, match="numbers"):
         Scorer(ensemble).predict(np.array([["a", "b", "c"]]))
+
+
+def test_columns_of_frames_and_datasets_are_checked():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    ensemble = random_ensemble(1, 4, 8, 3)
+    scorer = Scorer(ensemble, feature_names=["a", "b", "c"])
+    X = rows_for(ensemble, 20, 2)
+    columns = dict(zip("abc", X.T, strict=True))
+    dataset = rankgrove.load(X, np.zeros(20), group_sizes=[20], feature_names=["a", "b", "c"])
+    for same in (pandas.DataFrame(columns), polars.DataFrame(columns), dataset):
+        np.testing.assert_array_equal(scorer.predict(same), scorer.predict(X))
+        np.testing.assert_array_equal(scorer.top_k(same, 5)[0], scorer.top_k(X, 5)[0])
+    shuffled = {name: columns[name] for name in "bac"}
+    for frame in (pandas.DataFrame(shuffled), polars.DataFrame(shuffled)):
+        for score in (scorer.predict, lambda frame: scorer.top_k(frame, 5)):
+            with pytest.raises(DataError, match="column 0 of X is 'b'"):
+                score(frame)
+
+
+def test_compiled_rankers_know_their_columns():
+    pandas = pytest.importorskip("pandas")
+    data = rankgrove.datasets.make_ranking(10, n_features=3, seed=1)
+    frame = pandas.DataFrame(data.X, columns=["a", "b", "c"])
+    ranker = rankgrove.MART(n_estimators=2).fit(frame, data.y, qid=data.qid)
+    np.testing.assert_array_equal(ranker.compile().predict(frame), ranker.predict(frame))
+    with pytest.raises(DataError, match="column 0 of X is 'c'"):
+        ranker.compile().predict(frame[["c", "b", "a"]])
 
 
 def test_one_scorer_serves_many_threads():

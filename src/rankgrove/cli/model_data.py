@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankgrove.rankers.inputs import first_number
+from rankgrove.data.features import first_number
 
 
 def is_text(path: str) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.features import check_columns
 from rankgrove.errors import ModelError
 from rankgrove.rankers.base import BaseRanker
-from rankgrove.rankers.inputs import check_columns
 from rankgrove.rankers.tree_ranker import TreeRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 

@@ -22,18 +22,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from rankgrove.data.features import check_columns, feature_matrix, is_dataset
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import ModelError
 from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.inputs import (
-    RankingInput,
-    check_columns,
-    feature_matrix,
-    is_dataset,
-    query_groups,
-    ranking_input,
-    row_values,
-)
+from rankgrove.rankers.inputs import RankingInput, query_groups, ranking_input, row_values
 from rankgrove.rankers.parameters import (
     AnyOf,
     Choice,

@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.features import check_columns
 from rankgrove.errors import DataError
 from rankgrove.rankers.base import Arrays
 from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.forest_data import filled_offsets, forest_data
 from rankgrove.rankers.forest_statistics import TreeStatistics, tree_statistics
-from rankgrove.rankers.inputs import RankingInput, check_columns, ranking_input
+from rankgrove.rankers.inputs import RankingInput, ranking_input
 from rankgrove.rankers.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
 from rankgrove.rankers.progress import FitProgress, progress_bar
 from rankgrove.rankers.seeded_trees import SeededTrees

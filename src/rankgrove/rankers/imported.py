@@ -65,7 +65,12 @@ class ImportedRanker(TreeRanker):
         )
 
     def _make_scorer(self) -> Scorer:
-        return Scorer(self.ensemble_, self.fill_, self.missing_up_to_)
+        return Scorer(
+            self.ensemble_,
+            self.fill_,
+            self.missing_up_to_,
+            getattr(self, "feature_names_in_", None),
+        )
 
     def _link(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if self.link_ == "sigmoid":

@@ -6,14 +6,13 @@ and weights come back in grouped order, as kernels want them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arrays import addressable
+from rankgrove.data.features import feature_matrix, is_dataset
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 
@@ -36,11 +35,6 @@ class RankingInput:
     groups: QueryGroups
     weight: npt.NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
-
-
-def is_dataset(value: Any) -> bool:
-    """Tell whether the value is a Dataset, without importing the readers."""
-    return all(hasattr(value, name) for name in ("X", "y", "groups", "feature_names"))
 
 
 def ranking_input(
@@ -101,29 +95,6 @@ def query_groups(qid: Any, group_sizes: Any, n_rows: int, what: str = "fit") -> 
     return groups
 
 
-def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
-    """Return a two-dimensional floating-point matrix (no copy if it is one) and column names."""
-    names: tuple[str, ...] | None = None
-    if is_dataset(X):
-        names = tuple(str(name) for name in X.feature_names)
-        X = X.X
-    elif hasattr(X, "toarray"):
-        X = X.toarray()
-    elif hasattr(X, "to_numpy") or hasattr(X, "__dataframe__"):
-        names, X = _frame_matrix(X)
-    matrix = np.asarray(X)
-    if matrix.ndim != 2:
-        raise DataError(
-            f"X must be a matrix with one row per document, not an array of shape {matrix.shape}"
-        )
-    if matrix.dtype not in (np.float32, np.float64):
-        try:
-            matrix = matrix.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"X must hold numbers: {error}") from error
-    return addressable(matrix), names
-
-
 def row_values(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     """Check one finite number per row."""
     try:
@@ -140,40 +111,6 @@ def row_values(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     return result
 
 
-def first_number(names: Sequence[str]) -> int | None:
-    """Number of the first feature if names only number the features (f1, f2, ...), else None."""
-    for first in (0, 1):
-        if all(name == f"f{first + i}" for i, name in enumerate(names)):
-            return first
-    return None
-
-
-def check_columns(
-    n_features: int,
-    names: Sequence[str] | None,
-    expected: int,
-    expected_names: Sequence[str] | None,
-) -> None:
-    """Refuse a matrix whose columns are not those of the training data.
-
-    Names are compared if both sides have them, and both are real or both are mere numbers.
-    """
-    if n_features != expected:
-        raise DataError(
-            f"X has {n_features} features but the model was trained on {expected}: pad or cut the "
-            f"columns, or load the data with n_features={expected}"
-        )
-    if names is None or expected_names is None or tuple(names) == tuple(expected_names):
-        return
-    if (first_number(names) is None) != (first_number(expected_names) is None):
-        return
-    column = next(i for i, (a, b) in enumerate(zip(names, expected_names, strict=True)) if a != b)
-    raise DataError(
-        f"column {column} of X is {names[column]!r} but the model was trained with "
-        f"{expected_names[column]!r} there"
-    )
-
-
 def _weights(sample_weight: Any, groups: QueryGroups) -> npt.NDArray[np.float64] | None:
     if sample_weight is None:
         return None
@@ -184,14 +121,3 @@ def _weights(sample_weight: Any, groups: QueryGroups) -> npt.NDArray[np.float64]
     if weight.max() == 0:
         raise DataError("sample_weight is 0 in every row")
     return np.ascontiguousarray(groups.grouped(weight))
-
-
-def _frame_matrix(frame: Any) -> tuple[tuple[str, ...] | None, Any]:
-    columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
-    names = tuple(str(name) for name in columns) if columns is not None else None
-    try:
-        if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas: nullable columns too
-            return names, frame.to_numpy(dtype=np.float32, na_value=np.nan)
-        return names, frame.to_numpy() if hasattr(frame, "to_numpy") else np.asarray(frame)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must hold numbers: {error}") from error

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._native import BinnedMatrix, Bins
+from rankgrove.data.features import check_columns, is_dataset
 from rankgrove.errors import DataError
 from rankgrove.rankers.background import Background
-from rankgrove.rankers.inputs import RankingInput, check_columns, is_dataset, ranking_input
+from rankgrove.rankers.inputs import RankingInput, ranking_input
 from rankgrove.rankers.progress import History
 from rankgrove.trees.binning import bin_matrix
 from rankgrove.trees.growing import add_leaf_values, apply_binned

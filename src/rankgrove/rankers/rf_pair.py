@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.features import is_dataset
 from rankgrove.data.queries import QueryGroups
 from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.forest import ForestRanker
-from rankgrove.rankers.inputs import RankingInput, is_dataset, query_groups
+from rankgrove.rankers.inputs import RankingInput, query_groups
 from rankgrove.rankers.pairs import all_pairs, sample_pairs
 from rankgrove.rankers.parameters import Choice, Integer
 

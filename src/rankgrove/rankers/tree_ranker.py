@@ -38,7 +38,9 @@ class TreeRanker(BaseRanker):
         return scorer
 
     def _make_scorer(self) -> Scorer:
-        return Scorer(self.ensemble_, fill=self.fill_)
+        return Scorer(
+            self.ensemble_, self.fill_, feature_names=getattr(self, "feature_names_in_", None)
+        )
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:

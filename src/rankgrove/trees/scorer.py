@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.errors import DataError, ModelError
+from rankgrove.data.features import check_columns, feature_matrix
+from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TreeEnsemble
 from rankgrove.trees.top_k import EarlyExit, top_k
 
@@ -42,6 +44,7 @@ class Scorer:
         missing, and each split's own direction decides. None: all features keep them.
     missing_up_to : float32 array of n_features magnitudes; a value up to that counts as missing as
         well (some models take 0 for missing). Negative, or None: only NaN is missing.
+    feature_names : names of the columns, against which those of frames and Datasets are checked
     walk : walk through all trees node by node, instead of the fastest way for each
     simd : use vector instructions where the machine has them
     """
@@ -51,6 +54,7 @@ class Scorer:
         ensemble: TreeEnsemble,
         fill: npt.ArrayLike | None = None,
         missing_up_to: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
         *,
         walk: bool = False,
         simd: bool = True,
@@ -73,12 +77,13 @@ class Scorer:
             "simd": simd,
         }
         self._parts: dict[tuple[int, int], Scorer] = {}
+        self.feature_names = feature_names
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
 
     def predict(
         self,
-        X: npt.ArrayLike,
+        X: Any,
         n_jobs: int | None = None,
         out: npt.NDArray[np.float64] | None = None,
     ) -> npt.NDArray[np.float64]:
@@ -86,9 +91,10 @@ class Scorer:
 
         Parameters
         ----------
-        X : array of shape (n, n_features). float32 and float64 are read in place in C, Fortran or
-            any strided order; float64 is rounded to the nearest float32, in which all comparisons
-            are made. Other types are converted first. NaN is missing.
+        X : array of shape (n, n_features), data frame or Dataset. Arrays of float32 and float64 are
+            read in place in C, Fortran or any strided order; float64 is rounded to the nearest
+            float32, in which all comparisons are made. Other types are converted first. NaN is
+            missing.
         n_jobs : number of threads (None or -1: all)
         out : C-contiguous float64 array that receives the scores
 
@@ -96,7 +102,7 @@ class Scorer:
         -------
         float64 array of n scores, or (n, n_outputs) if the model has several outputs
         """
-        matrix = _as_matrix(X)
+        matrix = self._matrix(X)
         n_rows = matrix.shape[0]
         shape = (n_rows,) if self.n_outputs == 1 else (n_rows, self.n_outputs)
         if out is None:
@@ -106,21 +112,17 @@ class Scorer:
                 f"out must be a C-contiguous float64 array of shape {shape}, "
                 f"not {out.dtype} of shape {out.shape}"
             )
-        if matrix.shape[1] != self.n_features:
-            raise DataError(
-                f"X has {matrix.shape[1]} features but the model was built on {self.n_features}"
-            )
         self._native.predict(matrix, resolve_n_jobs(n_jobs), out.reshape(n_rows, self.n_outputs))
         return out
 
     def top_k(
-        self, X: npt.ArrayLike, k: int, early_exit: EarlyExit | None = None
+        self, X: Any, k: int, early_exit: EarlyExit | None = None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Find the k best documents of one query without scoring all of them to the end.
 
         Parameters
         ----------
-        X : the documents of one query
+        X : the documents of one query: an array, data frame or Dataset
         k : how many are wanted
         early_exit : what ``EarlyExit.learn`` learnt, to drop documents that are unlikely to reach
             the first k. None: only documents that cannot reach them are dropped, and the answer is
@@ -131,7 +133,7 @@ class Scorer:
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        return top_k(self, _as_matrix(X), k, early_exit)
+        return top_k(self, self._matrix(X), k, early_exit)
 
     def part(self, first: int, last: int) -> Scorer:
         """Return a scorer of the trees ``first:last``, prepared once."""
@@ -146,6 +148,19 @@ class Scorer:
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
         self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
+
+    def _matrix(self, X: Any) -> npt.NDArray[Any]:
+        """Check the columns; plain arrays of floats, as in serving, are taken the short way."""
+        if (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.shape[1] == self.n_features
+            and (X.dtype == np.float32 or X.dtype == np.float64)
+        ):
+            return addressable(X)
+        matrix, names = feature_matrix(X)
+        check_columns(matrix.shape[1], names, self.n_features, self.feature_names)
+        return matrix
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:
@@ -176,15 +191,3 @@ def _per_feature(
             f"{name} must have one value for each of {n_features} features, not shape {array.shape}"
         )
     return array
-
-
-def _as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:
-    matrix = np.asarray(X)
-    if matrix.ndim != 2:
-        raise DataError(f"X must have two dimensions, not shape {matrix.shape}")
-    if matrix.dtype != np.float32 and matrix.dtype != np.float64:
-        try:
-            matrix = matrix.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"X must hold numbers, not {matrix.dtype}: {error}") from error
-    return addressable(matrix)
