@@ -60,6 +60,58 @@ def test_train_then_predict_is_the_python_api(run, folder):
     assert out == (folder / "scores.txt").read_text()
 
 
+@pytest.fixture(scope="module")
+def tables(folder):
+    """Judged rows with column names of their own, and the same rows without labels and queries."""
+    data = make_ranking(30, n_features=3, seed=1)
+    header = "rating,search,bm25,links,clicks"
+    rows = [
+        f"{label:g},{query}," + ",".join(map(repr, features))
+        for label, query, features in zip(data.y, data.qid, data.X.tolist(), strict=True)
+    ]
+    (folder / "judged.csv").write_text("\n".join([header, *rows]) + "\n")
+    bare = [line.split(",", 2)[2] for line in (header, *rows)]
+    (folder / "bare.csv").write_text("\n".join(bare) + "\n")
+    (folder / "listed.csv").write_text(
+        "\n".join(line.split(",", 1)[1] for line in (header, *rows)) + "\n"
+    )
+
+
+NAMED = "--label rating --query search"
+
+
+def test_columns_of_tables_can_be_named(run, tables):
+    code, _, err = run("train mart judged.csv --out t.rg")
+    assert code == 1
+    assert "name it with label= (--label on the command line)" in err
+    code, _, err = run(
+        f"train mart judged.csv {NAMED} --valid judged.csv --n-estimators 3 --out t.rg"
+    )
+    assert (code, err) == (0, "")
+    model = rankgrove.load_model("t.rg")
+    data = rankgrove.load("judged.csv", label="rating", query="search")
+    code, out, _ = run(f"predict t.rg judged.csv {NAMED}")
+    np.testing.assert_array_equal(np.array(out.split(), float), model.predict(data))
+    assert run(f"score-bench t.rg judged.csv {NAMED} --seconds 0.01")[0] == 0
+
+
+def test_predicting_needs_no_labels(run, tables):
+    run(f"train mart judged.csv {NAMED} --n-estimators 3 --out t.rg")
+    _, scores, _ = run(f"predict t.rg judged.csv {NAMED}")
+    assert run("predict t.rg bare.csv") == (0, scores, "")
+    assert run("predict t.rg listed.csv --query search") == (0, scores, "")
+    assert run("score-bench t.rg listed.csv --query search --seconds 0.01")[0] == 0
+
+
+def test_predicting_needs_queries_where_documents_are_compared(run, tables):
+    run(f"train rf-pair judged.csv {NAMED} --n-estimators 3 --out p.rg --quiet")
+    _, scores, _ = run(f"predict p.rg judged.csv {NAMED}")
+    assert run("predict p.rg listed.csv --query search") == (0, scores, "")
+    code, _, err = run("predict p.rg bare.csv")
+    assert code == 1
+    assert "--query on the command line" in err
+
+
 def test_summary_as_json(run):
     code, out, _ = run(f"{TRAIN} --valid vali.txt --test test.txt --json --out b.rg")
     summary = json.loads(out)

@@ -13,7 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankgrove.cli.options import add_data_options, add_json_option, checked, load_data
+from rankgrove.cli.options import (
+    add_data_options,
+    add_json_option,
+    checked,
+    data_options,
+    load_data,
+)
 from rankgrove.cli.output import print_json, show, table
 
 if TYPE_CHECKING:
@@ -99,7 +105,7 @@ def _folds(arguments: argparse.Namespace) -> Iterator[Fold]:
     from rankgrove.data.folds import kfold, load_folds
 
     if Path(arguments.data).is_dir():
-        folds = load_folds(arguments.data, missing=arguments.missing, n_jobs=arguments.n_jobs)
+        folds = load_folds(arguments.data, **data_options(arguments))
     else:
         data = load_data(arguments.data, arguments)
         folds = kfold(data, arguments.folds, arguments.random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rankgrove.data.dataset import Dataset
@@ -17,8 +17,8 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
-def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to read a data file."""
+def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options that say what a data file is and what its columns are."""
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
@@ -30,35 +30,52 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--features", metavar="COLUMN", nargs="+", help="feature columns of a table (default: all)"
     )
-    group.add_argument(
-        "--missing",
-        choices=("zero", "keep"),
-        default="zero",
-        help="features absent from sparse text are 0 (the default), or kept as missing (NaN)",
-    )
+    return group
+
+
+def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
+    """Add ``--negative-labels``."""
     group.add_argument(
         "--negative-labels",
         choices=("error", "keep", "drop"),
         default="error",
         help="rows with a negative label: an error (the default), kept, or left out",
     )
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add all options that say how to read judged data."""
+    group = add_column_options(parser)
+    group.add_argument(
+        "--missing",
+        choices=("zero", "keep"),
+        default="zero",
+        help="features absent from sparse text are 0 (the default), or kept as missing (NaN)",
+    )
+    add_negative_labels_option(group)
     group.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+
+
+def column_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``add_column_options`` read, as arguments of ``load``."""
+    return {name: getattr(arguments, name) for name in ("format", "label", "query", "features")}
+
+
+def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``add_data_options`` read, as arguments of ``load``."""
+    return {
+        **column_options(arguments),
+        "missing": arguments.missing,
+        "negative_labels": arguments.negative_labels,
+        "n_jobs": arguments.n_jobs,
+    }
 
 
 def load_data(path: str, arguments: argparse.Namespace) -> Dataset:
     """Load a data file as the options say."""
     from rankgrove.data.loading import load
 
-    return load(
-        path,
-        format=arguments.format,
-        label=arguments.label,
-        query=arguments.query,
-        features=arguments.features,
-        missing=arguments.missing,
-        negative_labels=arguments.negative_labels,
-        n_jobs=arguments.n_jobs,
-    )
+    return load(path, **data_options(arguments))
 
 
 def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:

@@ -1,7 +1,7 @@
 """Score a data file with a model: one score per line, in the order of the data.
 
-Scores are comparable only within a query. LETOR text is read, scored and written piece by piece, so
-that files larger than memory work.
+Scores are comparable only within a query. A table (CSV, Parquet, Arrow) needs no labels. LETOR text
+is read, scored and written piece by piece, so that files larger than memory work.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from rankgrove.cli.options import add_column_options
+
 EXAMPLES = """\
   rankgrove predict model.rg test.txt --out scores.txt
-  rankgrove predict model.rg test.parquet > scores.txt"""
+  rankgrove predict model.rg test.parquet > scores.txt
+  rankgrove predict model.rg candidates.csv --query search --out scores.txt"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", help="documents to score (LETOR text, Parquet, CSV, ...)")
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+    add_column_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -34,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.n_jobs is not None:
         ranker.set_params(n_jobs=arguments.n_jobs)
     with _output(arguments.out) as stream:
-        for matrix in matrices(arguments.data, ranker):
+        for matrix in matrices(arguments.data, ranker, arguments):
             stream.write(_lines(ranker.predict(matrix)))
 
 

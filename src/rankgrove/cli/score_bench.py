@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rankgrove.cli.options import add_json_option
+from rankgrove.cli.options import add_column_options, add_json_option
 from rankgrove.cli.output import escape, print_json, show, table
 
 EXAMPLES = """\
@@ -28,17 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
     add_json_option(parser)
+    add_column_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove import load_model
-    from rankgrove.cli.model_data import load_like
+    from rankgrove.cli.model_data import load_documents
 
     ranker = load_model(arguments.model)
-    data = load_like(
-        arguments.data, ranker.n_features_in_, getattr(ranker, "feature_names_in_", None)
-    )
+    data = load_documents(arguments.data, ranker, arguments, needs_queries=True)
     found = measure(ranker, data, arguments.seconds, arguments.n_jobs)
     if arguments.json:
         print_json(found)

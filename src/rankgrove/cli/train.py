@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rankgrove.cli.help import HelpParser
+from rankgrove.cli.options import add_column_options, add_negative_labels_option
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
   rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
+  rankgrove train mart judgments.csv --label rating --query search --out model.rg
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
 _SET_HERE = ("verbose", "random_state")
@@ -89,6 +91,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
         default=argparse.SUPPRESS,
         help="show the traceback of an error",
     )
+    add_negative_labels_option(add_column_options(parser))
     group = parser.add_argument_group(f"parameters of {name}")
     for parameter in parameter_table(cls):
         if parameter.name not in _SET_HERE:
@@ -133,16 +136,16 @@ def run(arguments: argparse.Namespace) -> None:
         for name, value in vars(arguments).items()
         if name.startswith("set_")
     }
-    params.setdefault("missing", "zero" if is_text(arguments.data) else "keep")
+    params.setdefault("missing", "zero" if is_text(arguments.data, arguments) else "keep")
     ranker = make_ranker(
         arguments.ranker,
         random_state=arguments.random_state,
         verbose=0 if arguments.quiet else 1,
         **params,
     )
-    train = load_training(arguments.data)
+    train = load_training(arguments.data, arguments)
     sets = {
-        name: load_like(path, train.n_features, train.feature_names)
+        name: load_like(path, train.n_features, train.feature_names, arguments)
         for name, path in (("valid", arguments.valid), ("test", arguments.test))
         if path is not None
     }

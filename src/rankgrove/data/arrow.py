@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ACCEPTS = frozenset(
     {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
-    | {"label", "query", "features", "weight", "doc_id", "negative_labels"}
+    | {"label", "query", "features", "weight", "doc_id", "negative_labels", "unread"}
 )
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
@@ -63,7 +63,13 @@ def read_table(table: Any, options: LoadOptions, source: str | None = None) -> D
 
     if not isinstance(table, pa.Table):
         table = _as_arrow(table)
-    columns = find_columns(table.column_names, options)
+    return from_columns(table, find_columns(table.column_names, options), options, source)
+
+
+def from_columns(
+    table: pa.Table, columns: TableColumns, options: LoadOptions, source: str | None
+) -> Dataset:
+    """Take the columns of a pyarrow table."""
     wanted = [name for name in vars(columns).values() if isinstance(name, str)]
     chosen = table.select([*wanted, *columns.features])
     return _from_batches(chosen.to_batches(_BLOCK_ROWS), table.num_rows, columns, options, source)
@@ -102,10 +108,10 @@ def _from_batches(
                 sides.setdefault(kind, []).append(batch.column(name))
         start += len(batch)
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
-    y: Any = options.y
+    y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:
         y = _numbers(joined["label"], columns.label)
-    qid: Any = options.qid
+    qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:
         qid = _ids(joined["query"], columns.query)
     weight: Any = options.sample_weight

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
-from rankgrove.data.arrow import naming, read_table
+from rankgrove.data.arrow import from_columns, naming
 from rankgrove.data.compression import DecompressedStream, compression_of
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
@@ -52,7 +52,7 @@ def read_csv(path: Path, options: LoadOptions) -> Dataset:
         if columns.query is not None:
             place = table.column_names.index(columns.query)
             table = table.set_column(place, columns.query, _typed_ids(table.column(place)))
-        return read_table(table, options, str(path))
+        return from_columns(table, columns, options, str(path))
 
 
 def _header(path: Path, compression: str | None) -> tuple[list[str], str]:

@@ -125,6 +125,25 @@ def load(
     return _checked_labels(_read(source, options, format), options)
 
 
+def load_unjudged(
+    path: str | os.PathLike[str],
+    *,
+    needs_queries: bool,
+    format: str | None = None,
+    label: str | None = None,
+    query: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Dataset:
+    """Load the documents of a table (CSV, Parquet, Arrow) for scoring.
+
+    Labels are not read and may be absent, and so may queries unless they are needed: all are 0.
+    """
+    unread = frozenset({"label"} if needs_queries else {"label", "query"})
+    return _read(
+        path, LoadOptions(label=label, query=query, features=features, unread=unread), format
+    )
+
+
 def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
     if isinstance(source, Dataset):
         _check_options(options, frozenset({"negative_labels"}), "a Dataset")

@@ -13,7 +13,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The arguments of ``load`` (see there) beside the source."""
+    """The arguments of ``load`` (see there) beside the source, and ``unread``."""
 
     y: npt.ArrayLike | None = None
     qid: npt.ArrayLike | None = None
@@ -33,6 +33,9 @@ class LoadOptions:
     negative_labels: Literal["error", "keep", "drop"] = "error"
     progress: bool | Progress | None = None
     n_jobs: int | None = None
+    # Kinds of columns of a table ("label", "query") that may be absent and are not read: see
+    # ``load_unjudged``.
+    unread: frozenset[str] = frozenset()
 
     def given(self) -> set[str]:
         """Names of the options that differ from their default."""

@@ -53,20 +53,22 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
             raise DataError(f"columns {_shown(found)} could all be the {kind}: name the right one")
         return best
 
+    unread = options.unread
+    grouped = options.qid is not None or options.group_sizes is not None
     label = find(LABEL, options.label, options.y is not None)
-    query = find(QUERY, options.query, options.qid is not None or options.group_sizes is not None)
+    query = find(QUERY, options.query, grouped)
     weight = find(WEIGHT, options.weight, options.sample_weight is not None)
     doc_id = find(DOC_ID, options.doc_id, options.doc_ids is not None)
     comment = find(COMMENT, None, False)
-    if label is None and options.y is None:
+    if label is None and options.y is None and "label" not in unread:
         raise DataError(
             f"no column of labels (such as {', '.join(_CONVENTIONS[LABEL][:3])}) among "
-            f"{_shown(names)}: name it with label="
+            f"{_shown(names)}: name it with label= (--label on the command line)"
         )
-    if query is None and options.qid is None and options.group_sizes is None:
+    if query is None and not grouped and "query" not in unread:
         raise DataError(
             f"no column of query ids (such as {', '.join(_CONVENTIONS[QUERY][:3])}) among "
-            f"{_shown(names)}: name it with query="
+            f"{_shown(names)}: name it with query= (--query on the command line)"
         )
     taken = {label, query, weight, doc_id, comment}
     if options.features is None:
@@ -76,7 +78,14 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         for name in features:
             if name not in names:
                 raise DataError(f"there is no column {name!r}; there are {_shown(names)}")
-    return TableColumns(label, query, weight, doc_id, comment, features)
+    return TableColumns(
+        None if "label" in unread else label,
+        None if "query" in unread else query,
+        weight,
+        doc_id,
+        comment,
+        features,
+    )
 
 
 def _shown(names: Sequence[str], limit: int = 12) -> str:
