@@ -1,4 +1,4 @@
-"""The exceptions that rankgrove raises on purpose."""
+"""The exceptions that rankgrove raises on purpose, and its warning."""
 
 from __future__ import annotations
 
@@ -17,3 +17,7 @@ class ModelError(RankgroveError, ValueError):
 
 class MissingDependencyError(RankgroveError, ImportError):
     """An optional library is needed and absent; says how to install it."""
+
+
+class TrainingInterrupted(UserWarning):
+    """Ctrl-C ended a fit early; the model is what was finished."""

@@ -46,6 +46,17 @@ def test_help_is_plain_text_when_piped_and_coloured_on_a_terminal(monkeypatch, c
     assert "\033[32m--help" in capsys.readouterr().out
 
 
+def test_ctrl_c_while_a_verb_is_found_exits_with_130(monkeypatch, capsys):
+    from rankgrove.cli import main as module
+
+    def interrupted(verb):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_verb_parser", interrupted)
+    assert module.main(["info", "x"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_no_verb_is_a_usage_error(rankgrove):
     run = rankgrove()
     assert run.returncode == 2

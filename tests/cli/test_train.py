@@ -151,6 +151,8 @@ def test_training_continues_a_model(run):
         (f"{TRAIN} --metric best --out x.rg", "best"),
         (f"{TRAIN} --learning-rate -1 --out x.rg", "learning_rate of LambdaMART must be"),
         ("predict none.rg test.txt", "none.rg"),
+        ("train mart none.txt --out absent/x.rg", "no folder for this file: absent/x.rg"),
+        ("train mart none.txt --out .", "this is a folder, not a file to write: ."),
     ],
 )
 def test_failures_are_one_line_and_write_nothing(run, folder, command, message):
@@ -183,6 +185,30 @@ def test_help_lists_the_parameters_of_the_ranker(run, capfd):
     out = capfd.readouterr().out
     assert "--n-permutations" in out
     assert "--train-metric" not in out
+
+
+def interrupted_model(run, monkeypatch, command):
+    """Run a training in which the second tree is cut short by Ctrl-C."""
+    from rankgrove.trees.growing import TreeGrower
+
+    grow, calls = TreeGrower.grow, []
+
+    def interrupted(self, *arguments, **options):
+        calls.append(0)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return grow(self, *arguments, **options)
+
+    monkeypatch.setattr(TreeGrower, "grow", interrupted)
+    return run(command)
+
+
+def test_ctrl_c_writes_the_trees_so_far_and_exits_with_130(run, monkeypatch):
+    code, out, err = interrupted_model(run, monkeypatch, f"{TRAIN} --quiet --out cut.rg")
+    assert code == 130
+    assert "written to cut.rg" in out
+    assert "the model has the 1 iterations so far" in err
+    assert rankgrove.load_model("cut.rg").ensemble_.n_trees == 1
 
 
 def test_text_with_more_features_than_the_model_is_refused(run, folder):

@@ -34,11 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
+    from rankgrove._files import require_place
     from rankgrove.data.writing import write_letor, write_parquet
 
     to_parquet = _is_parquet(arguments.output)
     if to_parquet and arguments.omit is not None:
         raise ValueError("--omit is for LETOR text: Parquet holds every value")
+    require_place(arguments.output)
     data = load_data(arguments.data, arguments)
     if to_parquet:
         write_parquet(data, arguments.output)

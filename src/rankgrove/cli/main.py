@@ -39,7 +39,7 @@ exit codes:
   0    success
   1    the data, a model or a file could not be used; the message on stderr says why
   2    wrong usage of the command line
-  130  interrupted by Ctrl-C
+  130  interrupted by Ctrl-C (`train` writes what it has first)
   141  the reader of a pipe went away"""
 
 EXAMPLES = """\
@@ -55,15 +55,18 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    arguments = _parse(list(sys.argv[1:] if argv is None else argv))
-    if arguments is None:
-        return USAGE
     try:
-        arguments.run(arguments)
-        sys.stdout.flush()
+        arguments = _parse(list(sys.argv[1:] if argv is None else argv))
+        return USAGE if arguments is None else _run(arguments)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
     except BrokenPipeError:
         # Python would complain once more when it flushes at exit.
         with contextlib.suppress(OSError):

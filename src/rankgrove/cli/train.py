@@ -17,6 +17,7 @@ from typing import Any
 
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.options import add_column_options, add_negative_labels_option
+from rankgrove.errors import TrainingInterrupted
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
@@ -124,12 +125,14 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train, save, and say what came out."""
+    """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
     from rankgrove import load_model
+    from rankgrove._files import require_place
     from rankgrove.cli.model_data import is_text, load_like, load_training
     from rankgrove.metrics.metric import metric as as_metric
     from rankgrove.rankers.registry import make_ranker
 
+    require_place(arguments.out)
     metrics = [as_metric(name) for name in arguments.metric or ["ndcg@10"]]
     params = {
         name.removeprefix("set_"): value
@@ -160,8 +163,16 @@ def run(arguments: argparse.Namespace) -> None:
         if options[name] is not None and name not in known:
             raise ValueError(f"{arguments.ranker} has no --{name.replace('_', '-')}")
     start = time.perf_counter()
+    interrupted = False
+
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        nonlocal interrupted
+        interrupted |= isinstance(message, TrainingInterrupted)
+        print(f"rankgrove train: {message}", file=sys.stderr)
+
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.simplefilter("always")
+        warnings.showwarning = show_warning
         ranker.fit(train, **{name: value for name, value in options.items() if name in known})
     seconds = time.perf_counter() - start
     ranker.save(arguments.out)
@@ -180,10 +191,8 @@ def run(arguments: argparse.Namespace) -> None:
         },
     }
     print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"rankgrove train: {message}", file=sys.stderr)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _summary_text(summary: dict[str, Any]) -> str:

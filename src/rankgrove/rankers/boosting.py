@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.errors import ModelError
+from rankgrove.errors import ModelError, TrainingInterrupted
 from rankgrove.rankers.background import Background, background_of
 from rankgrove.rankers.base import Arrays, BaseRanker
 from rankgrove.rankers.declaration import param, ranker
@@ -188,6 +188,7 @@ class BoostedRanker(TreeRanker):
                 warnings.warn(
                     f"training was interrupted: the model has the {len(trees)} iterations so far "
                     f"of {self.n_estimators}",
+                    TrainingInterrupted,
                     stacklevel=2,
                 )
         self._finish(trees, background, monitor.best_iteration, objective.n_outputs)

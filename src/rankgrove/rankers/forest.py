@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.features import check_columns
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, TrainingInterrupted
 from rankgrove.rankers.base import Arrays
 from rankgrove.rankers.declaration import param, ranker
 from rankgrove.rankers.forest_data import filled_offsets, forest_data
@@ -198,6 +198,7 @@ class ForestRanker(TreeRanker):
                     raise
                 warnings.warn(
                     f"training was interrupted: the forest has {len(grown)} of {n_trees} new trees",
+                    TrainingInterrupted,
                     stacklevel=3,
                 )
         numbers = [number for number, _ in grown]
