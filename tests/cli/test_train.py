@@ -138,6 +138,22 @@ def test_parameters_of_the_ranker_are_options(run):
     assert params["missing"] == "median"
 
 
+def test_rankers_answer_to_the_names_of_their_classes(run):
+    code, out, _ = run("train LambdaMART train.txt --n-estimators 1 --json --out n.rg")
+    assert code == 0
+    assert json.loads(out)["ranker"] == "lambdamart"
+
+
+@pytest.mark.parametrize("metrics", ["--metric map --metric err", "--metrics map err"])
+def test_metrics_are_given_one_by_one_or_at_once(run, folder, metrics):
+    code, out, _ = run(f"{TRAIN} --test test.txt {metrics} --json --out m.rg")
+    assert list(json.loads(out)["metrics"]["test"]) == ["map", "err"]
+    run("predict m.rg test.txt --out m.txt")
+    code, out, _ = run(f"evaluate m.txt test.txt {metrics} --json")
+    assert code == 0
+    assert list(json.loads(out)["metrics"]) == ["map", "err"]
+
+
 def test_training_continues_a_model(run):
     assert run(f"{TRAIN} --out d.rg")[0] == 0
     assert run(f"{TRAIN} --init-model d.rg --out e.rg")[0] == 0
@@ -148,7 +164,6 @@ def test_training_continues_a_model(run):
     ("command", "message"),
     [
         ("train lambdamart none.txt --out x.rg", "none.txt: no such file"),
-        (f"{TRAIN} --metric best --out x.rg", "best"),
         (f"{TRAIN} --learning-rate -1 --out x.rg", "learning_rate of LambdaMART must be"),
         ("predict none.rg test.txt", "none.rg"),
         ("train mart none.txt --out absent/x.rg", "no folder for this file: absent/x.rg"),
@@ -168,6 +183,8 @@ def test_failures_are_one_line_and_write_nothing(run, folder, command, message):
     [
         ("train", "RANKER"),
         ("train best train.txt --out x.rg", "best"),
+        (f"{TRAIN} --metric best --out x.rg", "best"),
+        (f"{TRAIN} --n-estimator 5 --out x.rg", "--n-estimator: did you mean --n-estimators?"),
         ("train mart train.txt", "--out"),
         ("train mart train.txt --out x.rg --tree tall", "must be 'leafwise', 'levelwise' or"),
     ],

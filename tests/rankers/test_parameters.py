@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import rankgrove
 from rankgrove.rankers.declaration import param, parameter_table, ranker, with_default
 from rankgrove.rankers.parameters import (
     AnyOf,
@@ -116,3 +117,18 @@ def test_declared_class_has_init_table_and_documentation():
     assert set(Derived._constraints) == {"rate", "size"}
     with pytest.raises(TypeError):
         Derived(5)
+
+
+def test_misspelt_parameters_are_told():
+    with pytest.raises(TypeError, match="MART has no parameter 'n_estimator': did you mean 'n_est"):
+        rankgrove.MART(n_estimator=5)
+    with pytest.raises(TypeError, match="'xyz'"):
+        rankgrove.MART(xyz=5)
+
+
+def test_subclasses_have_parameters_of_their_own():
+    class Own(rankgrove.MART):
+        def __init__(self, n_estimator=5):
+            super().__init__(n_estimators=n_estimator)
+
+    assert Own(n_estimator=3).n_estimators == 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from rankgrove.cli.options import add_data_options, add_json_option, checked, load_data
+from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options, load_data
 from rankgrove.cli.output import print_json, show, table
 
 EXAMPLES = """\
@@ -22,18 +22,13 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     from rankgrove.metrics.evaluation import DEFAULT_METRICS
-    from rankgrove.metrics.metric import metric
     from rankgrove.metrics.presets import PRESETS
 
     parser.add_argument("scores", metavar="SCORES", help="file of scores, or - for standard input")
     parser.add_argument("data", metavar="DATA", help="the judged data")
-    parser.add_argument(
-        "--metrics",
-        nargs="+",
-        metavar="NAME",
-        default=list(DEFAULT_METRICS),
-        type=checked(lambda text: metric(text) and text),
-        help=f"what to measure, as name, name@k or name@k(option=value,...); by default "
+    add_metric_options(
+        parser,
+        "what to measure, as name, name@k or name@k(option=value,...); by default "
         f"{' '.join(DEFAULT_METRICS)}",
     )
     parser.add_argument(
@@ -50,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove.data.scores import read_scores
-    from rankgrove.metrics.evaluation import evaluate
+    from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
     data = load_data(arguments.data, arguments)
     result = evaluate(
         data.y,
         read_scores(arguments.scores, data.n_rows),
         groups=data.groups,
-        metrics=arguments.metrics,
+        metrics=arguments.metrics or DEFAULT_METRICS,
         preset=arguments.preset,
         docid=data.doc_ids,
         n_jobs=arguments.n_jobs,

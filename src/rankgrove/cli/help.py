@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
 import sys
@@ -19,6 +20,16 @@ class HelpParser(argparse.ArgumentParser):
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options
         )
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and help with an option that is misspelt."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        for text in unknown:
+            option = text.partition("=")[0]
+            near = difflib.get_close_matches(option, self._option_string_actions, n=1)
+            if option.startswith("--") and near:
+                self.error(f"unknown option {option}: did you mean {near[0]}?")
+        return parsed, unknown
 
     def print_help(self, file: Any = None) -> None:
         """Print the help text."""

@@ -56,6 +56,29 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
 
 
+def add_metric_options(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add ``--metrics`` of several names, and ``--metric`` of one, which may be repeated."""
+    read = checked(_metric_name)
+    parser.add_argument(
+        "--metrics", nargs="+", action="extend", metavar="NAME", type=read, help=help
+    )
+    parser.add_argument(
+        "--metric",
+        action="append",
+        dest="metrics",
+        metavar="NAME",
+        type=read,
+        help="one of them; may be repeated",
+    )
+
+
+def _metric_name(text: str) -> str:
+    from rankgrove.metrics.metric import metric
+
+    metric(text)
+    return text
+
+
 def column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``add_column_options`` read, as arguments of ``load``."""
     return {name: getattr(arguments, name) for name in ("format", "label", "query", "features")}

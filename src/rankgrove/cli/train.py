@@ -16,7 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rankgrove.cli.help import HelpParser
-from rankgrove.cli.options import add_column_options, add_negative_labels_option
+from rankgrove.cli.options import (
+    add_column_options,
+    add_metric_options,
+    add_negative_labels_option,
+)
 from rankgrove.errors import TrainingInterrupted
 
 EXAMPLES = """\
@@ -31,7 +35,7 @@ _DEFAULTS_HERE = {"missing": "zero for LETOR text, keep otherwise"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per registered ranker; its options are made when it is chosen."""
-    from rankgrove.rankers.registry import RANKERS
+    from rankgrove.rankers.registry import CLASS_NAMES, RANKERS
 
     rankers = parser.add_subparsers(
         dest="ranker",
@@ -41,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         title="rankers",
         description=", ".join(RANKERS),
     )
-    for name in RANKERS:
-        rankers.add_parser(name, ranker_name=name)
+    for class_name, name in CLASS_NAMES.items():
+        chosen = rankers.add_parser(name, aliases=[class_name], ranker_name=name)
+        chosen.set_defaults(ranker=name)
 
 
 class _RankerParser(HelpParser):
@@ -73,12 +78,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--out", required=True, metavar="MODEL", help="model file to write")
     parser.add_argument("--valid", metavar="DATA", help="validation data")
     parser.add_argument("--test", metavar="DATA", help="data to measure the finished model on")
-    parser.add_argument(
-        "--metric",
-        action="append",
-        metavar="NAME",
-        help="metric to report; may be repeated, the first one decides (default: ndcg@10)",
-    )
+    add_metric_options(parser, "metrics to report; the first one decides (default: ndcg@10)")
     parser.add_argument(
         "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
     )
@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.rankers.registry import make_ranker
 
     require_place(arguments.out)
-    metrics = [as_metric(name) for name in arguments.metric or ["ndcg@10"]]
+    metrics = [as_metric(name) for name in arguments.metrics or ["ndcg@10"]]
     params = {
         name.removeprefix("set_"): value
         for name, value in vars(arguments).items()

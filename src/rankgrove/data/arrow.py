@@ -169,7 +169,8 @@ def _numbers(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[np.float6
     import pyarrow.compute as pc
 
     if column.null_count:
-        raise DataError(f"column {name!r} is missing in row {pc.index(column.is_null(), True)}")
+        row = pc.index(column.is_null(), True)
+        raise DataError(f"the value of column {name!r} is missing in row {row}")
     if not (
         pa.types.is_floating(column.type)
         or pa.types.is_integer(column.type)

@@ -8,6 +8,7 @@ integers, otherwise they stay text.
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,15 @@ def read_csv(path: Path, options: LoadOptions) -> Dataset:
         convert = arrow_csv.ConvertOptions(
             column_types=types, null_values=_MISSING, include_columns=list(types)
         )
-        with _opened(path, compression) as stream:
-            table = arrow_csv.read_csv(
-                stream,
-                parse_options=arrow_csv.ParseOptions(delimiter=separator),
-                convert_options=convert,
-            )
+        try:
+            with _opened(path, compression) as stream:
+                table = arrow_csv.read_csv(
+                    stream,
+                    parse_options=arrow_csv.ParseOptions(delimiter=separator),
+                    convert_options=convert,
+                )
+        except pa.ArrowInvalid as error:
+            raise DataError(_with_column_name(str(error), names)) from None
         if columns.query is not None:
             place = table.column_names.index(columns.query)
             table = table.set_column(place, columns.query, _typed_ids(table.column(place)))
@@ -80,6 +84,15 @@ def _header(path: Path, compression: str | None) -> tuple[list[str], str]:
     if all(_is_number(name) for name in names):
         raise DataError(f"line 1 must hold the names of the columns, not numbers: {text[:40]!r}")
     return names, separator
+
+
+def _with_column_name(message: str, names: list[str]) -> str:
+    """Put the name of the column into a message of the parser, which counts columns."""
+    return re.sub(
+        r"In CSV column #(\d+): CSV conversion error to double",
+        lambda match: f"column {names[int(match[1])]!r} must hold numbers",
+        message,
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -12,6 +12,7 @@ Life of a ranker:
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
@@ -88,6 +89,18 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         AnyOf(Integer(0), Flag()),
         "0: quiet; 1 or True: a progress bar on a terminal; 2: also a line per step",
     )
+
+    def __new__(cls, *_: Any, **params: Any) -> Any:
+        """Help with a parameter that is misspelt."""
+        if not params.keys() <= cls._constraints.keys():
+            known = cls._get_param_names()
+            for name in params:
+                near = difflib.get_close_matches(name, known, n=1)
+                if name not in known and near:
+                    raise TypeError(
+                        f"{cls.__name__} has no parameter {name!r}: did you mean {near[0]!r}?"
+                    )
+        return super().__new__(cls)
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Score a checked matrix; one number per row."""
