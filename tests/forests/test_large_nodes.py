@@ -37,9 +37,12 @@ def grow(X, y, name="rf-point", weight=None, **params):
     return ranker.fit(X, y, group_sizes=[len(y)], sample_weight=weight).ensemble_
 
 
-def check_tree(tree, X, y, criterion, weight=None, min_leaf=1, *, best=True, full=True):
+def check_tree(
+    tree, X, y, criterion, weight=None, min_leaf=1, *, best=True, full=True, whole=False
+):
     """Replay a tree: its counts, gains and values are those of its splits. With ``best``, none of
-    its nodes has a better split; with ``full``, none of its leaves has one at all."""
+    its nodes has a better split; with ``full``, none of its leaves has one at all. With
+    ``whole``, values are all whole numbers of a range, and thresholds lie amid those they part."""
     members = {0: np.arange(len(y))}
     w = np.ones(len(y)) if weight is None else weight
     tolerance = NOISE * max(1.0, (y**2).mean() if criterion == "squared_error" else 1.0)
@@ -54,6 +57,9 @@ def check_tree(tree, X, y, criterion, weight=None, min_leaf=1, *, best=True, ful
         )
         if best:
             assert gain >= scan.best_gain(X[rows], min_leaf) * (1 - NOISE) - tolerance
+        if whole and (x[~goes_left] >= 0).any():
+            middle = (np.nanmax(x[goes_left]) + np.nanmin(x[~goes_left])) / 2
+            assert abs(tree.threshold[node] - middle) <= 0.5
         for child, part in enumerate((rows[goes_left], rows[~goes_left]), tree.left[node]):
             assert tree.count[child] == len(part) >= min_leaf
             members[child] = part
@@ -110,7 +116,7 @@ def test_trees_from_large_to_small_nodes(criterion, n_classes, missing):
     ):
         tree = grow(X, y, **settings, **common)
         best = settings == {"name": "rf-point"}
-        check_tree(tree, X, y, criterion, min_leaf=min_leaf, best=best, full=False)
+        check_tree(tree, X, y, criterion, None, min_leaf, best=best, full=False, whole=best)
         check_same(tree, grow(X, y, weight=np.ones(len(y)), **settings, **common))
 
 
