@@ -22,3 +22,14 @@ def test_grid_gives_json(rankgrove, tmp_path):
     cells = json.loads(done.stdout)
     assert [cell["ranker"] for cell in cells] == ["rcrank", "rcrank", "lambdamart", "lambdamart"]
     assert all(0 <= cell["mean"] <= 1 and len(cell["values"]) == 1 for cell in cells)
+
+
+def test_columns_of_a_folder_of_tables_can_be_named(rankgrove, tmp_path):
+    rows = [f"{i % 3},{i // 4},{i % 5},{i % 7}" for i in range(40)]
+    for part in ("train", "vali", "test"):
+        path = tmp_path / "folds" / "Fold1" / f"{part}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(["rating,search,a,b", *rows]) + "\n")
+    options = ["--leaves", "4", "--learning-rates", "0.1", "--n-estimators", "1", "--json"]
+    done = rankgrove("grid", "folds", "--label", "rating", "--query", "search", *options)
+    assert done.returncode == 0, done.stderr

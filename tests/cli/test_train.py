@@ -185,6 +185,7 @@ def test_failures_are_one_line_and_write_nothing(run, folder, command, message):
         ("train best train.txt --out x.rg", "best"),
         (f"{TRAIN} --metric best --out x.rg", "best"),
         (f"{TRAIN} --n-estimator 5 --out x.rg", "--n-estimator: did you mean --n-estimators?"),
+        ("train lamdamart train.txt --out x.rg", "'lamdamart': did you mean 'lambdamart'?"),
         ("train mart train.txt", "--out"),
         ("train mart train.txt --out x.rg --tree tall", "must be 'leafwise', 'levelwise' or"),
     ],
@@ -204,15 +205,15 @@ def test_help_lists_the_parameters_of_the_ranker(run, capfd):
     assert "--train-metric" not in out
 
 
-def interrupted_model(run, monkeypatch, command):
-    """Run a training in which the second tree is cut short by Ctrl-C."""
+def interrupted_training(run, monkeypatch, command, tree):
+    """Run a training in which the given tree is cut short by Ctrl-C."""
     from rankgrove.trees.growing import TreeGrower
 
     grow, calls = TreeGrower.grow, []
 
     def interrupted(self, *arguments, **options):
         calls.append(0)
-        if len(calls) == 2:
+        if len(calls) == tree:
             raise KeyboardInterrupt
         return grow(self, *arguments, **options)
 
@@ -221,11 +222,17 @@ def interrupted_model(run, monkeypatch, command):
 
 
 def test_ctrl_c_writes_the_trees_so_far_and_exits_with_130(run, monkeypatch):
-    code, out, err = interrupted_model(run, monkeypatch, f"{TRAIN} --quiet --out cut.rg")
+    code, out, err = interrupted_training(run, monkeypatch, f"{TRAIN} --quiet --out cut.rg", 2)
     assert code == 130
     assert "written to cut.rg" in out
     assert "the model has the 1 iterations so far" in err
     assert rankgrove.load_model("cut.rg").ensemble_.n_trees == 1
+
+
+def test_ctrl_c_before_the_first_tree_writes_nothing(run, monkeypatch, folder):
+    command = f"{TRAIN} --quiet --out none.rg"
+    assert interrupted_training(run, monkeypatch, command, 1) == (130, "", "interrupted\n")
+    assert not (folder / "none.rg").exists()
 
 
 def test_text_with_more_features_than_the_model_is_refused(run, folder):

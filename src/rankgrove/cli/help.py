@@ -31,6 +31,16 @@ class HelpParser(argparse.ArgumentParser):
                 self.error(f"unknown option {option}: did you mean {near[0]}?")
         return parsed, unknown
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Help with a choice that is misspelt."""
+        if isinstance(value, str) and action.choices is not None and value not in action.choices:
+            near = difflib.get_close_matches(value, action.choices, n=1)
+            if near:
+                raise argparse.ArgumentError(
+                    action, f"unknown choice {value!r}: did you mean {near[0]!r}?"
+                )
+        super()._check_value(action, value)
+
     def print_help(self, file: Any = None) -> None:
         """Print the help text."""
         stream: IO[str] = sys.stdout if file is None else file

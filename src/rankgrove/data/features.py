@@ -81,7 +81,7 @@ def check_columns(
 
 
 _ALIGN = (
-    "take the columns model.feature_names_in_ of a frame, or "
+    "take the columns model.feature_names_in_ of a frame (--features on the command line), or "
     "rankgrove.align_features(data, model.feature_names_in_) of a Dataset"
 )
 

@@ -185,6 +185,8 @@ class BoostedRanker(TreeRanker):
                     if stop or any(wishes):
                         break
             except KeyboardInterrupt:
+                if not trees:
+                    raise
                 warnings.warn(
                     f"training was interrupted: the model has the {len(trees)} iterations so far "
                     f"of {self.n_estimators}",
