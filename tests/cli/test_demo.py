@@ -23,4 +23,4 @@ def test_trains_prints_and_writes_a_page(rankgrove, tmp_path):
 def test_unknown_ranker_is_a_usage_error(rankgrove):
     run = rankgrove("demo", "--rankers", "lambda-mart")
     assert run.returncode == 2
-    assert "invalid choice: 'lambda-mart'" in run.stderr
+    assert "unknown choice 'lambda-mart': did you mean 'lambdamart'?" in run.stderr
