@@ -173,12 +173,22 @@ def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> Non
         caption="Training beside the peers; memory above the input arrays",
     )
     report.table(
-        ["rankgrove", "fastest peer", "rows", "training", "goal", "binning", "memory", "NDCG@10"],
+        [
+            "rankgrove",
+            "fastest peer",
+            "rows",
+            "trees",
+            "training",
+            "goal",
+            "binning",
+            "memory",
+            "NDCG@10",
+        ],
         list(ratio_rows(runs)),
         caption="Peer / rankgrove (training per tree), and the difference of NDCG@10",
     )
     report.table(
-        ["contestant", "rows", "training us per row and tree"],
+        ["contestant", "rows", "trees", "training us per row and tree"],
         list(scaling_rows(runs)),
         caption="Growth with rows (constant: linear time)",
     )
@@ -193,22 +203,24 @@ def scaling_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
         mine = [run for run in runs if run["contestant"] == name]
         if len({run["share"] for run in mine}) > 1:
             for run in mine:
-                yield [name, run["rows"], 1e6 * run["training"] / run["trees"] / run["rows"]]
+                per_row = 1e6 * run["training"] / run["trees"] / run["rows"]
+                yield [name, run["rows"], run["trees"], per_row]
 
 
 def ratio_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    for share in dict.fromkeys(run["share"] for run in runs):
-        at_share = {run["contestant"]: run for run in runs if run["share"] == share}
+    for size in dict.fromkeys((run["share"], run["trees"]) for run in runs):
+        same_size = {r["contestant"]: r for r in runs if (r["share"], r["trees"]) == size}
         for ours, peers, goal in GOALS:
-            present = [at_share[peer] for peer in peers if peer in at_share]
-            if ours not in at_share or not present:
+            present = [same_size[peer] for peer in peers if peer in same_size]
+            if ours not in same_size or not present:
                 continue
-            mine = at_share[ours]
+            mine = same_size[ours]
             best = min(present, key=lambda run: run["training"] / run["trees"])
             yield [
                 ours,
                 best["contestant"],
                 mine["rows"],
+                mine["trees"],
                 ratio(best["training"] / best["trees"], mine["training"] / mine["trees"]),
                 f"{goal:g} x",
                 ratio(best["binning"], mine["binning"]),
