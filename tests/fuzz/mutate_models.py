@@ -8,6 +8,7 @@ Half of the mutants get their checksums made right again, so that what lies behi
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from tests.oracles.ensembles import random_ensemble
 from rankgrove.errors import ModelError
 from rankgrove.formats.container import PRELUDE, load_model, to_bytes
 from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.trees.ensemble import TreeEnsemble
 
 EXTREMES = [-1, 0, 1, 2, 255, 2**31 - 1, -(2**31), 2**62, 1e308, None, "", [], {}, "x", True]
 
@@ -103,17 +105,28 @@ def survives(data: bytes, seed: int, path: Path) -> bool:
     return True
 
 
+def compact(ensemble: TreeEnsemble) -> TreeEnsemble:
+    """Return the trees in the narrow types of forests."""
+    return dataclasses.replace(
+        ensemble,
+        feature=ensemble.feature.astype(np.int16),
+        value=ensemble.value.astype(np.float32),
+    )
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    originals = [
-        to_bytes(ImportedRanker.from_ensemble(random_ensemble(1, 4, 6), "a test")),
-        to_bytes(ImportedRanker.from_ensemble(random_ensemble(2, 2, 8, shape="oblivious"), "test")),
-        to_bytes(ImportedRanker.from_ensemble(random_ensemble(3, 2, 300), "a test")),
+    ensembles = [
+        random_ensemble(1, 4, 6),
+        random_ensemble(2, 2, 8, shape="oblivious"),
+        random_ensemble(3, 2, 300),
     ]
+    ensembles += [compact(ensemble) for ensemble in ensembles]
+    originals = [to_bytes(ImportedRanker.from_ensemble(trees, "a test")) for trees in ensembles]
     models = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(count):
-            models += survives(originals[seed % 3], seed, Path(folder) / "mutant.rgm")
+            models += survives(originals[seed % len(originals)], seed, Path(folder) / "mutant.rgm")
     print(f"{count} mutants: {count - models} clean errors, {models} models that predict")
 
 
