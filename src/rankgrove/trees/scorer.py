@@ -165,15 +165,15 @@ class Scorer:
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:
     """Raise ModelError unless the trees are well formed: what scoring and explaining rely on."""
-    try:
-        _native.check_ensemble(**_native_arguments(ensemble))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"the trees are not well formed: {error}") from error
     for name, types in NODE_TYPES.items():
         array = getattr(ensemble, name)
         if array.shape != ensemble.feature.shape or array.dtype not in types:
             wanted = " or ".join(np.dtype(dtype).name for dtype in types)
             raise ModelError(f"{name} does not have a {wanted} value for each node")
+    try:
+        _native.check_ensemble(**_native_arguments(ensemble))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the trees are not well formed: {error}") from error
 
 
 def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:
