@@ -7,6 +7,7 @@ where the library takes them, infinities.
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -170,6 +171,17 @@ class TestLightGBM:
         path = tmp_path / "broken.txt"
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(ModelError, match=r"broken\.txt"):
+            rankgrove.from_lightgbm(path)
+
+    def test_feature_numbers_do_not_wrap_around(self, tmp_path):
+        text = self.train(rounds=1).model_to_string()
+        before, numbers, after = re.split(r"(?<=split_feature=)([\d ]+)", text, maxsplit=1)
+        first, *others = numbers.split()
+        beyond = int(first) + 2**16  # the same number in 16 bits
+        changed = " ".join([str(beyond), *others])
+        path = tmp_path / "broken.txt"
+        path.write_text(f"{before}{changed}{after}")
+        with pytest.raises(ModelError, match=f"feature {beyond}, but there are 6"):
             rankgrove.from_lightgbm(path)
 
 

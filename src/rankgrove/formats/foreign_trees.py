@@ -54,15 +54,20 @@ def to_ensemble(
     left, right = stacked("left", np.int64), stacked("right", np.int64)
     order, new_left = _breadth_first(left, right, starts)
     leaf = left[order] < 0
+    feature = np.where(leaf, -1, stacked("feature", np.int64)[order])
+    # Before the numbers are stored in fewer bits, which would make others of them.
+    wrong = np.flatnonzero(~leaf & ((feature < 0) | (feature >= n_features)))
+    if len(wrong):
+        raise ModelError(
+            f"a node asks for feature {feature[wrong[0]]}, but there are {n_features} features"
+        )
     ensemble = TreeEnsemble(
         n_features=n_features,
         tree_offsets=starts,
         tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
         tree_outputs=np.zeros(len(trees), np.int32),
         base_score=np.array([base_score], np.float64),
-        feature=np.where(leaf, -1, stacked("feature", np.int64)[order]).astype(
-            feature_type(n_features)
-        ),
+        feature=feature.astype(feature_type(n_features)),
         threshold=np.where(leaf, 0, stacked("threshold", np.float32)[order]).astype(np.float32),
         left=new_left.astype(np.int32),
         missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),
