@@ -24,26 +24,27 @@ class NodeCodes {
     const auto size = static_cast<size_t>((first_slot + n_features) * n);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + first_slot * n;
-    // A large node has several rows in every cache line of a column; a small one has not, and finds
-    // its features closer together in a row.
-    const int64_t stride = binned_.n_features();
-    const Code* all = data_.row_codes<Code>();
-    if (n * 16 >= binned_.n_rows) {
+    // A large node has a row in nearly every cache line of a column; a smaller one has not, and
+    // finds its features closer together in a row.
+    if (n * 32 >= binned_.n_rows) {
       for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
         const Code* column = binned_.column<Code>(features[slot]);
         for (int64_t i = 0; i < n; ++i) out[i] = column[rows[i]];
       }
-    } else if (n_features == 1) {
-      for (int64_t i = 0; i < n; ++i) out[i] = all[rows[i] * stride + features[0]];
-    } else {
-      constexpr int64_t kAhead = 8;
-      for (int64_t i = 0; i < n; ++i) {
-        if (i + kAhead < n) {
-          const Code* next = all + rows[i + kAhead] * stride;
-          for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(next + f);
-        }
-        const Code* row = all + rows[i] * stride;
-        for (int32_t slot = 0; slot < n_features; ++slot) out[slot * n + i] = row[features[slot]];
+      return;
+    }
+    constexpr int64_t kBlock = 128;
+    int64_t offsets[kBlock];
+    const Code* all = data_.row_codes<Code>();
+    const int64_t stride = binned_.n_features();
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t end = std::min(n, begin + kBlock);
+      for (int64_t i = begin; i < end; ++i) offsets[i - begin] = rows[i] * stride;
+      prefetch_rows(rows + end, std::min(kBlock, n - end));
+      for (int32_t slot = 0; slot < n_features; ++slot) {
+        const Code* column = all + features[slot];
+        Code* block = out + slot * n + begin;
+        for (int64_t i = 0; i < end - begin; ++i) block[i] = column[offsets[i]];
       }
     }
   }
@@ -82,6 +83,15 @@ class NodeCodes {
   }
 
  private:
+  void prefetch_rows(const int32_t* rows, int64_t n) const {
+    const Code* all = data_.row_codes<Code>();
+    const int64_t stride = binned_.n_features();
+    for (int64_t i = 0; i < n; ++i) {
+      const Code* row = all + rows[i] * stride;
+      for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(row + f);
+    }
+  }
+
   const ForestData& data_;
   const BinnedMatrix& binned_;
   int64_t n_ = 0;

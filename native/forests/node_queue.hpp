@@ -2,11 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "common/random.hpp"
+#include "forests/criteria/count_classes.hpp"
 #include "forests/options.hpp"
 
 namespace rankgrove::forests {
@@ -19,6 +20,7 @@ struct WaitingNode {
   int64_t end = 0;
   double value = 0.0;
   uint64_t key = 0;  // names the node's random stream; follows from its path alone
+  std::array<uint32_t, kFewClasses> class_counts{};  // of its rows, if there are few classes
 
   int64_t size() const { return end - begin; }
 };
@@ -37,7 +39,8 @@ class NodeQueue {
  public:
   NodeQueue(NodeOrder order, uint64_t seed) : order_(order), random_(seed) {}
 
-  bool empty() const { return waiting_.empty(); }
+  NodeOrder order() const { return order_; }
+  bool empty() const { return first_ == waiting_.size(); }
 
   // Pushes nodes from left to right, so that depth-first goes left first as well.
   void push_all(const std::vector<WaitingNode>& nodes) {
@@ -55,9 +58,12 @@ class NodeQueue {
 
   WaitingNode pop() {
     if (order_ == NodeOrder::breadth_first) {
-      const WaitingNode first = waiting_.front();
-      waiting_.pop_front();
-      return first;
+      const WaitingNode next = waiting_[first_++];
+      if (2 * first_ >= waiting_.size()) {
+        waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<int64_t>(first_));
+        first_ = 0;
+      }
+      return next;
     }
     if (heaped()) {
       std::pop_heap(waiting_.begin(), waiting_.end(), later());
@@ -76,7 +82,8 @@ class NodeQueue {
 
   NodeOrder order_;
   Random random_;
-  std::deque<WaitingNode> waiting_;
+  std::vector<WaitingNode> waiting_;
+  size_t first_ = 0;  // that has not gone yet, if they go in the order in which they came
 };
 
 }  // namespace rankgrove::forests

@@ -37,11 +37,8 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     const int64_t n = documents.n;
     documents_ = documents;
     std::fill(total_.begin(), total_.end(), Cell{});
-    if (static_cast<int64_t>(items_.size()) < n) items_.resize(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) {
-      items_[i] = criterion_.item(documents, i);
-      criterion_.add(total_.data(), items_[i]);
-    }
+    items_known_ = false;
+    criterion_.add_all(documents, [this] { return items(); }, total_.data());
     const double weight = criterion_.weight(total_.data());
     node_score_ = criterion_.score(total_.data());
     best_ = Split{};
@@ -70,16 +67,26 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
 
+  // Items of the node's documents, made when they are first asked for.
+  const Item* items() {
+    if (items_known_) return items_.data();
+    const int64_t n = documents_.n;
+    if (static_cast<int64_t>(items_.size()) < n) items_.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) items_[i] = criterion_.item(documents_, i);
+    items_known_ = true;
+    return items_.data();
+  }
+
   void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                           Random& random) {
     const bool sparse = high - low > 16 * n;
     if (options_.threshold_fraction >= 1 && high < data_.binned->missing_bin(feature) && !sparse) {
       std::fill(left_.begin(), left_.end(), Cell{});
-      table_.walk(criterion_, codes, items_.data(), n, low, high, left_.data(),
+      table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
                   [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
       return;
     }
-    list_.build(codes, items_.data(), n, low, high, criterion_, cells_);
+    list_.build(codes, items(), n, low, high, criterion_, cells_);
     list_.for_each_threshold(
         feature, options_.threshold_fraction, random,
         [&](bool first, int32_t entry) {
@@ -99,7 +106,8 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     if (!draw_threshold(data_, codes, n, feature, low, high, random, split)) return;
     std::fill(left_.begin(), left_.end(), Cell{});
     const int32_t missing_bin = data_.binned->missing_bin(feature);
-    criterion_.add_left(documents_, items_.data(), codes, split, missing_bin, left_.data());
+    criterion_.add_left(
+        documents_, [this] { return items(); }, codes, split, missing_bin, left_.data());
     consider(feature, split.bin, split.bin + 1, split.missing_left);
   }
 
@@ -138,6 +146,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   CodeTable<Code, CriterionOf> table_;
   std::vector<int32_t> features_;
   NodeRows documents_{};
+  bool items_known_ = false;
   std::vector<Item> items_;
   std::vector<Cell> cells_, total_, left_, right_;
   double node_score_ = 0, best_score_ = 0;

@@ -34,6 +34,7 @@ struct NodeRows {
   const int32_t* rows;
   const uint8_t* labels;  // class of each, or null if targets are not classes
   int64_t n;
+  const uint32_t* class_counts;  // documents of each class, or null if targets are not classes
 };
 
 template <typename Code>

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forests/criteria/registry.hpp"
+#include "forests/growing_tree.hpp"
 #include "forests/leaf_table.hpp"
 #include "forests/listwise_splitter.hpp"
 #include "forests/node_queue.hpp"
@@ -19,11 +20,6 @@ namespace {
 
 constexpr uint64_t kOrderStream = 2;
 
-struct Summary {
-  double value;  // mean target
-  bool pure;     // all targets are equal
-};
-
 template <typename Code>
 class TreeGrower {
  public:
@@ -36,7 +32,8 @@ class TreeGrower {
         log_table_(log_table),
         heartbeat_(heartbeat),
         right_rows_(rows_.size()),
-        class_counts_(data.n_classes()) {
+        class_counts_(data.n_classes()),
+        tree_(std::min<int64_t>(static_cast<int64_t>(rows_.size()), options.max_leaf_nodes)) {
     if (!data.has_classes()) return;
     right_labels_.resize(rows_.size());
     labels_.reserve(rows_.size());
@@ -45,13 +42,14 @@ class TreeGrower {
 
   Tree grow() {
     const auto n = static_cast<int64_t>(rows_.size());
-    const Summary root = summary(0, n);
-    add_leaf(root, n);
+    WaitingNode root{0, 0, 0, n, 0.0, mix64(seed_)};
+    if (few_classes()) count_classes(root);
+    const bool pure = summarise(root);
+    tree_.add_leaf(root.value, n, pure);
     std::vector<WaitingNode> waiting;
-    if (!root.pure) waiting.push_back({0, 0, 0, n, root.value, mix64(seed_)});
+    if (!pure) waiting.push_back(root);
     if (options_.listwise_levels > 0) waiting = grow_listwise(waiting);
-    grow_pointwise(waiting);
-    return std::move(tree_);
+    return grow_pointwise(waiting);
   }
 
  private:
@@ -64,7 +62,7 @@ class TreeGrower {
     std::vector<WaitingNode> deeper;
     NodeQueue queue = new_queue(options_.order);
     queue.push_all(roots);
-    while (!queue.empty() && n_leaves() < options_.max_leaf_nodes) {
+    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
       split_next(
           queue, splitter,
           [&](const WaitingNode& node, const WaitingNode& left, const WaitingNode& right) {
@@ -85,7 +83,7 @@ class TreeGrower {
     for (size_t i = 0; i < rows_.size();) {
       const int32_t query = data_.query_of_row[rows_[i]];
       const Portion all = portion_of(query, i, rows_.size());
-      leaves.start_query(query, tree_.value[0], all);
+      leaves.start_query(query, tree_[0].value, all);
       total_weight += data_.metric.weight[query];
     }
     return total_weight;
@@ -117,16 +115,17 @@ class TreeGrower {
 
   // A pointwise tree does not depend on the order of its splits. Going deep first keeps the rows of
   // a sub-tree in the cache; the nodes are numbered in the wanted order afterwards.
-  void grow_pointwise(const std::vector<WaitingNode>& roots) {
+  Tree grow_pointwise(const std::vector<WaitingNode>& roots) {
     const auto splitter = pointwise_splitter();
     const bool limited = options_.max_leaf_nodes != kUnlimited;
     const int32_t n_before = tree_.n_nodes();
     NodeQueue queue = new_queue(limited ? options_.order : NodeOrder::depth_first);
     queue.push_all(roots);
-    while (!queue.empty() && n_leaves() < options_.max_leaf_nodes) {
+    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
       split_next(queue, *splitter, [](const auto&...) {}, [](const WaitingNode&) { return true; });
     }
-    if (!limited && options_.order != NodeOrder::depth_first) renumber(roots, n_before);
+    if (limited || options_.order == NodeOrder::depth_first) return tree_.flat();
+    return tree_.numbered(new_queue(options_.order), roots, n_before);
   }
 
   // Takes the next leaf and splits it, if a split is found. on_split(node, left, right) is told;
@@ -142,41 +141,39 @@ class TreeGrower {
     }
     Random random(node.key);
     const NodeRows documents{rows_.data() + node.begin,
-                             labels_.empty() ? nullptr : labels_.data() + node.begin, node.size()};
+                             labels_.empty() ? nullptr : labels_.data() + node.begin, node.size(),
+                             few_classes() ? node.class_counts.data() : counted_classes(node)};
     const Split split = splitter.find(documents, node, random);
     if (!split.found()) return;
     const int64_t middle = partition(node, split, splitter.split_codes());
-    const Summary left = summary(node.begin, middle);
-    const Summary right = summary(middle, node.end);
-    const int32_t child = add_leaf(left, middle - node.begin);
-    add_leaf(right, node.end - middle);
-    const double gain = options_.splitter == Splitter::random
-                            ? fall_of_squared_error(node, middle, left.value, right.value)
-                            : split.gain;
-    tree_.split_leaf(node.node, split.feature, split.threshold(*data_.binned->bins),
-                     split.missing_left, static_cast<float>(gain), child);
+    const int32_t child = tree_.n_nodes();
     const int32_t depth = node.depth + 1;
-    const WaitingNode left_node{child,  depth,      node.begin,
-                                middle, left.value, mix64(node.key ^ 0x5bd1e995u)};
-    const WaitingNode right_node{child + 1, depth,       middle,
-                                 node.end,  right.value, mix64(node.key + 1)};
-    on_split(node, left_node, right_node);
+    WaitingNode left{child, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
+    WaitingNode right{child + 1, depth, middle, node.end, 0.0, mix64(node.key + 1)};
+    if (few_classes()) share_class_counts(node, left, right);
+    const bool left_pure = summarise(left);
+    const bool right_pure = summarise(right);
+    tree_.add_leaf(left.value, left.size(), left_pure);
+    tree_.add_leaf(right.value, right.size(), right_pure);
+    const double gain = options_.splitter == Splitter::random
+                            ? fall_of_squared_error(node, left, right)
+                            : split.gain;
+    GrowingNode& parent = tree_[node.node];
+    parent.feature = split.feature;
+    parent.threshold = split.threshold(*data_.binned->bins);
+    parent.missing_left = split.missing_left;
+    parent.gain = static_cast<float>(gain);
+    parent.left = child;
+    on_split(node, left, right);
     children_.clear();
-    if (!left.pure && wanted(left_node)) children_.push_back(left_node);
-    if (!right.pure && wanted(right_node)) children_.push_back(right_node);
+    if (!left_pure && wanted(left)) children_.push_back(left);
+    if (!right_pure && wanted(right)) children_.push_back(right);
     queue.push_all(children_);
-  }
-
-  int32_t add_leaf(const Summary& leaf, int64_t n_rows) {
-    pure_.push_back(leaf.pure);
-    return tree_.add_leaf(leaf.value, static_cast<uint32_t>(n_rows));
   }
 
   NodeQueue new_queue(NodeOrder order) const {
     return NodeQueue(order, mix64(seed_ + kOrderStream));
   }
-
-  int32_t n_leaves() const { return (tree_.n_nodes() + 1) / 2; }
 
   std::unique_ptr<NodeSplitter<Code>> pointwise_splitter() const {
     if (options_.splitter == Splitter::random) {
@@ -205,13 +202,13 @@ class TreeGrower {
   }
 
   // What a split that nobody chose has gained, for the importance of its feature.
-  double fall_of_squared_error(const WaitingNode& node, int64_t middle, double left,
-                               double right) const {
-    const auto n_left = static_cast<double>(middle - node.begin);
-    const auto n_right = static_cast<double>(node.end - middle);
-    return (n_left * (left - node.value) * (left - node.value) +
-            n_right * (right - node.value) * (right - node.value)) /
-           static_cast<double>(rows_.size());
+  double fall_of_squared_error(const WaitingNode& node, const WaitingNode& left,
+                               const WaitingNode& right) const {
+    const auto fall = [&](const WaitingNode& child) {
+      const double difference = child.value - node.value;
+      return static_cast<double>(child.size()) * difference * difference;
+    };
+    return (fall(left) + fall(right)) / static_cast<double>(rows_.size());
   }
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
@@ -222,78 +219,70 @@ class TreeGrower {
     return node.begin + partition_.apply(rows_.data() + node.begin, right_rows_.data());
   }
 
-  Summary summary(int64_t begin, int64_t end) {
-    if (begin == end) return {0.0, true};
-    if (data_.has_classes() && data_.weight.empty()) return class_summary(begin, end);
+  // Whether nodes count their documents by class.
+  bool counts_classes() const { return data_.has_classes() && data_.weight.empty(); }
+  bool few_classes() const { return counts_classes() && data_.n_classes() <= kFewClasses; }
+
+  // Fills the node's counts of few classes.
+  void count_classes(WaitingNode& node) const {
+    constexpr int64_t kManyDocuments = 64;
+    node.class_counts.fill(0);
+    if (node.size() >= kManyDocuments) {
+      forests::count_classes(labels_.data() + node.begin, node.size(), data_.n_classes(),
+                             node.class_counts.data());
+    } else {
+      for (int64_t i = node.begin; i < node.end; ++i) ++node.class_counts[labels_[i]];
+    }
+  }
+
+  // Counts the smaller child; the other has the rest.
+  void share_class_counts(const WaitingNode& node, WaitingNode& left, WaitingNode& right) const {
+    const bool left_smaller = left.size() < right.size();
+    WaitingNode& counted = left_smaller ? left : right;
+    WaitingNode& rest = left_smaller ? right : left;
+    count_classes(counted);
+    for (int32_t c = 0; c < kFewClasses; ++c) {
+      rest.class_counts[c] = node.class_counts[c] - counted.class_counts[c];
+    }
+  }
+
+  // Counts of any number of classes; null if nodes do not count.
+  const uint32_t* counted_classes(const WaitingNode& node) {
+    if (!counts_classes()) return nullptr;
+    std::fill(class_counts_.begin(), class_counts_.end(), 0);
+    for (int64_t i = node.begin; i < node.end; ++i) ++class_counts_[labels_[i]];
+    return class_counts_.data();
+  }
+
+  // Sets the node's value, the mean target; tells whether all targets are equal.
+  bool summarise(WaitingNode& node) {
+    if (node.size() == 0) return true;
+    if (!counts_classes()) return summarise_targets(node);
+    const uint32_t* counts = few_classes() ? node.class_counts.data() : counted_classes(node);
+    double sum = 0;
+    int32_t n_present = 0;
+    for (int32_t c = 0; c < data_.n_classes(); ++c) {
+      sum += data_.class_value[c] * counts[c];
+      n_present += counts[c] > 0;
+    }
+    node.value = sum / static_cast<double>(node.size());
+    return n_present == 1;
+  }
+
+  bool summarise_targets(WaitingNode& node) const {
     double sum = 0;
     double weight = 0;
     bool pure = true;
-    const double first = data_.target[rows_[begin]];
-    for (int64_t i = begin; i < end; ++i) {
+    const double first = data_.target[rows_[node.begin]];
+    for (int64_t i = node.begin; i < node.end; ++i) {
       const int32_t row = rows_[i];
       const double w = data_.weight.empty() ? 1.0 : data_.weight[row];
       sum += w * data_.target[row];
       weight += w;
       pure = pure && data_.target[row] == first;
     }
-    return {pure || weight <= 0 ? first : sum / weight, pure};
-  }
-
-  Summary class_summary(int64_t begin, int64_t end) {
-    constexpr int64_t kManyDocuments = 64;
-    std::fill(class_counts_.begin(), class_counts_.end(), 0);
-    if (end - begin >= kManyDocuments && data_.n_classes() <= kFewClasses) {
-      count_classes(labels_.data() + begin, end - begin, data_.n_classes(), class_counts_.data());
-    } else {
-      for (int64_t i = begin; i < end; ++i) ++class_counts_[labels_[i]];
-    }
-    double sum = 0;
-    int32_t n_present = 0;
-    for (size_t c = 0; c < class_counts_.size(); ++c) {
-      sum += data_.class_value[c] * class_counts_[c];
-      n_present += class_counts_[c] > 0;
-    }
-    return {sum / static_cast<double>(end - begin), n_present == 1};
-  }
-
-  // Numbers the nodes below `roots` (all nodes from n_before on) as if they had been split in the
-  // wanted order.
-  void renumber(const std::vector<WaitingNode>& roots, int32_t n_before) {
-    std::vector<int32_t> old_number(tree_.n_nodes());
-    for (int32_t i = 0; i < n_before; ++i) old_number[i] = i;
-    int32_t next = n_before;
-    NodeQueue queue = new_queue(options_.order);
-    queue.push_all(roots);
-    std::vector<int32_t> new_left(tree_.left);
-    while (!queue.empty()) {
-      const int32_t number = queue.pop().node;
-      const int32_t left = tree_.left[old_number[number]];
-      if (left < 0) continue;
-      new_left[old_number[number]] = next;
-      old_number[next] = left;
-      old_number[next + 1] = left + 1;
-      children_.clear();
-      for (int32_t side = 0; side < 2; ++side) {
-        const int32_t old = left + side;
-        if (pure_[old]) continue;
-        children_.push_back({next + side, 0, 0, tree_.count[old], tree_.value[old], 0});
-      }
-      queue.push_all(children_);
-      next += 2;
-    }
-    const auto permuted = [&](auto& values) {
-      auto copy = values;
-      for (int32_t i = 0; i < tree_.n_nodes(); ++i) copy[i] = values[old_number[i]];
-      values = std::move(copy);
-    };
-    tree_.left = std::move(new_left);
-    permuted(tree_.feature);
-    permuted(tree_.threshold);
-    permuted(tree_.left);
-    permuted(tree_.missing_left);
-    permuted(tree_.value);
-    permuted(tree_.count);
-    permuted(tree_.gain);
+    node.value = pure || weight <= 0 ? first : sum / weight;
+    return pure;
   }
 
   const ForestData& data_;
@@ -308,8 +297,7 @@ class TreeGrower {
   StablePartition partition_;
   std::vector<uint32_t> class_counts_;
   std::vector<WaitingNode> children_;
-  std::vector<bool> pure_;  // of each node: all targets are equal
-  Tree tree_;
+  GrowingTree tree_;
 };
 
 }  // namespace

@@ -23,6 +23,16 @@ struct Tree {
   int32_t n_nodes() const { return static_cast<int32_t>(feature.size()); }
   bool is_leaf(int32_t node) const { return left[node] < 0; }
 
+  void resize(size_t n) {
+    feature.resize(n);
+    threshold.resize(n);
+    left.resize(n);
+    missing_left.resize(n);
+    value.resize(n);
+    count.resize(n);
+    gain.resize(n);
+  }
+
   // Appends a leaf and returns its number.
   int32_t add_leaf(double leaf_value, uint32_t n_rows) {
     feature.push_back(-1);

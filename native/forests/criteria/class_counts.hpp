@@ -5,8 +5,9 @@
 //   CountAndSum      number of documents, and sum of targets
 //   Moments          weight, weighted sum of targets, and the number of documents
 //
-// A *cell* is `stride()` numbers in a row: the sums over some set of documents. `add_left` adds all
-// documents of a node that a split sends left.
+// A *cell* is `stride()` numbers in a row: the sums over some set of documents. An *item* is what a
+// document adds to it. `add_all` adds all documents of a node, `add_left` those that a split sends
+// left; items() gives the items of the node's documents, for those who need them.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +30,21 @@ struct ClassCounts {
   Item item(const NodeRows& documents, int64_t i) const { return documents.labels[i]; }
   void add(Cell* cell, Item item) const { ++cell[item]; }
   static uint32_t count(const Cell* cell, int32_t c) { return cell[c]; }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&&, Cell* cell) const {
+    for (int32_t c = 0; c < n_classes(); ++c) cell[c] += documents.class_counts[c];
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && n_classes() <= kFewClasses && !split.missing_left) {
       count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
                          split.bin, n_classes(), cell);
       return;
     }
+    const Item* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
-      cell[items[i]] += split.goes_left(codes[i], missing_bin);
+      cell[item[i]] += split.goes_left(codes[i], missing_bin);
     }
   }
   int64_t n_docs(const Cell* cell) const {
@@ -71,11 +77,17 @@ struct ClassWeights {
     cell[n] += 1;
   }
   static double count(const Cell* cell, int32_t c) { return cell[c]; }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
+    const Item* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
+    const Item* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, items[i]);
+      if (split.goes_left(codes[i], missing_bin)) add(cell, item[i]);
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[n]); }
@@ -102,16 +114,25 @@ struct CountAndSum {
   Item item(const NodeRows& documents, int64_t i) const {
     return documents.labels ? class_value[documents.labels[i]] : target[documents.rows[i]];
   }
-  double squared(const NodeRows& documents, int64_t i) const {
-    const double value = item(documents, i);
-    return value * value;
+  double squares(const NodeRows& documents) const {
+    double sum = 0;
+    for (int64_t i = 0; i < documents.n; ++i) {
+      const double value = item(documents, i);
+      sum += value * value;
+    }
+    return sum;
   }
   void add(Cell* cell, Item item) const {
     cell[0] += 1;
     cell[1] += item;
   }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
+    const Item* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && documents.labels && n_classes <= kFewClasses && !split.missing_left) {
       uint32_t counts[kFewClasses] = {};
@@ -123,10 +144,11 @@ struct CountAndSum {
       }
       return;
     }
+    const Item* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
       const bool left = split.goes_left(codes[i], missing_bin);
       cell[0] += left;
-      cell[1] += left ? items[i] : 0.0;
+      cell[1] += left ? item[i] : 0.0;
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[0]); }
@@ -155,19 +177,29 @@ struct Moments {
     const double w = row_weight ? row_weight[row] : 1.0;
     return {w, w * target[row]};
   }
-  double squared(const NodeRows& documents, int64_t i) const {
-    return item(documents, i).product * target[documents.rows[i]];
+  double squares(const NodeRows& documents) const {
+    double sum = 0;
+    for (int64_t i = 0; i < documents.n; ++i) {
+      sum += item(documents, i).product * target[documents.rows[i]];
+    }
+    return sum;
   }
   void add(Cell* cell, const Item& item) const {
     cell[0] += item.weight;
     cell[1] += item.product;
     cell[2] += 1;
   }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
+    const Item* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
+    const Item* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, items[i]);
+      if (split.goes_left(codes[i], missing_bin)) add(cell, item[i]);
     }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[2]); }

@@ -46,10 +46,16 @@ struct PackedCounts : PackedWord {
   Item item(const NodeRows& documents, int64_t i) const {
     return uint64_t{1} << (documents.labels[i] * kBits);
   }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&&, Cell* cell) const {
+    for (int32_t c = 0; c < C; ++c) {
+      *cell += static_cast<uint64_t>(documents.class_counts[c]) << (c * kBits);
+    }
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
-    add_left_items(items, codes, documents.n, split, missing_bin, cell);
+    add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
   static uint32_t count(const Cell* cell, int32_t c) {
     return static_cast<uint32_t>(*cell >> (c * kBits)) & static_cast<uint32_t>(kMostDocuments);
@@ -82,17 +88,25 @@ struct PackedTargets : PackedWord {
   }
 
   Item item(const NodeRows& documents, int64_t i) const { return word[documents.labels[i]]; }
-  double squared(const NodeRows& documents, int64_t i) const {
-    const auto value = static_cast<double>(item(documents, i) & kSumMask);
-    return value * value;
+  double squares(const NodeRows& documents) const {
+    double sum = 0;
+    for (int32_t c = 0; c < n_classes; ++c) {
+      const auto value = static_cast<double>(word[c] & kSumMask);
+      sum += documents.class_counts[c] * (value * value);
+    }
+    return sum;
   }
-  template <typename Code>
-  void add_left(const NodeRows& documents, const Item* items, const Code* codes, const Split& split,
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&&, Cell* cell) const {
+    for (int32_t c = 0; c < n_classes; ++c) *cell += documents.class_counts[c] * word[c];
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
     constexpr int64_t kManyDocuments = 64;
     if (sizeof(Code) > 1 || documents.n < kManyDocuments || n_classes > kFewClasses ||
         split.missing_left) {
-      add_left_items(items, codes, documents.n, split, missing_bin, cell);
+      add_left_items(items(), codes, documents.n, split, missing_bin, cell);
       return;
     }
     uint32_t counts[kFewClasses] = {};
