@@ -123,24 +123,36 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
 }
 
 template <typename T>
-bool Columns::load_by_row(const StridedRows<T>& matrix, int32_t n_rows, bool twins, float* tile,
-                          int32_t stride) const {
+bool Columns::load_keys(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
+                        int32_t width) const {
   bool needs_twins = false;
-  for (int32_t i = 0; i < n_rows; ++i) {
-    const T* row = matrix.data + i * matrix.row_stride;
-    float* out = tile + static_cast<int64_t>(i) * stride;
+  for (int32_t start = 0; start < n_rows; start += kLanes) {
+    const T* rows[kLanes];
+    for (int32_t lane = 0; lane < kLanes; ++lane) {
+      rows[lane] = matrix.data + std::min(start + lane, n_rows - 1) * matrix.row_stride;
+    }
+    const auto load = [&](int32_t c, uint32_t* out) {
+      const Column column = columns_[c];
+      const int64_t offset = column.feature * matrix.column_stride;
+      bool missing = false;
+      for (int32_t lane = 0; lane < kLanes; ++lane) {
+        const float x = read(rows[lane][offset], column.up_to, column.missing);
+        missing |= std::isnan(x);
+        out[lane] = order_key(x);
+      }
+      return missing;
+    };
+    uint32_t* out = keys + static_cast<int64_t>(start) * width;
     for (int32_t c : first_columns_) {
-      const Column& column = columns_[c];
-      const T value = row[column.feature * matrix.column_stride];
-      const float x = read(value, column.up_to, column.missing);
-      if (has_twin(c)) {  // so there is no fill value, and x is NaN where it is missing
+      const bool missing = load(c, out);
+      if (has_twin(c)) {  // so there is no fill value, and missing values are NaN
         if (twins) {
-          out[twin_position()] = read(value, columns_[c + 1].up_to, columns_[c + 1].missing);
+          load(c + 1, out + static_cast<int64_t>(twin_position()) * kLanes);
         } else {
-          needs_twins |= std::isnan(x);
+          needs_twins |= missing;
         }
       }
-      *out++ = x;
+      out += kLanes;
     }
   }
   return needs_twins;
@@ -150,8 +162,9 @@ template void Columns::load_by_column(const StridedRows<float>&, int32_t, int32_
                                       float*) const;
 template void Columns::load_by_column(const StridedRows<double>&, int32_t, int32_t, int32_t,
                                       float*) const;
-template bool Columns::load_by_row(const StridedRows<float>&, int32_t, bool, float*, int32_t) const;
-template bool Columns::load_by_row(const StridedRows<double>&, int32_t, bool, float*,
-                                   int32_t) const;
+template bool Columns::load_keys(const StridedRows<float>&, int32_t, bool, uint32_t*,
+                                 int32_t) const;
+template bool Columns::load_keys(const StridedRows<double>&, int32_t, bool, uint32_t*,
+                                 int32_t) const;
 
 }  // namespace rankgrove

@@ -52,7 +52,7 @@ class Columns {
   void load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
                       float* tile) const;
 
-  // By row, features come in ascending order, and those whose missing values go both ways come
+  // In a row, features come in ascending order, and those whose missing values go both ways come
   // again at twin_position: there, missing values go left. Rows without such values do without.
   int32_t n_features() const { return static_cast<int32_t>(first_columns_.size()); }
   int32_t twin_position() const {
@@ -61,10 +61,12 @@ class Columns {
   // The position of a split's feature in a row with twins; modulo twin_position in one without.
   int32_t row_position(int32_t feature, bool missing_left) const;
 
-  // tile[i * stride + position] = the value of row i. Without twins, tells whether rows need them.
+  // keys[(i / kLanes * width + position) * kLanes + i % kLanes] = the order key of row i's value;
+  // the last row fills the lanes that are left. Without twins, tells whether rows need them.
+  static constexpr int32_t kLanes = 8;
   template <typename T>
-  bool load_by_row(const StridedRows<T>& matrix, int32_t n_rows, bool twins, float* tile,
-                   int32_t stride) const;
+  bool load_keys(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
+                 int32_t width) const;
 
  private:
   struct Column {
@@ -85,6 +87,15 @@ class Columns {
   std::vector<Column> columns_;
   std::vector<int32_t> first_columns_;  // of each feature
 };
+
+// Numbers in the order of values: x <= y as order_key(x) <= order_key(y), and NaN comes last. None
+// is below kFirstKey.
+constexpr uint32_t kFirstKey = 0x007fffff;  // of -inf
+inline uint32_t order_key(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x + 0.0f);  // -0 becomes +0
+  const auto negative = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31);
+  return x != x ? ~uint32_t{0} : bits ^ (negative | 0x80000000u);
+}
 
 // Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0..3, 16..19}, {4..7, 20..23}
 // and so on, so that packing the outcomes of four comparisons restores the order of rows.

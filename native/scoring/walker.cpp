@@ -10,17 +10,15 @@ namespace rankgrove {
 
 namespace {
 
-constexpr int32_t kGroup = 12;      // rows that step in turn
-constexpr int32_t kSteps = 2;       // between two looks whether all have arrived
-constexpr uint32_t kLine = 8;       // compact nodes in a cache line
-constexpr int32_t kLinesAhead = 8;  // to prefetch at every look
-constexpr int32_t kLineFloats = 16;
-constexpr uint32_t kNan = 0x7fc00000;
-constexpr uint32_t kNanBits = 22;  // that a NaN has to spare
+constexpr int32_t kGroup = Columns::kLanes;  // rows that step in turn
+constexpr uint32_t kLine = 8;                // compact nodes in a cache line
+constexpr int32_t kLineKeys = 16;
+constexpr int32_t kLinesAhead = 6;  // of the next rows' keys, to prefetch at every sure step
 
-float* tile_of_thread(size_t size) {
-  thread_local std::vector<float> tile;
-  if (tile.size() < size) tile.resize(size);
+// Every entry is a key at any time, so that leaves hold on to rows whatever the tile held before.
+uint32_t* tile_of_thread(size_t size) {
+  thread_local std::vector<uint32_t> tile;
+  if (tile.size() < size) tile.resize(size, kFirstKey);
   return tile.data();
 }
 
@@ -65,7 +63,7 @@ struct LeafValues {
       if (is_new) values.push_back(value);
       number[i] = known->second;
     }
-    if (values.size() >> kNanBits) throw std::length_error("a tree has over 2^22 leaf values");
+    if (values.size() > kFirstKey) throw std::length_error("a tree has over 2^23 leaf values");
   }
 };
 
@@ -157,14 +155,15 @@ class NodePlaces {
 Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
                const MissingPolicy& policy)
     : columns_(ensemble, trees, policy),
-      position_bits_(std::bit_width(static_cast<uint32_t>(columns_.twin_position()))) {
+      position_bits_(std::bit_width(static_cast<uint32_t>(columns_.twin_position()) * kGroup)) {
   std::vector<WideNode> nodes;
   uint32_t largest = 0;
   for (int32_t tree : trees) {
     add_tree(ensemble, tree, nodes);
     largest = std::max(largest, static_cast<uint32_t>(nodes.size() - trees_.back().first_node));
   }
-  trees_.push_back({0, static_cast<int64_t>(nodes.size()), static_cast<int64_t>(values_.size())});
+  trees_.push_back(
+      {0, 0, static_cast<int64_t>(nodes.size()), static_cast<int64_t>(values_.size())});
   if (std::bit_width(largest) + position_bits_ > 32) {
     wide_nodes_ = std::move(nodes);
     return;
@@ -181,45 +180,49 @@ void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<
   const NodePlaces node_places(ensemble.left.data() + begin, leaves);
   const std::vector<uint32_t>& place = node_places.places();
   const auto first_node = static_cast<int64_t>(nodes.size());
-  trees_.push_back({ensemble.tree_outputs[tree], first_node, static_cast<int64_t>(values_.size())});
+  // A balanced tree is that deep, and rows of a group hardly all arrive earlier in another.
+  const auto n_leaves = static_cast<uint32_t>((place.size() + 1) / 2);
+  trees_.push_back({ensemble.tree_outputs[tree], static_cast<int32_t>(std::bit_width(n_leaves - 1)),
+                    first_node, static_cast<int64_t>(values_.size())});
   values_.insert(values_.end(), leaves.values.begin(), leaves.values.end());
   const uint32_t last = *std::ranges::max_element(place);
-  nodes.resize(first_node + (last / kLine + 1) * kLine, WideNode{0.0f, 0, 0});
+  nodes.resize(first_node + (last / kLine + 1) * kLine, WideNode{0, 0, 0});
   for (size_t i = 0; i < place.size(); ++i) {
     const int64_t node = begin + static_cast<int64_t>(i);
     if (ensemble.is_leaf(node)) {
-      nodes[first_node + place[i]] = {std::bit_cast<float>(kNan | leaves.number[i]), 0,
-                                      place[i] - 1};
+      nodes[first_node + place[i]] = {leaves.number[i], 0, place[i] - 1};
     } else {
       const int32_t position =
           columns_.row_position(ensemble.feature[node], ensemble.missing_left[node]);
-      nodes[first_node + place[i]] = {ensemble.threshold[node], static_cast<uint32_t>(position),
+      nodes[first_node + place[i]] = {order_key(ensemble.threshold[node]),
+                                      static_cast<uint32_t>(position) * kGroup,
                                       place[ensemble.left[node]]};
     }
   }
 }
 
 template <typename Node>
-void Walker::walk_group(const Node* nodes, const Tile& tile, int32_t size, uint32_t* at) const {
+void Walker::walk_group(const Node* nodes, int32_t n_sure_steps, const uint32_t* keys,
+                        const uint32_t* next_keys, uint32_t mask, uint32_t* at) const {
   const int32_t position_bits = position_bits_;
-  const auto [rows, width, mask] = tile;
-  const auto next = [=](int32_t i) {
-    const WideNode node = unpack(nodes[at[i]], position_bits, mask);
-    return node.left + !(rows[i * width + node.position] <= node.threshold);
+  const auto next = [=](int32_t lane) {
+    WideNode node = unpack(nodes[at[lane]], position_bits, mask);
+    __asm__("" : "+r"(node.left));  // known before the comparison, so the sum is an add with carry
+    return node.left + (node.threshold < (keys + lane)[node.position]);
   };
-  const float* ahead = rows + size * width;  // the next group is brought into the cache meanwhile
-  for (bool moving = true; moving;) {
-    for (int32_t line = 0; line < kLinesAhead; ++line, ahead += kLineFloats) {
-      __builtin_prefetch(ahead, 0, 3);
+  for (int32_t step = 0; step < n_sure_steps; ++step) {
+    for (int32_t line = 0; line < kLinesAhead; ++line, next_keys += kLineKeys) {
+      __builtin_prefetch(next_keys, 0, 3);
     }
-    for (int32_t step = 1; step < kSteps; ++step) {
-      for (int32_t i = 0; i < size; ++i) at[i] = next(i);
-    }
-    moving = false;
-    for (int32_t i = 0; i < size; ++i) {
-      const uint32_t before = at[i];
-      at[i] = next(i);
-      moving |= at[i] != before;
+    for (int32_t lane = 0; lane < kGroup; ++lane) at[lane] = next(lane);
+  }
+  for (uint32_t moved = 1; moved != 0;) {
+    for (int32_t lane = 0; lane < kGroup; ++lane) at[lane] = next(lane);
+    moved = 0;
+    for (int32_t lane = 0; lane < kGroup; ++lane) {
+      const uint32_t before = at[lane];
+      at[lane] = next(lane);
+      moved |= at[lane] ^ before;
     }
   }
 }
@@ -228,6 +231,7 @@ template <typename Node>
 void Walker::walk(const std::vector<Node>& all_nodes, const Tile& tile, int32_t n_rows,
                   double* scores, int32_t stride) const {
   const int32_t n_groups = (n_rows + kGroup - 1) / kGroup;
+  const int64_t group_keys = static_cast<int64_t>(kGroup) * tile.width;
   for (size_t t = 0; t + 1 < trees_.size(); ++t) {
     const Tree& tree = trees_[t];
     const Tree& next = trees_[t + 1];
@@ -239,20 +243,17 @@ void Walker::walk(const std::vector<Node>& all_nodes, const Tile& tile, int32_t 
                         n_groups);
     double* out = scores + static_cast<int64_t>(tree.output) * stride;
     const double* values = values_.data() + tree.first_value;
-    for (int32_t start = 0; start < n_rows; start += kGroup) {
-      const Tile rows{tile.rows + static_cast<int64_t>(start) * tile.width, tile.width, tile.mask};
+    for (int32_t group = 0; group < n_groups; ++group) {
       next_nodes.fetch_slice();
       next_values.fetch_slice();
+      const int32_t next_group = group + 1 < n_groups ? group + 1 : 0;  // of the next tree
       uint32_t at[kGroup];
       std::fill_n(at, kGroup, 1);
-      const int32_t size = std::min(kGroup, n_rows - start);
-      if (size == kGroup) {
-        walk_group(nodes, rows, kGroup, at);
-      } else {
-        walk_group(nodes, rows, size, at);
-      }
-      for (int32_t i = 0; i < size; ++i) {
-        out[start + i] += values[std::bit_cast<uint32_t>(nodes[at[i]].threshold) ^ kNan];
+      walk_group(nodes, tree.n_sure_steps, tile.keys + group * group_keys,
+                 tile.keys + next_group * group_keys, tile.mask, at);
+      const int32_t start = group * kGroup;
+      for (int32_t i = start; i < std::min(start + kGroup, n_rows); ++i) {
+        out[i] += values[nodes[at[i - start]].threshold];
       }
     }
   }
@@ -261,19 +262,20 @@ void Walker::walk(const std::vector<Node>& all_nodes, const Tile& tile, int32_t 
 template <typename T>
 void Walker::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                         int32_t stride) const {
+  const size_t n_lanes = static_cast<size_t>((n_rows + kGroup - 1) / kGroup) * kGroup;
   int32_t width = std::max(columns_.n_features(), 1);
-  auto mask = static_cast<uint32_t>(columns_.twin_position()) - 1;
-  float* tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
-  if (columns_.load_by_row(matrix, n_rows, false, tile, width)) {
+  auto mask = static_cast<uint32_t>(columns_.twin_position()) * kGroup - 1;
+  uint32_t* keys = tile_of_thread(width * n_lanes);
+  if (columns_.load_keys(matrix, n_rows, false, keys, width)) {
     width += columns_.twin_position();
     mask = 2 * mask + 1;
-    tile = tile_of_thread(static_cast<size_t>(width) * n_rows);
-    columns_.load_by_row(matrix, n_rows, true, tile, width);
+    keys = tile_of_thread(width * n_lanes);
+    columns_.load_keys(matrix, n_rows, true, keys, width);
   }
   if (wide_nodes_.empty()) {
-    walk(compact_nodes_, {tile, width, mask}, n_rows, scores, stride);
+    walk(compact_nodes_, {keys, width, mask}, n_rows, scores, stride);
   } else {
-    walk(wide_nodes_, {tile, width, mask}, n_rows, scores, stride);
+    walk(wide_nodes_, {keys, width, mask}, n_rows, scores, stride);
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // Nodes that are near in the tree share cache lines, and take 8 bytes (12 in huge trees). The rows
 // of a group take their steps in turn, so that each hides the memory latency of the others, while
-// the next rows and the next tree are brought into the cache.
+// the next rows and the next tree are brought into the cache. Their values lie side by side, as
+// integers in the order of the values, so that a step is a handful of instructions.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +26,21 @@ class Walker {
                   int32_t stride) const;
 
  private:
-  // The right child follows the left one. A leaf is its own right child, for its threshold is NaN,
-  // whose low bits are the number of its value in the tree. A position is where a row has the
+  // The right child follows the left one. A leaf is its own right child, for its threshold is below
+  // all keys: it is the number of its value in the tree. A position is where the first lane has the
   // value to compare (see Columns). Nodes are numbered from 1 in their tree.
   struct WideNode {
-    float threshold;
+    uint32_t threshold;  // an order key
     uint32_t position;
     uint32_t left;
   };
   struct CompactNode {
-    float threshold;
+    uint32_t threshold;
     uint32_t left_and_position;  // the lower position_bits_ bits are the position
   };
   struct Tree {
     int32_t output;
+    int32_t n_sure_steps;  // that are taken before the first look whether all rows have arrived
     int64_t first_node;
     int64_t first_value;
   };
@@ -52,16 +54,17 @@ class Walker {
   }
   // Rows as they were loaded: what a node says about the position of its value holds under a mask.
   struct Tile {
-    const float* rows;
+    const uint32_t* keys;
     int32_t width;
     uint32_t mask;
   };
   template <typename Node>
   void walk(const std::vector<Node>& nodes, const Tile& tile, int32_t n_rows, double* scores,
             int32_t stride) const;
-  // Takes a group of rows (kGroup of them, or `size` if that is less) to their leaves.
+  // Takes a group of rows to their leaves.
   template <typename Node>
-  void walk_group(const Node* nodes, const Tile& rows, int32_t size, uint32_t* at) const;
+  void walk_group(const Node* nodes, int32_t n_sure_steps, const uint32_t* keys,
+                  const uint32_t* next_keys, uint32_t mask, uint32_t* at) const;
 
   Columns columns_;
   int32_t position_bits_;

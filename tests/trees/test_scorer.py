@@ -54,7 +54,7 @@ def test_batch_size_and_threads_do_not_change_a_bit(shape, n_leaves):
     expected = scorer.predict(X, n_jobs=1)
     np.testing.assert_array_equal(expected[:60], scoring.predict(ensemble, X[:60]))
     np.testing.assert_array_equal(scorer.predict(X, n_jobs=3), expected)
-    for size in (1, 5, 33, 128, 129, 257, 1000):
+    for size in (1, 7, 8, 9, 33, 128, 129, 257, 1000):
         parts = [scorer.predict(X[i : i + size]) for i in range(0, 1000, size)]
         np.testing.assert_array_equal(np.concatenate(parts)[:1000], expected[:1000])
 
@@ -66,6 +66,25 @@ def test_missing_values_in_some_rows_only():
     np.testing.assert_array_equal(scorer.predict(X), scoring.predict(ensemble, X))
     X[7, 2] = np.nan
     np.testing.assert_array_equal(scorer.predict(X), scoring.predict(ensemble, X))
+
+
+def test_every_kind_of_value_meets_every_kind_of_threshold():
+    tiny, huge = np.float32(1e-45), np.finfo(np.float32).max
+    values = np.r_[[0.0, tiny, 1e-3, 1.0, huge, np.inf], [-0.0, -tiny, -1e-3, -1.0, -huge]]
+    ensemble = random_ensemble(15, 40, 9, 3)
+    rng = np.random.default_rng(16)
+    thresholds = rng.choice(values, len(ensemble.threshold)).astype(np.float32)
+    ensemble = dataclasses.replace(ensemble, threshold=thresholds)
+    X = rng.choice(np.r_[values, -np.inf, np.nan, -np.nan], (500, 3)).astype(np.float32)
+    expected = scoring.predict(ensemble, X)
+    for options in ({}, {"simd": False}, {"walk": True}):
+        np.testing.assert_array_equal(Scorer(ensemble, **options).predict(X), expected)
+
+
+def test_a_huge_tree_with_many_features_is_walked():
+    ensemble = random_ensemble(17, 1, 40_000, 35_000, n_thresholds=100)
+    X = rows_for(ensemble, 9, 18)
+    np.testing.assert_array_equal(Scorer(ensemble).predict(X), scoring.predict(ensemble, X))
 
 
 @pytest.mark.parametrize("values", [[1.5], [0.0, -0.0], [0.0, 1.0, 2.0, 0.1]])
