@@ -29,6 +29,7 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
   ListwiseSplitter(const ForestData& data, const GrowOptions& options, const LeafTable& leaves,
                    double total_weight)
       : options_(options),
+        leaves_(leaves),
         total_weight_(total_weight),
         codes_(data),
         draw_(data.binned->n_features()),
@@ -69,7 +70,10 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     if (trials_.size() == 0) return;
     trials_.number_points();
     gains_.start();
-    for (const NodeQuery& query : queries_.all()) {
+    const auto& all = queries_.all();
+    for (size_t k = 0; k < all.size(); ++k) {
+      const NodeQuery& query = all[k];
+      if (k + 1 < all.size()) leaves_.prefetch(all[k + 1].query);
       response_.start(query, score_, trials_.points());
       gains_.add(query, response_, queries_.gains());
     }
@@ -87,6 +91,7 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
   }
 
   const GrowOptions& options_;
+  const LeafTable& leaves_;
   double total_weight_;
   NodeCodes<Code> codes_;
   FeatureDraw draw_;

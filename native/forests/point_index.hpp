@@ -14,75 +14,119 @@
 
 namespace rankgrove::forests {
 
+// Numbers of points below a score, and of those not above it.
+struct PointCounts {
+  int32_t below;
+  int32_t not_above;
+};
+
 class PointIndex {
  public:
-  // Points in ascending order and distinct, some above the middle and some below.
-  void build(const std::vector<double>& points, double middle) {
-    points_ = points;
-    points_.push_back(std::numeric_limits<double>::infinity());
+  // Sorts scores, some above the middle and some below, and tells the point of each.
+  void build(const std::vector<double>& scores, double middle, std::vector<int32_t>& point_of) {
     middle_ = middle;
-    n_ = static_cast<int32_t>(points.size());
-    first_above_ = static_cast<int32_t>(std::upper_bound(points.begin(), points.end(), middle) -
-                                        points.begin());
-    above_.start(points[first_above_] - middle, points.back() - middle);
-    for (int32_t i = first_above_; i < n_; ++i) above_.fill(points[i] - middle, i, true);
-    below_.start(middle - points[first_above_ - 1], middle - points.front());
-    for (int32_t i = first_above_; i-- > 0;) below_.fill(middle - points[i], i + 1, false);
+    make_cells(scores);
+    sort_into_cells(scores);
+    number_points(scores, point_of);
   }
 
   int32_t size() const { return n_; }
   // The first point above the middle.
   int32_t first_above() const { return first_above_; }
 
-  // Number of points below a score that is above (below) the middle.
-  int32_t below_upper(double score) const { return from(above_.n_points(score - middle_), score); }
-  int32_t below_lower(double score) const { return from(below_.n_points(middle_ - score), score); }
+  double operator[](int32_t i) const { return points_[i]; }
 
-  // Whether point number i exists and has this score.
-  bool is_point(int32_t i, double score) const { return points_[i] == score; }
+  // Counts points for n scores that are above (below) the middle.
+  void find_above(const double* scores, int32_t n, PointCounts* counts) const;
+  void find_below(const double* scores, int32_t n, PointCounts* counts) const;
 
  private:
-  // Cells of distances from the middle, with the number of points in lower cells of scores.
-  class Side {
-   public:
-    void start(double nearest, double farthest) {
-      first_ = cell(nearest);
-      last_ = cell(farthest);
-      below_.assign(static_cast<size_t>(last_ - first_) + 1, 0);
-      next_ = first_;
+  // Cells are numbered by ascending scores: those below the middle, then those above.
+  void make_cells(const std::vector<double>& scores) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double nearest[2] = {kInfinity, kInfinity};
+    double farthest[2] = {0.0, 0.0};
+    for (const double score : scores) {
+      const bool above = score > middle_;
+      const double distance = above ? score - middle_ : middle_ - score;
+      nearest[above] = std::min(nearest[above], distance);
+      farthest[above] = std::max(farthest[above], distance);
     }
-    // The next point outwards has a distance, and n points are in cells below it (or not above it).
-    void fill(double distance, int32_t n, bool own_too) {
-      const int32_t end = cell(distance) + own_too;
-      for (; next_ < end; ++next_) below_[next_ - first_] = n;
-    }
-    int32_t n_points(double distance) const {
-      return below_[std::clamp(cell(distance), first_, last_) - first_];
-    }
+    // More than half as many cells per octave of distances as there are scores in all octaves, up
+    // to a table that is small.
+    const int cells_per_octave =
+        std::clamp(static_cast<int>(std::bit_width(scores.size())) - 3, 2, 8);
+    shift_ = 23 - cells_per_octave;
+    farthest_below_ = magnitude(farthest[0]);
+    nearest_above_ = magnitude(nearest[1]);
+    n_cells_below_ = farthest_below_ - magnitude(nearest[0]) + 1;
+    n_cells_ = n_cells_below_ + magnitude(farthest[1]) - nearest_above_ + 1;
+  }
 
-   private:
-    // Monotone, and proportional to the logarithm of a distance, roughly.
-    static int32_t cell(double distance) {
-      constexpr int kCellsPerOctave = 5;  // as a power of 2
-      return std::bit_cast<int32_t>(static_cast<float>(distance)) >> (23 - kCellsPerOctave);
+  // Monotone, and proportional to the logarithm of a distance, roughly.
+  int32_t magnitude(double distance) const {
+    return std::bit_cast<int32_t>(static_cast<float>(distance)) >> shift_;
+  }
+  int32_t upper_cell(double score) const {
+    return std::clamp(n_cells_below_ + magnitude(score - middle_) - nearest_above_, n_cells_below_,
+                      n_cells_ - 1);
+  }
+  int32_t lower_cell(double score) const {
+    return std::clamp(farthest_below_ - magnitude(middle_ - score), 0, n_cells_below_ - 1);
+  }
+
+  // Orders the numbers of scores by cells, with the number of scores in lower cells.
+  void sort_into_cells(const std::vector<double>& scores) {
+    n_before_.assign(static_cast<size_t>(n_cells_) + 1, 0);
+    cell_.resize(scores.size());
+    sorted_.resize(scores.size());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      cell_[i] = scores[i] > middle_ ? upper_cell(scores[i]) : lower_cell(scores[i]);
+      ++n_before_[cell_[i] + 1];
     }
+    for (int32_t c = 0; c < n_cells_; ++c) n_before_[c + 1] += n_before_[c];
+    next_.assign(n_before_.begin(), n_before_.end());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      sorted_[next_[cell_[i]]++] = static_cast<int32_t>(i);
+    }
+  }
 
-    int32_t first_ = 0;
-    int32_t last_ = 0;
-    int32_t next_ = 0;
-    std::vector<int32_t> below_;
-  };
-
-  int32_t from(int32_t point, double score) const {
-    while (points_[point] < score) ++point;
-    return point;
+  // Sorts each cell; counts points instead of scores.
+  void number_points(const std::vector<double>& scores, std::vector<int32_t>& point_of) {
+    point_of.resize(scores.size());
+    points_.clear();
+    for (int32_t c = 0; c < n_cells_; ++c) {
+      const auto begin = sorted_.begin() + n_before_[c];
+      const auto end = sorted_.begin() + n_before_[c + 1];
+      n_before_[c] = static_cast<int32_t>(points_.size());
+      if (c == n_cells_below_) first_above_ = n_before_[c];
+      if (end - begin > 1) {
+        std::sort(begin, end, [&](int32_t a, int32_t b) { return scores[a] < scores[b]; });
+      }
+      for (auto i = begin; i != end; ++i) {
+        if (i == begin || points_.back() != scores[*i]) points_.push_back(scores[*i]);
+        point_of[*i] = static_cast<int32_t>(points_.size()) - 1;
+      }
+    }
+    n_ = static_cast<int32_t>(points_.size());
+    points_.push_back(std::numeric_limits<double>::infinity());
   }
 
   std::vector<double> points_;  // and an infinite one behind them
   double middle_ = 0.0;
   int32_t n_ = 0;
   int32_t first_above_ = 0;
-  Side above_, below_;
+
+  int shift_ = 0;
+  int32_t farthest_below_ = 0;  // magnitudes
+  int32_t nearest_above_ = 0;
+  int32_t n_cells_below_ = 0;
+  int32_t n_cells_ = 0;
+  std::vector<int32_t> n_before_;  // points in lower cells
+
+  std::vector<int32_t> cell_;  // of each score
+  std::vector<int32_t> next_;
+  std::vector<int32_t> sorted_;
 };
 
 }  // namespace rankgrove::forests

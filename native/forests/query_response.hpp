@@ -9,6 +9,8 @@
 //
 // both of which depend on c alone and on where x lies among the query's blocks. What the two
 // children do adds up.
+//
+// It is told in two parts: the *near* one, as if no block were passed, and the *far* one, the rest.
 #pragma once
 
 #include <algorithm>
@@ -35,157 +37,193 @@ class QueryResponse {
 
   // Finds where the points lie among the query's blocks.
   void start(const NodeQuery& query, double node_score, const PointIndex& points) {
-    blocks_ = leaves_.blocks(query.query);
-    n_blocks_ = leaves_.size(query.query);
-    own_ = leaves_.find(query.query, node_score);
+    blocks_ = leaves_.columns(query.query);
+    own_ = blocks_.find(node_score);
     all_ = query.all;
     scale_ = metric_.scale[query.query];
-    n_passed_.assign(static_cast<size_t>(points.size()) + 2, 0);
-    ties_.clear();
-    find_blocks_above(points);
-    find_blocks_below(points);
-    list_places(points);
+    if (ties_.size() <= static_cast<size_t>(blocks_.size)) {
+      ties_.resize(blocks_.size + 1);
+      edges_.resize(blocks_.size);
+    }
+    n_ties_ = 0;
+    places_.resize(static_cast<size_t>(points.size()) + 2 * kSlack);
+    if (points.size() <= kFewPoints) {
+      place_points(points);
+    } else {
+      points.find_above(blocks_.score, own_, edges_.data());
+      points.find_below(blocks_.score + own_ + 1, blocks_.size - own_ - 1,
+                        edges_.data() + own_ + 1);
+      place_blocks(points);
+    }
   }
 
-  // A place is a number of passed blocks, upwards or downwards, or a tie with a block. The places
-  // just above and just below s, where no block is passed, come first.
-  size_t n_places() const { return static_cast<size_t>(n_above_ + n_below_) + 2 + ties_.size(); }
-  static constexpr int32_t kJustAbove = 0;
-  static constexpr int32_t kJustBelow = 1;
-  // Place of each point.
-  const int32_t* places() const { return places_.data(); }
-  // The points that are just above or just below.
+  // The place of a point is the last block on the way to it, which is the own block if the point is
+  // near; points that tie with a block have a place of their own, behind those of all blocks.
+  size_t n_places() const { return static_cast<size_t>(blocks_.size + n_ties_); }
+  const int32_t* places() const { return places_.data() + kSlack; }
+  // The points that are near.
   int32_t near_begin() const { return near_begin_; }
   int32_t near_end() const { return near_end_; }
 
   // What the own block is worth when only the documents of other leaves with its score are left in
   // it, less what it is worth now: to be added once, whatever the children's scores.
   double removal() const {
-    const Block& own = blocks_[own_];
-    return scale_ * (tied_mean() * share(own.start, own.start + n_tied()) - block_value(own));
+    const int32_t start = own().start;
+    return scale_ * (tied_mean() * share(start, start + n_tied()) - value(own()));
   }
 
-  // The response to c documents (1 .. m) at each place.
+  // The near response to c documents (1 .. m). Just above s, they come before the tied ones of
+  // other leaves; just below, they come last of what the own block held.
+  Line near_above(int32_t c) const {
+    const int32_t start = own().start;
+    const int32_t tied_end = start + n_tied();
+    return {scale_ / c * share(start, start + c),
+            scale_ * tied_mean() * (share(start + c, tied_end + c) - share(start, tied_end))};
+  }
+  Line near_below(int32_t c) const {
+    const int32_t end = own().end();
+    return {scale_ / c * share(end - c, end), 0.0};
+  }
+
+  // The far response to a single document, at each place.
+  void respond(double gain, double* response) const {
+    const double scaled_gain = scale_ * gain;
+    const double from_first = scaled_gain * blocks_.first_discount[own_] - blocks_.moved_down[own_];
+    for (int32_t i = 0; i < own_; ++i) {
+      response[i] = scaled_gain * blocks_.first_discount[i] - blocks_.moved_down[i] - from_first;
+    }
+    const double from_last = scaled_gain * blocks_.last_discount[own_] + blocks_.moved_up[own_];
+    response[own_] = 0.0;
+    for (int32_t i = own_ + 1; i < blocks_.size; ++i) {
+      response[i] = scaled_gain * blocks_.last_discount[i] + blocks_.moved_up[i] - from_last;
+    }
+    for (int32_t t = 0; t < n_ties_; ++t) {
+      const int32_t i = ties_[t];
+      const bool above = i < own_;
+      const double near = above ? blocks_.first_discount[own_] : blocks_.last_discount[own_];
+      const double passed = above ? blocks_.moved_down[own_] - blocks_.moved_down[i + 1]
+                                  : blocks_.moved_up[i - 1] - blocks_.moved_up[own_];
+      response[blocks_.size + t] = tied(i, 1, scale_ * near, passed).at(gain);
+    }
+  }
+
+  // The far response to c documents, at each place.
   void respond(int32_t c, Line* line) const {
-    const Block& own = blocks_[own_];
-    // Just above s, the documents come before the tied ones of other leaves; just below, they come
-    // last of what the own block held.
-    const int32_t own_end = own.start + own.count;
-    const int32_t tied_end = own.start + n_tied();
     const double share_of_one = scale_ / c;
-    double passed =
-        scale_ * tied_mean() * (share(own.start + c, tied_end + c) - share(own.start, tied_end));
-    line[kJustAbove] = {share_of_one * share(own.start, own.start + c), passed};
-    line[kJustBelow] = {share_of_one * share(own_end - c, own_end), 0.0};
-    Line* next = line + 2;
-    for (int32_t i = own_ - 1; i >= own_ - n_above_; --i) {
-      passed += scale_ * shifted(blocks_[i], c);
-      *next++ = {share_of_one * share(blocks_[i].start, blocks_[i].start + c), passed};
+    const double above = near_above(c).per_gain;
+    line[own_] = {0.0, 0.0};
+    for (int32_t i = own_ - 1; i >= 0; --i) {
+      const Block& block = blocks_.block[i];
+      line[i] = {share_of_one * share(block.start, block.start + c) - above,
+                 line[i + 1].fixed + scale_ * shifted(block, c)};
     }
-    passed = 0.0;
-    for (int32_t i = own_ + 1; i <= own_ + n_below_; ++i) {
-      passed += scale_ * shifted(blocks_[i], -c);
-      const int32_t end = blocks_[i].start + blocks_[i].count;
-      *next++ = {share_of_one * share(end - c, end), passed};
+    const double below = near_below(c).per_gain;
+    for (int32_t i = own_ + 1; i < blocks_.size; ++i) {
+      const Block& block = blocks_.block[i];
+      line[i] = {share_of_one * share(block.end() - c, block.end()) - below,
+                 line[i - 1].fixed + scale_ * shifted(block, -c)};
     }
-    for (const Tie& tie : ties_) {
-      const Block& block = blocks_[tie.block];
-      const int32_t n = block.count + c;
-      const int32_t begin = tie.block < own_ ? block.start : block.start - c;
-      const double per_gain = scale_ * share(begin, begin + n) / n;
-      const double fixed = line[tie.before].fixed + block.gain_sum * per_gain;
-      *next++ = {per_gain, fixed - scale_ * block_value(block)};
+    for (int32_t t = 0; t < n_ties_; ++t) {
+      const int32_t i = ties_[t];
+      line[blocks_.size + t] =
+          i < own_ ? tied(i, c, above, line[i + 1].fixed) : tied(i, c, below, line[i - 1].fixed);
     }
   }
 
  private:
-  struct Tie {
-    int32_t point;
-    int32_t block;
-    int32_t before;  // the place on the near side of the block
-  };
-
-  // Counts, for each point above s, the blocks between it and the next lower one.
-  void find_blocks_above(const PointIndex& points) {
-    const int32_t n = points.size();
-    n_above_ = 0;
-    near_end_ = n;
-    for (int32_t i = own_ - 1; i >= 0; --i) {
-      const int32_t point = points.below_upper(blocks_[i].score);
-      if (i == own_ - 1) near_end_ = point;
-      if (point == n) return;
-      const bool tied = points.is_point(point, blocks_[i].score);
-      if (tied) ties_.push_back({point, i, n_above_ == 0 ? kJustAbove : n_above_ + 1});
-      ++n_above_;
-      ++n_passed_[point + tied + 1];
-    }
-  }
-
-  // Counts, for each point below s, the blocks between it and the next higher one.
-  void find_blocks_below(const PointIndex& points) {
-    n_below_ = 0;
-    near_begin_ = 0;
-    for (int32_t i = own_ + 1; i < n_blocks_; ++i) {
-      const int32_t point = points.below_lower(blocks_[i].score);
-      const bool tied = points.is_point(point, blocks_[i].score);
-      if (i == own_ + 1) near_begin_ = point + tied;
-      if (point + tied == 0) return;
-      if (tied) {
-        ties_.push_back({point, i, n_below_ == 0 ? kJustBelow : n_above_ + n_below_ + 1});
+  // Looks up each point among the blocks.
+  void place_points(const PointIndex& points) {
+    int32_t* place = places_.data() + kSlack;
+    for (int32_t i = 0; i < points.size(); ++i) {
+      const int32_t found = blocks_.find(points[i]);
+      if (found < blocks_.size && blocks_.score[found] == points[i]) {
+        place[i] = blocks_.size + n_ties_;
+        ties_[n_ties_++] = found;
+      } else {
+        place[i] = found - (i < points.first_above());
       }
-      ++n_below_;
-      ++n_passed_[point];
     }
+    near_begin_ = near_end_ = points.first_above();
+    while (near_begin_ > 0 && place[near_begin_ - 1] == own_) --near_begin_;
+    while (near_end_ < points.size() && place[near_end_] == own_) ++near_end_;
   }
 
-  // Passed blocks of a point above s: all counts up to it; of one below s: all from it on.
-  void list_places(const PointIndex& points) {
-    places_.resize(static_cast<size_t>(points.size()));
-    std::fill(places_.begin() + near_begin_, places_.begin() + points.first_above(), kJustBelow);
-    std::fill(places_.begin() + points.first_above(), places_.begin() + near_end_, kJustAbove);
-    int32_t place = 1;
-    for (int32_t i = near_end_; i < points.size(); ++i) places_[i] = place += n_passed_[i + 1];
-    place = n_above_ + 1;
-    for (int32_t i = near_begin_; i-- > 0;) places_[i] = place += n_passed_[i + 1];
-    place = n_above_ + n_below_ + 2;
-    for (const Tie& tie : ties_) places_[tie.point] = place++;
+  // Lists the points behind each block; edges_ tells where the blocks lie among the points.
+  void place_blocks(const PointIndex& points) {
+    const int32_t n_points = points.size();
+    int32_t* place = places_.data() + kSlack;
+    int32_t n_ties = 0;
+    near_end_ = own_ > 0 ? edges_[own_ - 1].below : n_points;
+    near_begin_ = own_ + 1 < blocks_.size ? edges_[own_ + 1].not_above : 0;
+    std::fill(place + near_begin_, place + near_end_, own_);
+    // What is written too far is put right by the next block.
+    for (int32_t i = own_ - 1; i >= 0 && edges_[i].below < n_points; --i) {
+      const int32_t end = i > 0 ? edges_[i - 1].below : n_points;
+      int32_t point = edges_[i].not_above;
+      ties_[n_ties] = i;
+      n_ties += point - edges_[i].below;
+      do {
+        std::fill_n(place + point, kSlack, i);
+        point += kSlack;
+      } while (point < end);
+    }
+    for (int32_t i = own_ + 1; i < blocks_.size && edges_[i].not_above > 0; ++i) {
+      const int32_t begin = i + 1 < blocks_.size ? edges_[i + 1].not_above : 0;
+      int32_t point = edges_[i].below;
+      ties_[n_ties] = i;
+      n_ties += edges_[i].not_above - point;
+      do {
+        point -= kSlack;
+        std::fill_n(place + point, kSlack, i);
+      } while (point > begin);
+    }
+    for (int32_t t = 0; t < n_ties; ++t) place[edges_[ties_[t]].below] = blocks_.size + t;
+    n_ties_ = n_ties;
+  }
+
+  // c documents in block i with others; `passed` is what the blocks before it gain.
+  Line tied(int32_t i, int32_t c, double near, double passed) const {
+    const Block& block = blocks_.block[i];
+    const int32_t n = block.count + c;
+    const int32_t begin = i < own_ ? block.start : block.start - c;
+    const double per_gain = scale_ * share(begin, begin + n) / n;
+    return {per_gain - near, passed + block.gain_sum * per_gain - scale_ * value(block)};
   }
 
   // What a block gains if it moves by some ranks.
   double shifted(const Block& block, int32_t ranks) const {
-    const int32_t begin = block.start + ranks;
     return block.gain_mean *
-           (share(begin, begin + block.count) - share(block.start, block.start + block.count));
+           (share(block.start + ranks, block.end() + ranks) - share(block.start, block.end()));
   }
 
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
-  double block_value(const Block& block) const {
-    return block.gain_mean * share(block.start, block.start + block.count);
+  double value(const Block& block) const {
+    return block.gain_mean * share(block.start, block.end());
   }
 
+  const Block& own() const { return blocks_.block[own_]; }
   // Documents of other leaves in the own block.
-  int32_t n_tied() const { return blocks_[own_].count - all_.count; }
-  double tied_mean() const {
-    return n_tied() > 0 ? (blocks_[own_].gain_sum - all_.gain) / n_tied() : 0.0;
-  }
+  int32_t n_tied() const { return own().count - all_.count; }
+  double tied_mean() const { return n_tied() > 0 ? (own().gain_sum - all_.gain) / n_tied() : 0.0; }
+
+  static constexpr int32_t kFewPoints = 16;
+  static constexpr int32_t kSlack = 16;  // before and behind the points
 
   const PositionMetric& metric_;
   const double* discounts_;
   const LeafTable& leaves_;
 
   // The query.
-  const Block* blocks_ = nullptr;
-  int32_t n_blocks_ = 0;
+  BlockColumns blocks_{};
   int32_t own_ = 0;  // the block that holds the node's documents
   Portion all_;
   double scale_ = 0.0;
-  int32_t n_above_ = 0;  // blocks that are passed on the way to the farthest points
-  int32_t n_below_ = 0;
+  std::vector<PointCounts> edges_;
+  std::vector<int32_t> ties_;  // blocks that tie with a point
+  int32_t n_ties_ = 0;
+  std::vector<int32_t> places_;
   int32_t near_begin_ = 0;
   int32_t near_end_ = 0;
-  std::vector<int32_t> n_passed_;  // number i + 1: between point i and the one nearer to s
-  std::vector<Tie> ties_;
-  std::vector<int32_t> places_;
 };
 
 }  // namespace rankgrove::forests

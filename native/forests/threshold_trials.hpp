@@ -30,12 +30,6 @@ struct Trial {
   bool missing_left;
 };
 
-// Numbers of the points of either child.
-struct ChildPoints {
-  int32_t right;
-  int32_t left;
-};
-
 struct Walk {
   int32_t begin, end;  // its trials
   int64_t first_join;
@@ -88,29 +82,20 @@ class ThresholdTrials {
 
   // Numbers the points, once all trials are there.
   void number_points() {
-    std::sort(scores_.begin(), scores_.end(),
-              [](const ChildScore& a, const ChildScore& b) { return a.score < b.score; });
-    points_.clear();
-    child_points_.resize(trials_.size());
-    for (const ChildScore& child : scores_) {
-      if (points_.empty() || points_.back() != child.score) points_.push_back(child.score);
-      const auto point = static_cast<int32_t>(points_.size()) - 1;
-      ChildPoints& pair = child_points_[child.trial];
-      (child.left ? pair.left : pair.right) = point;
-    }
-    index_.build(points_, score_);
+    points_.build(scores_, score_, child_points_);
     list_reaches();
   }
 
   int32_t size() const { return static_cast<int32_t>(trials_.size()); }
   const Trial& operator[](int32_t trial) const { return trials_[trial]; }
-  const ChildPoints& child_points(int32_t trial) const { return child_points_[trial]; }
+  // Points of the children of each trial, left and right.
+  const int32_t* child_points() const { return child_points_.data(); }
   const std::vector<Walk>& walks() const { return walks_; }
   // Of each document of the node: the first trial of the walk that has it on the left.
   const int32_t* joins(const Walk& walk) const { return joins_.data() + walk.first_join; }
 
   // None of the points is the node's own score.
-  const PointIndex& points() const { return index_; }
+  const PointIndex& points() const { return points_; }
 
   // Trials of a walk that reach beyond the points from which on a query's blocks are passed.
   Reach reach(const Walk& walk, const QueryResponse& response) const {
@@ -128,12 +113,6 @@ class ThresholdTrials {
  private:
   static constexpr size_t kManyTrials = 1024;
   static constexpr size_t kManyJoins = size_t{1} << 20;
-
-  struct ChildScore {
-    double score;
-    int32_t trial;
-    bool left;
-  };
 
   void list_trials(int32_t slot, int32_t feature, Random& random) {
     double left[3] = {0, 0, 0};
@@ -158,11 +137,10 @@ class ThresholdTrials {
               !(left_score < score_ && right_score > score_)) {
             return;
           }
-          const int32_t number = size();
           trials_.push_back({feature, slot, bin, next, missing_left});
           entries_.push_back(last);
-          scores_.push_back({left_score, number, true});
-          scores_.push_back({right_score, number, false});
+          scores_.push_back(left_score);
+          scores_.push_back(right_score);
         });
   }
 
@@ -200,12 +178,12 @@ class ThresholdTrials {
       walk.first_reach = reach - reaches_.data();
       std::fill(reach, reach + n_points + 2, Reach{walk.end, walk.begin});
       for (int32_t i = walk.begin; i < walk.end; ++i) {
-        reach[child_points_[i].left + 1].left_end = i + 1;
-        int32_t& right_begin = reach[child_points_[i].right + 1].right_begin;
+        reach[child_points_[2 * i] + 1].left_end = i + 1;
+        int32_t& right_begin = reach[child_points_[2 * i + 1] + 1].right_begin;
         right_begin = std::min(right_begin, i);
       }
-      for (int64_t i = n_points - 1; i > index_.first_above(); --i) widen(reach[i], reach[i + 1]);
-      for (int64_t i = 2; i <= index_.first_above(); ++i) widen(reach[i], reach[i - 1]);
+      for (int64_t i = n_points - 1; i > points_.first_above(); --i) widen(reach[i], reach[i + 1]);
+      for (int64_t i = 2; i <= points_.first_above(); ++i) widen(reach[i], reach[i - 1]);
       reach += n_points + 2;
     }
   }
@@ -223,10 +201,9 @@ class ThresholdTrials {
   std::vector<Trial> trials_;
   std::vector<Walk> walks_;
   std::vector<int32_t> joins_;
-  std::vector<ChildScore> scores_;
-  std::vector<double> points_;
-  PointIndex index_;
-  std::vector<ChildPoints> child_points_;
+  std::vector<double> scores_;  // of the children of each trial, left and right
+  PointIndex points_;
+  std::vector<int32_t> child_points_;
   std::vector<Reach> reaches_;
 
   // The feature at hand.
