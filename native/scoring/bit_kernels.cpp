@@ -19,6 +19,7 @@ namespace {
 // Four or two words that the compiler keeps in vector registers where there are any.
 using Whole = uint64_t __attribute__((vector_size(32), may_alias));
 using Half = uint64_t __attribute__((vector_size(16), may_alias));
+using GroupBits = uint32_t __attribute__((may_alias));  // a bit for each of 32 rows
 
 #define RANKGROVE_INLINE inline __attribute__((always_inline))
 
@@ -42,13 +43,14 @@ RANKGROVE_INLINE void fill_outside(Range range, const float* thresholds, int32_t
   std::fill(out + stride * *last, out + stride * n, uint64_t{0});
 }
 
-void compare_plain(const float* values, int32_t n_words, const float* thresholds,
+void compare_plain(const float* values, int32_t n_rows, const float* thresholds,
                    int32_t n_thresholds, uint64_t* predicates, bool half) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const int64_t stride = words_per_predicate(half);
   Range range{inf, -inf};
-  for (int32_t i = 0; i < 64 * n_words; ++i) {
-    const float x = std::isnan(values[i]) ? inf : values[i];
+  for (int32_t i = 0; i < n_rows; ++i) {
+    const float value = values[tile_position(i)];
+    const float x = std::isnan(value) ? inf : value;
     range.low = std::min(range.low, x);
     range.high = std::max(range.high, x);
   }
@@ -56,13 +58,13 @@ void compare_plain(const float* values, int32_t n_words, const float* thresholds
   int32_t last = 0;
   fill_outside(range, thresholds, n_thresholds, predicates, stride, &first, &last);
   for (int32_t k = first; k < last; ++k) {
-    for (int32_t w = 0; w < n_words; ++w) {
+    for (int32_t first_row = 0; first_row < n_rows; first_row += 64) {
       uint64_t bits = 0;
-      for (int32_t i = 0; i < 64; ++i) {
-        const uint64_t right = !(values[64 * w + tile_position(i)] <= thresholds[k]);
+      for (int32_t i = 0; i < std::min(64, n_rows - first_row); ++i) {
+        const uint64_t right = !(values[tile_position(first_row + i)] <= thresholds[k]);
         bits |= right << i;
       }
-      predicates[k * stride + w] = bits;
+      predicates[k * stride + first_row / 64] = bits;
     }
   }
 }
@@ -165,48 +167,70 @@ RANKGROVE_AVX2 float lowest(__m256 x) {
   return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
 }
 
-RANKGROVE_AVX2 Range range_of(const float* values, int32_t n) {
+RANKGROVE_AVX2 Range range_of(const float* values, int32_t n_rows) {
   const __m256 inf = _mm256_set1_ps(std::numeric_limits<float>::infinity());
   const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256 low = inf;
   __m256 minus_high = inf;
-  for (int32_t i = 0; i < n; i += 8) {
-    const __m256 value = _mm256_load_ps(values + i);
+  const auto widen = [&](__m256 value) RANKGROVE_AVX2 {
     const __m256 missing = _mm256_cmp_ps(value, value, _CMP_UNORD_Q);
     const __m256 x = _mm256_blendv_ps(value, inf, missing);
     low = _mm256_min_ps(low, x);
     minus_high = _mm256_min_ps(minus_high, _mm256_xor_ps(x, sign));
+  };
+  const int32_t n_grouped = n_rows / 32 * 32;
+  for (int32_t i = 0; i < n_grouped; i += 8) widen(_mm256_load_ps(values + i));
+  if (n_grouped < n_rows) {
+    widen(_mm256_set_m128(_mm_load_ps(values + n_grouped + 8), _mm_load_ps(values + n_grouped)));
   }
   return {lowest(low), -lowest(minus_high)};
 }
 
 // Which of 32 rows of a tile exceed a threshold.
-RANKGROVE_AVX2 inline uint64_t compare_32(const float* values, __m256 threshold) {
+RANKGROVE_AVX2 inline uint32_t compare_32(const float* values, __m256 threshold) {
   __m256i right[4];
   for (int32_t j = 0; j < 4; ++j) {
     const __m256 value = _mm256_load_ps(values + 8 * j);
     right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
   }
-  const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(right[0], right[1]),
-                                           _mm256_packs_epi32(right[2], right[3]));
+  const __m256i bytes = _mm256_packs_epi16(_mm256_blend_epi16(right[0], right[1], 0xaa),
+                                           _mm256_blend_epi16(right[2], right[3], 0xaa));
   return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
 }
 
-RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_words, const float* thresholds,
+// Which of the first 8 rows of 32 do.
+RANKGROVE_AVX2 inline uint32_t compare_8(const float* values, __m128 threshold) {
+  const __m128 even = _mm_cmp_ps(_mm_load_ps(values), threshold, _CMP_NLE_UQ);
+  const __m128 odd = _mm_cmp_ps(_mm_load_ps(values + 8), threshold, _CMP_NLE_UQ);
+  const __m128i both = _mm_blend_epi16(_mm_castps_si128(even), _mm_castps_si128(odd), 0xaa);
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
+}
+
+template <int32_t n_groups>
+RANKGROVE_AVX2 void compare_groups(const float* values, bool eight_more, const float* thresholds,
+                                   int32_t first, int32_t last, uint64_t* predicates,
+                                   int64_t stride) {
+  for (int32_t k = first; k < last; ++k) {
+    const __m256 threshold = _mm256_broadcast_ss(thresholds + k);
+    auto* bits = reinterpret_cast<GroupBits*>(predicates + k * stride);
+    for (int32_t g = 0; g < n_groups; ++g) bits[g] = compare_32(values + 32 * g, threshold);
+    if (eight_more) {
+      bits[n_groups] = compare_8(values + 32 * n_groups, _mm256_castps256_ps128(threshold));
+    }
+  }
+}
+
+RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_rows, const float* thresholds,
                                  int32_t n_thresholds, uint64_t* predicates, bool half) {
+  constexpr decltype(&compare_groups<0>) by_groups[] = {
+      compare_groups<0>, compare_groups<1>, compare_groups<2>, compare_groups<3>, compare_groups<4>,
+      compare_groups<5>, compare_groups<6>, compare_groups<7>, compare_groups<8>};
   const int64_t stride = words_per_predicate(half);
   int32_t first = 0;
   int32_t last = 0;
-  fill_outside(range_of(values, 64 * n_words), thresholds, n_thresholds, predicates, stride, &first,
+  fill_outside(range_of(values, n_rows), thresholds, n_thresholds, predicates, stride, &first,
                &last);
-  for (int32_t k = first; k < last; ++k) {
-    const __m256 threshold = _mm256_broadcast_ss(thresholds + k);
-    for (int32_t w = 0; w < n_words; ++w) {
-      const uint64_t low = compare_32(values + 64 * w, threshold);
-      const uint64_t high = compare_32(values + 64 * w + 32, threshold);
-      predicates[k * stride + w] = low | high << 32;
-    }
-  }
+  by_groups[n_rows / 32](values, n_rows % 32 != 0, thresholds, first, last, predicates, stride);
 }
 
 RANKGROVE_AVX2 void split_rows_avx2(const BitNode* nodes, int64_t n_nodes,

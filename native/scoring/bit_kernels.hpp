@@ -26,8 +26,8 @@ struct BitNode {
 
 struct BitKernels {
   // predicates[k] = the rows of a tile's column with !(value <= thresholds[k]), for ascending
-  // thresholds, over n_words times 64 rows (in tile order).
-  void (*compare)(const float* values, int32_t n_words, const float* thresholds,
+  // thresholds, over a number of rows that tile_rows gives.
+  void (*compare)(const float* values, int32_t n_rows, const float* thresholds,
                   int32_t n_thresholds, uint64_t* predicates, bool half);
 
   // Fills the slots of all children, in the order of the nodes.

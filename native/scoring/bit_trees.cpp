@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <memory>
 
 namespace rankgrove {
@@ -46,18 +47,24 @@ int32_t n_slots(int32_t n_leaves) { return (n_leaves + 7) / 8 * 8 + std::max(0, 
 // Adds the values of four trees, in their order, to the score of each row.
 void add_four(const uint8_t (*leaf)[kBitRows], const double* const* values, int32_t n_rows,
               double* scores) {
+  static_assert(std::endian::native == std::endian::little, "the first row is in the low byte");
   const double* first = values[0];
   const double* second = values[1];
   const double* third = values[2];
   const double* fourth = values[3];
-  for (int32_t i = 0; i < n_rows; ++i) {
-    double score = scores[i];
-    score += first[leaf[0][i]];
-    score += second[leaf[1][i]];
-    score += third[leaf[2][i]];
-    score += fourth[leaf[3][i]];
-    scores[i] = score;
+  const auto add = [=](int32_t i, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    scores[i] = scores[i] + first[a] + second[b] + third[c] + fourth[d];
+  };
+  int32_t start = 0;
+  for (; start + 8 <= n_rows; start += 8) {  // 8 leaves at once: loads are what bounds this loop
+    uint64_t eight[4];
+    for (int32_t k = 0; k < 4; ++k) std::memcpy(&eight[k], leaf[k] + start, 8);
+    for (int32_t i = 0; i < 8; ++i) {
+      const auto leaf_in = [&](int32_t k) { return eight[k] >> 8 * i & 255; };
+      add(start + i, leaf_in(0), leaf_in(1), leaf_in(2), leaf_in(3));
+    }
   }
+  for (int32_t i = start; i < n_rows; ++i) add(i, leaf[0][i], leaf[1][i], leaf[2][i], leaf[3][i]);
 }
 
 }  // namespace
@@ -201,16 +208,14 @@ uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const
 template <typename T>
 void BitTrees::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
                                Scratch& scratch) const {
-  const int32_t n_words = (n_rows + 63) / 64;
   const bool half = n_rows <= kBitRows / 2;
   for (int32_t first = 0; first < columns_.size(); first += kTileColumns) {
     const int32_t last = std::min(first + kTileColumns, columns_.size());
     columns_.load_by_column(matrix, n_rows, first, last, scratch.tile);
     for (int32_t c = first; c < last; ++c) {
-      float* values = scratch.tile + (c - first) * Columns::kTileRows;
-      for (int32_t i = n_rows; i < 64 * n_words; ++i) values[tile_position(i)] = values[0];
+      const float* values = scratch.tile + (c - first) * Columns::kTileRows;
       const int64_t begin = threshold_offsets_[c];
-      kernels_.compare(values, n_words, thresholds_.data() + begin,
+      kernels_.compare(values, tile_rows(n_rows), thresholds_.data() + begin,
                        static_cast<int32_t>(threshold_offsets_[c + 1] - begin),
                        scratch.predicates() + begin * words_per_predicate(half), half);
     }

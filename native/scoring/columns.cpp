@@ -20,13 +20,14 @@ float read(T value, float up_to, float missing) {
 }
 
 #if defined(__SSE2__)
-// Reads 4 rows of 4 neighbouring features, replaces missing values, and writes 4 columns.
-void load_square(const float* rows, int64_t row_stride, const float* up_to, const float* missing,
-                 float* tile, int32_t tile_stride) {
-  __m128 a = _mm_loadu_ps(rows);
-  __m128 b = _mm_loadu_ps(rows + row_stride);
-  __m128 c = _mm_loadu_ps(rows + 2 * row_stride);
-  __m128 d = _mm_loadu_ps(rows + 3 * row_stride);
+// Reads 4 rows (every other one) of 4 neighbouring features, replaces missing values, and writes 4
+// columns.
+void load_square(const float* values, const int64_t* row_offset, const float* up_to,
+                 const float* missing, float* tile, int32_t tile_stride) {
+  __m128 a = _mm_loadu_ps(values + row_offset[0]);
+  __m128 b = _mm_loadu_ps(values + row_offset[2]);
+  __m128 c = _mm_loadu_ps(values + row_offset[4]);
+  __m128 d = _mm_loadu_ps(values + row_offset[6]);
   const __m128 bound = _mm_loadu_ps(up_to);
   const __m128 instead = _mm_loadu_ps(missing);
   const __m128 sign = _mm_set1_ps(-0.0f);
@@ -89,9 +90,19 @@ bool Columns::is_square(int32_t c) const {
 template <typename T>
 void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first,
                              int32_t last, float* tile) const {
+  const int32_t n_tile_rows = tile_rows(n_rows);
+  int64_t row_offset[kTileRows];
+  for (int32_t i = 0; i < n_tile_rows; ++i) {
+    row_offset[i] = std::min(i, n_rows - 1) * matrix.row_stride;
+  }
+  // The columns after these are brought into the cache meanwhile.
+  const Column& ahead = columns_[std::min(2 * last - first, size()) - 1];
+  for (int32_t i = 0; i < n_rows; ++i) {
+    __builtin_prefetch(matrix.data + row_offset[i] + ahead.feature * matrix.column_stride);
+  }
   for (int32_t c = first; c < last;) {
     float* out = tile + static_cast<int64_t>(c - first) * kTileRows;
-    int32_t done = 0;
+    const T* values = matrix.data + columns_[c].feature * matrix.column_stride;
 #if defined(__SSE2__)
     if constexpr (sizeof(T) == sizeof(float)) {
       if (matrix.column_stride == 1 && c + 4 <= last && is_square(c)) {
@@ -101,24 +112,21 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
           up_to[k] = columns_[c + k].up_to;
           missing[k] = columns_[c + k].missing;
         }
-        const T* rows = matrix.data + columns_[c].feature;
-        for (; done + 4 <= n_rows; done += 4) {
-          load_square(rows + done * matrix.row_stride, matrix.row_stride, up_to, missing,
-                      out + tile_position(done), kTileRows);
+        for (int32_t i = 0; i < n_tile_rows; i += 8) {
+          for (int32_t odd = 0; odd < 2; ++odd) {
+            load_square(values, row_offset + i + odd, up_to, missing, out + tile_position(i + odd),
+                        kTileRows);
+          }
         }
+        c += 4;
+        continue;
       }
     }
 #endif
-    const int32_t n_columns = done > 0 ? 4 : 1;
-    for (int32_t k = 0; k < n_columns; ++k) {
-      const Column& column = columns_[c + k];
-      const T* values = matrix.data + column.feature * matrix.column_stride;
-      for (int32_t i = done; i < n_rows; ++i) {
-        out[k * kTileRows + tile_position(i)] =
-            read(values[i * matrix.row_stride], column.up_to, column.missing);
-      }
+    for (int32_t i = 0; i < n_tile_rows; ++i) {
+      out[tile_position(i)] = read(values[row_offset[i]], columns_[c].up_to, columns_[c].missing);
     }
-    c += n_columns;
+    ++c;
   }
 }
 

@@ -46,7 +46,8 @@ class Columns {
   int32_t find(int32_t feature, bool missing_left) const;
 
   // tile[(column - first) * kTileRows + tile_position(i)] = the value of row i, for the columns
-  // [first, last) and the first n_rows rows of the matrix (at most kTileRows).
+  // [first, last) and the first n_rows rows of the matrix (at most kTileRows); the last row fills
+  // what is left of tile_rows(n_rows).
   static constexpr int32_t kTileRows = 256;
   template <typename T>
   void load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
@@ -97,10 +98,17 @@ inline uint32_t order_key(float x) {
   return x != x ? ~uint32_t{0} : bits ^ (negative | 0x80000000u);
 }
 
-// Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0..3, 16..19}, {4..7, 20..23}
-// and so on, so that packing the outcomes of four comparisons restores the order of rows.
+// Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0, 2, 4, 6, 16, 18, 20, 22},
+// {1, 3, .. 23}, {8, 10, .. 30} and {9, 11, .. 31}, so that blending the outcomes of comparisons
+// two by two and packing them restores the order of rows.
 constexpr int32_t tile_position(int32_t i) {
-  return (i & ~31) | ((i >> 2 & 3) << 3) | ((i >> 4 & 1) << 2) | (i & 3);
+  return (i & ~31) | (i >> 3 & 1) << 4 | (i & 1) << 3 | (i >> 4 & 1) << 2 | (i >> 1 & 3);
+}
+
+// How many rows such a tile holds: full groups of 32, and at the end 8 if that is enough.
+constexpr int32_t tile_rows(int32_t n_rows) {
+  const int32_t rest = n_rows % 32;
+  return n_rows - rest + (rest == 0 ? 0 : rest <= 8 ? 8 : 32);
 }
 
 }  // namespace rankgrove

@@ -27,7 +27,7 @@ from rankgrove.trees.scorer import Scorer
     n_features=st.integers(1, 40),
     shape=st.sampled_from(["random", "chain", "oblivious"]),
     n_outputs=st.integers(1, 3),
-    n_rows=st.sampled_from([0, 1, 2, 7, 31, 32, 33]),
+    n_rows=st.sampled_from([0, 1, 2, 7, 8, 9, 31, 32, 33, 40, 41, 100]),
     with_fill=st.booleans(),
 )
 def test_scores_equal_the_plain_walk(
