@@ -142,22 +142,20 @@ bool Columns::load_keys(const StridedRows<T>& matrix, int32_t n_rows, bool twins
     const auto load = [&](int32_t c, uint32_t* out) {
       const Column column = columns_[c];
       const int64_t offset = column.feature * matrix.column_stride;
-      bool missing = false;
-      for (int32_t lane = 0; lane < kLanes; ++lane) {
-        const float x = read(rows[lane][offset], column.up_to, column.missing);
-        missing |= std::isnan(x);
-        out[lane] = order_key(x);
-      }
-      return missing;
+      float x[kLanes];
+      for (int32_t lane = 0; lane < kLanes; ++lane)
+        x[lane] = static_cast<float>(rows[lane][offset]);
+      for (float& value : x) value = read(value, column.up_to, column.missing);
+      for (int32_t lane = 0; lane < kLanes; ++lane) out[lane] = order_key(x[lane]);
     };
     uint32_t* out = keys + static_cast<int64_t>(start) * width;
     for (int32_t c : first_columns_) {
-      const bool missing = load(c, out);
+      load(c, out);
       if (has_twin(c)) {  // so there is no fill value, and missing values are NaN
         if (twins) {
           load(c + 1, out + static_cast<int64_t>(twin_position()) * kLanes);
         } else {
-          needs_twins |= missing;
+          needs_twins |= *std::max_element(out, out + kLanes) == kLastKey;
         }
       }
       out += kLanes;

@@ -91,11 +91,12 @@ class Columns {
 
 // Numbers in the order of values: x <= y as order_key(x) <= order_key(y), and NaN comes last. None
 // is below kFirstKey.
-constexpr uint32_t kFirstKey = 0x007fffff;  // of -inf
+constexpr uint32_t kFirstKey = 0x007fffff;   // of -inf
+constexpr uint32_t kLastKey = ~uint32_t{0};  // of NaN
 inline uint32_t order_key(float x) {
   const auto bits = std::bit_cast<uint32_t>(x + 0.0f);  // -0 becomes +0
   const auto negative = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31);
-  return x != x ? ~uint32_t{0} : bits ^ (negative | 0x80000000u);
+  return x != x ? kLastKey : bits ^ (negative | 0x80000000u);
 }
 
 // Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0, 2, 4, 6, 16, 18, 20, 22},
