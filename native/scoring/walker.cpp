@@ -39,7 +39,7 @@ class Fetcher {
 
  private:
   static constexpr int64_t kLineBytes = 64;
-  static constexpr int64_t kMostLines = 8;  // per row
+  static constexpr int64_t kMostLines = 24;  // per row
   const char* at_;
   const char* end_;
   int64_t slice_;
