@@ -6,30 +6,24 @@
 
 namespace rankgrove {
 
-inline uint64_t mix64(uint64_t x) {  // splitmix64's finaliser
-  x += 0x9e3779b97f4a7c15ull;
+inline constexpr uint64_t kGamma = 0x9e3779b97f4a7c15ull;
+
+inline uint64_t mix64(uint64_t x) {  // SplitMix64's finaliser
+  x += kGamma;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
   return x ^ (x >> 31);
 }
 
-// xoshiro256** by Blackman and Vigna (public domain algorithm).
+// SplitMix64 (Steele, Lea and Flood, 2014): a stream costs nothing to start, and forests start one
+// for every node.
 class Random {
  public:
-  explicit Random(uint64_t seed, uint64_t stream = 0) {
-    uint64_t x = mix64(seed) ^ mix64(~stream);
-    for (auto& word : state_) word = x = mix64(x);
-  }
+  explicit Random(uint64_t seed, uint64_t stream = 0) : state_(mix64(seed) ^ mix64(~stream)) {}
 
   uint64_t next() {
-    const uint64_t result = rotate(state_[1] * 5, 7) * 9;
-    const uint64_t t = state_[1] << 17;
-    state_[2] ^= state_[0];
-    state_[3] ^= state_[1];
-    state_[1] ^= state_[2];
-    state_[0] ^= state_[3];
-    state_[2] ^= t;
-    state_[3] = rotate(state_[3], 45);
+    const uint64_t result = mix64(state_);
+    state_ += kGamma;
     return result;
   }
 
@@ -49,8 +43,7 @@ class Random {
   }
 
  private:
-  static uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
-  uint64_t state_[4];
+  uint64_t state_;
 };
 
 }  // namespace rankgrove

@@ -3,24 +3,54 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/byte_square.hpp"
 #include "common/parallel.hpp"
 
 namespace rankgrove::forests {
 namespace {
 
+// Turns rows begin .. end - 1 of the columns into rows.
 template <typename Code>
-void transpose(const BinnedMatrix& binned, std::vector<Code>& rows, int n_threads) {
+void turn(const BinnedMatrix& binned, int64_t begin, int64_t end, LargeVector<Code>& rows) {
+  const int64_t m = binned.n_features();
+  for (int64_t f = 0; f < m; ++f) {
+    const Code* column = binned.column<Code>(static_cast<int32_t>(f));
+    for (int64_t i = begin; i < end; ++i) rows[i * m + f] = column[i];
+  }
+}
+
+// The same for bytes in squares, of which the last may overlap the one before.
+void turn_squares(const BinnedMatrix& binned, int64_t begin, int64_t end,
+                  LargeVector<uint8_t>& rows) {
+  const int64_t m = binned.n_features();
+  const uint8_t* columns[kByteSquare];
+  for (int64_t i = begin; i < end; i += kByteSquare) {
+    const int64_t row = std::min(i, end - kByteSquare);
+    for (int64_t f = 0; f < m; f += kByteSquare) {
+      const int64_t first = std::min(f, m - kByteSquare);
+      for (int64_t c = 0; c < kByteSquare; ++c) {
+        columns[c] = binned.column<uint8_t>(static_cast<int32_t>(first + c)) + row;
+      }
+      turn_byte_square(columns, rows.data() + row * m + first, m);
+    }
+  }
+}
+
+template <typename Code>
+void transpose(const BinnedMatrix& binned, LargeVector<Code>& rows, int n_threads) {
   constexpr int64_t kBlock = 256;
   const int64_t n = binned.n_rows;
-  const int64_t m = binned.n_features();
-  rows.resize(static_cast<size_t>(n * m));
+  rows.resize(static_cast<size_t>(n * binned.n_features()));
   parallel_for((n + kBlock - 1) / kBlock, n_threads, 8, [&](int64_t block) {
     const int64_t begin = block * kBlock;
     const int64_t end = std::min(n, begin + kBlock);
-    for (int64_t f = 0; f < m; ++f) {
-      const Code* column = binned.column<Code>(static_cast<int32_t>(f));
-      for (int64_t i = begin; i < end; ++i) rows[i * m + f] = column[i];
+    if constexpr (sizeof(Code) == 1) {
+      if (end - begin >= kByteSquare && binned.n_features() >= kByteSquare) {
+        turn_squares(binned, begin, end, rows);
+        return;
+      }
     }
+    turn(binned, begin, end, rows);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/large_pages.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove::forests {
@@ -31,8 +32,8 @@ struct ForestData {
   PositionMetric metric;          // for listwise splits; empty without
 
   // The same codes row by row: a deep node reads a few features of few, scattered rows.
-  std::vector<uint8_t> rows8;
-  std::vector<uint16_t> rows16;
+  LargeVector<uint8_t> rows8;
+  LargeVector<uint16_t> rows16;
 
   int64_t n_rows() const { return binned->n_rows; }
   int32_t n_queries() const { return static_cast<int32_t>(offsets.size()) - 1; }

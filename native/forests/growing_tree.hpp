@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/large_pages.hpp"
 #include "forests/node_queue.hpp"
 #include "trees/tree.hpp"
 
@@ -122,7 +123,7 @@ class GrowingTree {
     tree.gain[number] = node.gain;
   }
 
-  std::vector<GrowingNode> nodes_;
+  LargeVector<GrowingNode> nodes_;
 };
 
 }  // namespace rankgrove::forests

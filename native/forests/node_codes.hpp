@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "forests/byte_codes.hpp"
 #include "forests/feature_draw.hpp"
 #include "forests/forest_data.hpp"
 
@@ -15,7 +16,8 @@ namespace rankgrove::forests {
 template <typename Code>
 class NodeCodes {
  public:
-  explicit NodeCodes(const ForestData& data) : data_(data), binned_(*data.binned) {}
+  explicit NodeCodes(const ForestData& data)
+      : binned_(*data.binned), all_(data.row_codes<Code>()), stride_(binned_.n_features()) {}
 
   // Codes of `features` for n rows, into slots from `first_slot` on: codes(slot)[i].
   void gather(const int32_t* features, int32_t n_features, int32_t first_slot, const int32_t* rows,
@@ -29,21 +31,29 @@ class NodeCodes {
     if (n * 32 >= binned_.n_rows) {
       for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
         const Code* column = binned_.column<Code>(features[slot]);
+#pragma GCC unroll 8
         for (int64_t i = 0; i < n; ++i) out[i] = column[rows[i]];
       }
       return;
     }
+    if (n_features == 1) {
+      gather_column(all_ + features[0], rows, n, out);
+      return;
+    }
     constexpr int64_t kBlock = 128;
+    constexpr int32_t kLine = 64 / sizeof(Code);
     int64_t offsets[kBlock];
-    const Code* all = data_.row_codes<Code>();
-    const int64_t stride = binned_.n_features();
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t end = std::min(n, begin + kBlock);
-      for (int64_t i = begin; i < end; ++i) offsets[i - begin] = rows[i] * stride;
-      prefetch_rows(rows + end, std::min(kBlock, n - end));
+      for (int64_t i = begin; i < end; ++i) offsets[i - begin] = rows[i] * stride_;
+      for (int64_t i = end; n > kNear && i < std::min(n, end + kBlock); ++i) {
+        const Code* row = all_ + rows[i] * stride_;
+        for (int64_t f = 0; f < stride_; f += kLine) __builtin_prefetch(row + f);
+      }
       for (int32_t slot = 0; slot < n_features; ++slot) {
-        const Code* column = all + features[slot];
+        const Code* column = all_ + features[slot];
         Code* block = out + slot * n + begin;
+#pragma GCC unroll 8
         for (int64_t i = 0; i < end - begin; ++i) block[i] = column[offsets[i]];
       }
     }
@@ -55,12 +65,11 @@ class NodeCodes {
     const auto size = static_cast<size_t>((slot + 1) * n);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + slot * n;
-    const int64_t stride = binned_.n_features();
-    const Code* column = data_.row_codes<Code>() + feature;
+    const Code* column = all_ + feature;
     Code low = std::numeric_limits<Code>::max();
     Code high = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const Code code = column[rows[i] * stride];
+      const Code code = column[rows[i] * stride_];
       out[i] = code;
       low = std::min(low, code);
       high = std::max(high, code);
@@ -73,6 +82,7 @@ class NodeCodes {
   // Smallest and largest code of a slot.
   std::pair<Code, Code> range(int32_t slot) const {
     const Code* code = codes(slot);
+    if constexpr (sizeof(Code) == 1) return range_of(code, n_);
     Code low = code[0];
     Code high = code[0];
     for (int64_t i = 1; i < n_; ++i) {
@@ -83,17 +93,22 @@ class NodeCodes {
   }
 
  private:
-  void prefetch_rows(const int32_t* rows, int64_t n) const {
-    const Code* all = data_.row_codes<Code>();
-    const int64_t stride = binned_.n_features();
-    for (int64_t i = 0; i < n; ++i) {
-      const Code* row = all + rows[i] * stride;
-      for (int64_t f = 0; f < stride; f += 64 / sizeof(Code)) __builtin_prefetch(row + f);
+  static constexpr int64_t kNear = 1024;  // the rows of a smaller node are in the cache
+
+  void gather_column(const Code* column, const int32_t* rows, int64_t n, Code* out) const {
+    constexpr int64_t kAhead = 32;
+    int64_t i = 0;
+    for (; n > kNear && i + kAhead < n; ++i) {
+      __builtin_prefetch(column + rows[i + kAhead] * stride_);
+      out[i] = column[rows[i] * stride_];
     }
+#pragma GCC unroll 4
+    for (; i < n; ++i) out[i] = column[rows[i] * stride_];
   }
 
-  const ForestData& data_;
   const BinnedMatrix& binned_;
+  const Code* all_;  // row by row
+  int64_t stride_;
   int64_t n_ = 0;
   std::vector<Code> codes_;
 };

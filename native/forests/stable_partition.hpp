@@ -1,10 +1,7 @@
-// Sorts the values of a node's documents out: those that go left first, both sides in their old
-// order.
+// Sorts the documents of a node out: those that go left first, both sides in their old order.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "forests/split.hpp"
@@ -13,11 +10,15 @@ namespace rankgrove::forests {
 
 class StablePartition {
  public:
-  // Which of n documents go left.
+  explicit StablePartition(size_t most_documents)
+      : goes_left_(most_documents),
+        right_rows_(most_documents + kSlack),
+        right_labels_(most_documents + kSlack) {}
+
+  // Moves n documents, of which there are labels unless these are null; returns how many go left.
   template <typename Code>
-  void set_sides(const Code* codes, int64_t n, const Split& split, int32_t missing_bin) {
-    n_ = n;
-    if (static_cast<int64_t>(goes_left_.size()) < n) goes_left_.resize(static_cast<size_t>(n));
+  int64_t apply(const Code* codes, const Split& split, int32_t missing_bin, int32_t* rows,
+                uint8_t* labels, int64_t n) {
     uint8_t* const left = goes_left_.data();
     if (split.missing_left) {
       for (int64_t i = 0; i < n; ++i) left[i] = split.goes_left(codes[i], missing_bin);
@@ -25,48 +26,17 @@ class StablePartition {
       const auto last = static_cast<Code>(split.bin);
       for (int64_t i = 0; i < n; ++i) left[i] = codes[i] <= last;
     }
-  }
-
-  // Moves one value per document; returns how many go left. Random splits often send nearly all
-  // documents to one side, so that whole groups move together.
-  template <typename T>
-  int64_t apply(T* values, T* scratch) const {
-    constexpr uint64_t kAllLeft = 0x0101010101010101u;
-    const uint8_t* const goes_left = goes_left_.data();
-    T* left = values;
-    T* right = scratch;
-    int64_t i = 0;
-    for (; i + kGroup <= n_; i += kGroup) {
-      uint64_t sides;
-      std::memcpy(&sides, goes_left + i, kGroup);
-      if (sides == kAllLeft) {
-        std::memmove(left, values + i, kGroup * sizeof(T));
-        left += kGroup;
-      } else if (sides == 0) {
-        std::memcpy(right, values + i, kGroup * sizeof(T));
-        right += kGroup;
-      } else {
-        for (int64_t j = i; j < i + kGroup; ++j) move(values[j], goes_left[j], left, right);
-      }
-    }
-    for (; i < n_; ++i) move(values[i], goes_left[i], left, right);
-    std::copy(scratch, right, left);
-    return left - values;
+    return move(rows, labels, n);
   }
 
  private:
-  static constexpr int64_t kGroup = sizeof(uint64_t);
+  static constexpr size_t kSlack = 8;  // whole vectors are written
 
-  template <typename T>
-  static void move(T value, uint8_t goes_left, T*& left, T*& right) {
-    *left = value;
-    *right = value;
-    left += goes_left;
-    right += !goes_left;
-  }
+  int64_t move(int32_t* rows, uint8_t* labels, int64_t n);
 
-  int64_t n_ = 0;
   std::vector<uint8_t> goes_left_;
+  std::vector<int32_t> right_rows_;
+  std::vector<uint8_t> right_labels_;
 };
 
 }  // namespace rankgrove::forests

@@ -31,11 +31,10 @@ class TreeGrower {
         seed_(seed),
         log_table_(log_table),
         heartbeat_(heartbeat),
-        right_rows_(rows_.size()),
+        partition_(rows_.size()),
         class_counts_(data.n_classes()),
         tree_(std::min<int64_t>(static_cast<int64_t>(rows_.size()), options.max_leaf_nodes)) {
     if (!data.has_classes()) return;
-    right_labels_.resize(rows_.size());
     labels_.reserve(rows_.size());
     for (const int32_t row : rows_) labels_.push_back(data.label[row]);
   }
@@ -213,10 +212,10 @@ class TreeGrower {
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
   int64_t partition(const WaitingNode& node, const Split& split, const Code* codes) {
-    const int32_t missing_bin = data_.binned->missing_bin(split.feature);
-    partition_.set_sides(codes, node.size(), split, missing_bin);
-    if (!labels_.empty()) partition_.apply(labels_.data() + node.begin, right_labels_.data());
-    return node.begin + partition_.apply(rows_.data() + node.begin, right_rows_.data());
+    return node.begin + partition_.apply(codes, split, data_.binned->missing_bin(split.feature),
+                                         rows_.data() + node.begin,
+                                         labels_.empty() ? nullptr : labels_.data() + node.begin,
+                                         node.size());
   }
 
   // Whether nodes count their documents by class.
@@ -291,9 +290,7 @@ class TreeGrower {
   uint64_t seed_;
   const std::vector<double>& log_table_;
   const Heartbeat& heartbeat_;
-  std::vector<int32_t> right_rows_;
   std::vector<uint8_t> labels_;  // classes of rows_, if there are classes
-  std::vector<uint8_t> right_labels_;
   StablePartition partition_;
   std::vector<uint32_t> class_counts_;
   std::vector<WaitingNode> children_;

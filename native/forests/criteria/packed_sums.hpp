@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "forests/criteria/count_classes.hpp"
+#include "forests/byte_codes.hpp"
 #include "forests/forest_data.hpp"
 #include "forests/split.hpp"
 
@@ -74,6 +74,7 @@ struct PackedTargets : PackedWord {
 
   explicit PackedTargets(const ForestData& data) : n_classes(data.n_classes()) {
     for (const double value : data.class_value) {
+      labels_are_targets &= value == static_cast<double>(word.size());
       word.push_back(uint64_t{1} << kBits | static_cast<uint64_t>(value));
     }
   }
@@ -103,23 +104,23 @@ struct PackedTargets : PackedWord {
   template <typename Code, typename Items>
   void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
                 int32_t missing_bin, Cell* cell) const {
-    constexpr int64_t kManyDocuments = 64;
-    if (sizeof(Code) > 1 || documents.n < kManyDocuments || n_classes > kFewClasses ||
-        split.missing_left) {
-      add_left_items(items(), codes, documents.n, split, missing_bin, cell);
-      return;
+    if constexpr (sizeof(Code) == 1) {
+      if (labels_are_targets && documents.n >= kByteVector && !split.missing_left) {
+        const auto left =
+            left_documents(codes, documents.labels, documents.n, static_cast<uint8_t>(split.bin));
+        *cell += left.count << kBits | left.labels;
+        return;
+      }
     }
-    uint32_t counts[kFewClasses] = {};
-    count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
-                       split.bin, n_classes, counts);
-    for (int32_t c = 0; c < n_classes; ++c) *cell += counts[c] * word[c];
+    add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> kBits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
   double sum(const Cell* cell) const { return static_cast<double>(*cell & kSumMask); }
 
   int32_t n_classes;
-  std::vector<uint64_t> word;  // of a document of each class
+  std::vector<uint64_t> word;      // of a document of each class
+  bool labels_are_targets = true;  // class c has target c
 };
 
 }  // namespace rankgrove::forests
