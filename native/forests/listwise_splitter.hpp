@@ -44,6 +44,7 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     queries_.collect(documents, options_.query_fraction, random);
     const std::vector<NodeQuery>& queries = queries_.all();
     if (queries.empty()) return best_;
+    leaves_.prefetch(queries.front().query);
     best_gain_ =
         options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries.size());
     trials_.start_node(documents, score_);
@@ -70,12 +71,11 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     if (trials_.size() == 0) return;
     trials_.number_points();
     gains_.start();
-    const auto& all = queries_.all();
-    for (size_t k = 0; k < all.size(); ++k) {
-      const NodeQuery& query = all[k];
-      if (k + 1 < all.size()) leaves_.prefetch(all[k + 1].query);
-      response_.start(query, score_, trials_.points());
-      gains_.add(query, response_, queries_.gains());
+    const std::vector<NodeQuery>& queries = queries_.all();
+    for (size_t i = 0; i < queries.size(); ++i) {
+      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query);
+      response_.start(queries[i], score_, trials_.points());
+      gains_.add(queries[i], response_, queries_.gains());
     }
     gains_.visit([&](int32_t number, double gain) {
       if (!(gain > best_gain_)) return;

@@ -139,6 +139,19 @@ def test_listwise_splits_with_missing_values_and_weights():
         check_listwise(X, y, sizes, queries, "ndcg", "breadth-first", weight)
 
 
+@pytest.mark.parametrize("metric", ["ndcg", "dcg@2", "rbp(persistence=0.5)"])
+def test_listwise_splits_of_nodes_with_many_different_thresholds(metric):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(3, 10, 6)
+        n = int(sizes.sum())
+        X = rng.integers(0, 25, (n, 2)).astype(np.float32)
+        y = rng.integers(0, 4, n).astype(float)
+        bounds = np.r_[0, np.cumsum(sizes)]
+        queries = [list(range(a, b)) for a, b in itertools.pairwise(bounds)]
+        assert check_listwise(X, y, sizes, queries, metric, "breadth-first")[-1] > 1
+
+
 def test_listwise_growth_stops_only_where_nothing_gains():
     """Breadth-first: the last leaves that were looked at see the final tree."""
     for seed in range(60):
