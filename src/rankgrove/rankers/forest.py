@@ -203,11 +203,14 @@ class ForestRanker(TreeRanker):
                 )
         numbers = [number for number, _ in grown]
         trees = [tree for _, tree in grown]
+        grown.clear()
         if self.oob_score:
             self._add_out_of_bag(native, trees, numbers, seed, sample, earlier, data)
         new = SeededTrees(
-            TreeEnsemble.from_trees(trees, self.n_features_in_, value_type=np.float32),
-            np.full(len(trees), seed, np.int64),
+            TreeEnsemble.from_trees(
+                trees, self.n_features_in_, value_type=np.float32, n_jobs=n_threads
+            ),
+            np.full(len(numbers), seed, np.int64),
             np.asarray(numbers, np.int64),
         )
         self._set_trees(new if earlier is None else earlier.followed_by(new))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,25 +51,37 @@ class TreeEnsemble:
     @classmethod
     def from_trees(
         cls,
-        trees: Sequence[Any],
+        trees: list[Any],
         n_features: int,
         *,
         weights: npt.ArrayLike = 1.0,
         outputs: npt.ArrayLike = 0,
         base_score: npt.ArrayLike = 0.0,
         value_type: type[np.floating[Any]] = np.float64,
+        n_jobs: int = 1,
     ) -> TreeEnsemble:
-        """Lay native trees end to end."""
-        sizes = [len(tree.feature) for tree in trees]
+        """Lay native trees end to end; the list is emptied, so that no tree is kept twice."""
+        n_trees = len(trees)
+        offsets = np.r_[0, np.cumsum([tree.n_nodes for tree in trees])].astype(np.int64)
         types = {name: widest for name, (*_, widest) in NODE_TYPES.items()}
         types |= {"feature": feature_type(n_features), "value": value_type}
+        arrays = {name: np.empty(offsets[-1], dtype) for name, dtype in types.items()}
+
+        def take(number: int) -> None:
+            tree, trees[number] = trees[number], None
+            for name, array in arrays.items():
+                array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
+
+        with ThreadPoolExecutor(n_jobs) as threads:
+            list(threads.map(take, range(n_trees)))
+        trees.clear()
         return cls(
             n_features=n_features,
-            tree_offsets=np.r_[0, np.cumsum(sizes)].astype(np.int64),
-            tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
-            tree_outputs=np.broadcast_to(np.asarray(outputs, np.int32), len(trees)).copy(),
+            tree_offsets=offsets,
+            tree_weights=np.broadcast_to(np.asarray(weights, np.float64), n_trees).copy(),
+            tree_outputs=np.broadcast_to(np.asarray(outputs, np.int32), n_trees).copy(),
             base_score=np.atleast_1d(np.asarray(base_score, np.float64)),
-            **{name: _joined(trees, name, dtype) for name, dtype in types.items()},
+            **arrays,
         )
 
     @property
@@ -139,9 +151,3 @@ class TreeEnsemble:
 def feature_type(n_features: int) -> type[np.generic]:
     """Return the smallest type that numbers the features."""
     return np.int16 if n_features <= np.iinfo(np.int16).max else np.int32
-
-
-def _joined(trees: Sequence[Any], name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    if not trees:
-        return np.empty(0, dtype)
-    return np.concatenate([getattr(tree, name) for tree in trees], dtype=dtype, casting="same_kind")
