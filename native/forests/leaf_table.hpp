@@ -83,18 +83,25 @@ class LeafTable {
     return columns<const double, const Block>(query, numbers_.data(), blocks_.data());
   }
 
-  // Brings the blocks of a query into the cache.
-  void prefetch(int32_t query) const {
+  // Brings the scores of a query's blocks into the cache.
+  void prefetch_scores(int32_t query) const {
     const BlockColumns all = columns(query);
-    for (int32_t i = 0; i < all.size; i += kLine / sizeof(double)) {
-      __builtin_prefetch(all.score + i);
+    for (int32_t i = 0; i < all.size; i += kPerLine) __builtin_prefetch(all.score + i);
+  }
+
+  // Brings what documents of some score need into the cache; the scores should be there.
+  void prefetch(int32_t query, double score) const {
+    const BlockColumns all = columns(query);
+    const int32_t own = all.find(score);
+    __builtin_prefetch(all.block + own);
+    for (int32_t i = 0; i <= own; i += kPerLine) {
       __builtin_prefetch(all.first_discount + i);
-      __builtin_prefetch(all.last_discount + i);
       __builtin_prefetch(all.moved_down + i);
+    }
+    for (int32_t i = own; i < all.size; i += kPerLine) {
+      __builtin_prefetch(all.last_discount + i);
       __builtin_prefetch(all.moved_up + i);
     }
-    const char* blocks = reinterpret_cast<const char*>(all.block);
-    for (size_t i = 0; i < all.size * sizeof(Block); i += kLine) __builtin_prefetch(blocks + i);
   }
 
   // Takes a node's documents from its score and gives them the scores of its children.
@@ -119,7 +126,7 @@ class LeafTable {
 
  private:
   static constexpr int64_t kNumbers = 5;
-  static constexpr int32_t kLine = 64;  // bytes of a cache line
+  static constexpr int32_t kPerLine = 8;  // numbers in a cache line
 
   using OwnColumns = ColumnsOf<double, Block>;
 

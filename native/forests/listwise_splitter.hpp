@@ -7,6 +7,7 @@
 // gains of all thresholds where it is not the same as at the one before (see trial_gains.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -44,7 +45,9 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     queries_.collect(documents, options_.query_fraction, random);
     const std::vector<NodeQuery>& queries = queries_.all();
     if (queries.empty()) return best_;
-    leaves_.prefetch(queries.front().query);
+    for (size_t i = 0; i < std::min<size_t>(2, queries.size()); ++i) {
+      leaves_.prefetch_scores(queries[i].query);
+    }
     best_gain_ =
         options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries.size());
     trials_.start_node(documents, score_);
@@ -73,7 +76,8 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     gains_.start();
     const std::vector<NodeQuery>& queries = queries_.all();
     for (size_t i = 0; i < queries.size(); ++i) {
-      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query);
+      if (i + 2 < queries.size()) leaves_.prefetch_scores(queries[i + 2].query);
+      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query, score_);
       response_.start(queries[i], score_, trials_.points());
       gains_.add(queries[i], response_, queries_.gains());
     }
