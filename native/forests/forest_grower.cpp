@@ -46,6 +46,7 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
     const bool calling_thread = omp_get_thread_num() == 0;
     Clock::time_point last = Clock::now();
     int64_t n_beats = 0;
+    GrowingTree scratch;
     const Heartbeat heartbeat = [&] {
       if (carrier.failed()) throw Cancelled();
       if (!calling_thread || ++n_beats % kNodesPerLook != 0) return;
@@ -64,7 +65,7 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
           std::erase_if(rows, [&](int32_t row) { return data.weight[row] <= 0; });
         }
         trees[i] = std::make_shared<Tree>(
-            grow_tree(data, options, std::move(rows), own_seed, table, heartbeat));
+            grow_tree(data, options, std::move(rows), own_seed, table, heartbeat, scratch));
         ++n_done;
         heartbeat();
       });

@@ -1,11 +1,9 @@
 // A tree while it grows: its nodes as records, side by side, in the order in which they were made.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "common/large_pages.hpp"
 #include "forests/node_queue.hpp"
 #include "trees/tree.hpp"
 
@@ -24,9 +22,8 @@ struct GrowingNode {
 
 class GrowingTree {
  public:
-  explicit GrowingTree(int64_t most_leaves) {
-    nodes_.reserve(static_cast<size_t>(std::max<int64_t>(2 * most_leaves - 1, 1)));
-  }
+  // Forgets all nodes but keeps their memory: one tree after the other can grow there.
+  void clear() { nodes_.clear(); }
 
   int32_t n_nodes() const { return static_cast<int32_t>(nodes_.size()); }
   int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
@@ -123,7 +120,7 @@ class GrowingTree {
     tree.gain[number] = node.gain;
   }
 
-  LargeVector<GrowingNode> nodes_;
+  std::vector<GrowingNode> nodes_;
 };
 
 }  // namespace rankgrove::forests

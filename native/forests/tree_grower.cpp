@@ -24,7 +24,8 @@ template <typename Code>
 class TreeGrower {
  public:
   TreeGrower(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
-             uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat)
+             uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat,
+             GrowingTree& tree)
       : data_(data),
         options_(options),
         rows_(std::move(rows)),
@@ -33,7 +34,8 @@ class TreeGrower {
         heartbeat_(heartbeat),
         partition_(rows_.size()),
         class_counts_(data.n_classes()),
-        tree_(std::min<int64_t>(static_cast<int64_t>(rows_.size()), options.max_leaf_nodes)) {
+        tree_(tree) {
+    tree_.clear();
     if (!data.has_classes()) return;
     labels_.reserve(rows_.size());
     for (const int32_t row : rows_) labels_.push_back(data.label[row]);
@@ -294,17 +296,19 @@ class TreeGrower {
   StablePartition partition_;
   std::vector<uint32_t> class_counts_;
   std::vector<WaitingNode> children_;
-  GrowingTree tree_;
+  GrowingTree& tree_;
 };
 
 }  // namespace
 
 Tree grow_tree(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
-               uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat) {
-  if (data.binned->wide) {
-    return TreeGrower<uint16_t>(data, options, std::move(rows), seed, log_table, heartbeat).grow();
-  }
-  return TreeGrower<uint8_t>(data, options, std::move(rows), seed, log_table, heartbeat).grow();
+               uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat,
+               GrowingTree& scratch) {
+  const auto grown = [&]<typename Code>(Code) {
+    return TreeGrower<Code>(data, options, std::move(rows), seed, log_table, heartbeat, scratch)
+        .grow();
+  };
+  return data.binned->wide ? grown(uint16_t{}) : grown(uint8_t{});
 }
 
 }  // namespace rankgrove::forests

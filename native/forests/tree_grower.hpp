@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "forests/forest_data.hpp"
+#include "forests/growing_tree.hpp"
 #include "forests/options.hpp"
 #include "trees/tree.hpp"
 
@@ -18,8 +19,9 @@ namespace rankgrove::forests {
 using Heartbeat = std::function<void()>;
 
 // Grows a tree on `rows` (ascending; repeated rows count repeatedly). `log_table` holds n log2 n up
-// to the number of rows.
+// to the number of rows. `scratch` is where the tree grows; it may be used again for the next one.
 Tree grow_tree(const ForestData& data, const GrowOptions& options, std::vector<int32_t> rows,
-               uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat);
+               uint64_t seed, const std::vector<double>& log_table, const Heartbeat& heartbeat,
+               GrowingTree& scratch);
 
 }  // namespace rankgrove::forests
