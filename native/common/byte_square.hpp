@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace rankgrove {
 
@@ -10,23 +13,28 @@ inline constexpr int64_t kByteSquare = 16;
 
 // out[c * out_stride + r] = rows[r][c].
 inline void turn_byte_square(const uint8_t* const* rows, uint8_t* out, int64_t out_stride) {
-  using Bytes = uint8_t __attribute__((vector_size(kByteSquare)));
-  Bytes now[kByteSquare];
-  Bytes next[kByteSquare];
-  for (int64_t r = 0; r < kByteSquare; ++r) std::memcpy(&now[r], rows[r], kByteSquare);
+#if defined(__SSE2__)
+  __m128i now[kByteSquare];
+  __m128i next[kByteSquare];
+  for (int64_t r = 0; r < kByteSquare; ++r) {
+    now[r] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[r]));
+  }
   // A byte's place is (row, column) in 4 + 4 bits; each round turns these 8 bits by one.
   for (int round = 0; round < 4; ++round) {
     for (int64_t r = 0; r < kByteSquare / 2; ++r) {
-      const Bytes a = now[r];
-      const Bytes b = now[r + kByteSquare / 2];
-      next[2 * r] =
-          __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      next[2 * r + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
-                                                14, 30, 15, 31);
+      next[2 * r] = _mm_unpacklo_epi8(now[r], now[r + kByteSquare / 2]);
+      next[2 * r + 1] = _mm_unpackhi_epi8(now[r], now[r + kByteSquare / 2]);
     }
-    std::memcpy(now, next, sizeof(now));
+    for (int64_t r = 0; r < kByteSquare; ++r) now[r] = next[r];
   }
-  for (int64_t c = 0; c < kByteSquare; ++c) std::memcpy(out + c * out_stride, &now[c], kByteSquare);
+  for (int64_t c = 0; c < kByteSquare; ++c) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + c * out_stride), now[c]);
+  }
+#else
+  for (int64_t c = 0; c < kByteSquare; ++c) {
+    for (int64_t r = 0; r < kByteSquare; ++r) out[c * out_stride + r] = rows[r][c];
+  }
+#endif
 }
 
 }  // namespace rankgrove
