@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
-#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -23,8 +22,8 @@ struct LargePageAllocator {
   LargePageAllocator(const LargePageAllocator<U>&) {}
 
   T* allocate(size_t n) {
-    const size_t size = (n * sizeof(T) + kPage - 1) / kPage * kPage;
     if (n * sizeof(T) < kPage) return static_cast<T*>(::operator new(n * sizeof(T)));
+    const size_t size = (n * sizeof(T) + kPage - 1) / kPage * kPage;
     void* memory = std::aligned_alloc(kPage, size);
     if (memory == nullptr) throw std::bad_alloc();
 #if defined(__linux__)
@@ -45,10 +44,6 @@ struct LargePageAllocator {
   template <typename U>
   void construct(U* place) {
     ::new (static_cast<void*>(place)) U;
-  }
-  template <typename U, typename... Values>
-  void construct(U* place, Values&&... values) {
-    ::new (static_cast<void*>(place)) U(std::forward<Values>(values)...);
   }
 
   bool operator==(const LargePageAllocator&) const = default;

@@ -28,12 +28,9 @@ class GrowingTree {
   int32_t n_nodes() const { return static_cast<int32_t>(nodes_.size()); }
   int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
   GrowingNode& operator[](int32_t node) { return nodes_[node]; }
-  const GrowingNode& operator[](int32_t node) const { return nodes_[node]; }
 
-  // Returns the number of the new leaf.
-  int32_t add_leaf(double value, int64_t n_rows, bool pure) {
+  void add_leaf(double value, int64_t n_rows, bool pure) {
     nodes_.push_back({.value = value, .count = static_cast<uint32_t>(n_rows), .pure = pure});
-    return n_nodes() - 1;
   }
 
   // Numbers the nodes below `roots` (all nodes from n_before on) as if the queue had said which was

@@ -57,7 +57,28 @@ struct ClassCounts {
   int32_t n;
 };
 
-struct ClassWeights {
+// Sums that add documents one by one.
+template <typename Sums>
+struct OneByOne {
+  template <typename Items, typename Cell>
+  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
+    const auto* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) sums().add(cell, item[i]);
+  }
+  template <typename Code, typename Items, typename Cell>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+                int32_t missing_bin, Cell* cell) const {
+    const auto* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) {
+      if (split.goes_left(codes[i], missing_bin)) sums().add(cell, item[i]);
+    }
+  }
+
+ private:
+  const Sums& sums() const { return static_cast<const Sums&>(*this); }
+};
+
+struct ClassWeights : OneByOne<ClassWeights> {
   using Cell = double;
   struct Item {
     double weight;
@@ -77,19 +98,6 @@ struct ClassWeights {
     cell[n] += 1;
   }
   static double count(const Cell* cell, int32_t c) { return cell[c]; }
-  template <typename Items>
-  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
-    const Item* item = items();
-    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
-  }
-  template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
-                int32_t missing_bin, Cell* cell) const {
-    const Item* item = items();
-    for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, item[i]);
-    }
-  }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[n]); }
   double weight(const Cell* cell) const {
     double sum = 0;
@@ -101,7 +109,7 @@ struct ClassWeights {
   int32_t n;
 };
 
-struct CountAndSum {
+struct CountAndSum : OneByOne<CountAndSum> {
   using Cell = double;
   using Item = double;
 
@@ -125,11 +133,6 @@ struct CountAndSum {
   void add(Cell* cell, Item item) const {
     cell[0] += 1;
     cell[1] += item;
-  }
-  template <typename Items>
-  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
-    const Item* item = items();
-    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
   }
   template <typename Code, typename Items>
   void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
@@ -160,7 +163,7 @@ struct CountAndSum {
   int32_t n_classes;
 };
 
-struct Moments {
+struct Moments : OneByOne<Moments> {
   using Cell = double;
   struct Item {
     double weight;
@@ -188,19 +191,6 @@ struct Moments {
     cell[0] += item.weight;
     cell[1] += item.product;
     cell[2] += 1;
-  }
-  template <typename Items>
-  void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
-    const Item* item = items();
-    for (int64_t i = 0; i < documents.n; ++i) add(cell, item[i]);
-  }
-  template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
-                int32_t missing_bin, Cell* cell) const {
-    const Item* item = items();
-    for (int64_t i = 0; i < documents.n; ++i) {
-      if (split.goes_left(codes[i], missing_bin)) add(cell, item[i]);
-    }
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(cell[2]); }
   double weight(const Cell* cell) const { return cell[0]; }
