@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/shared_object.hpp"
 #include "common/parallel.hpp"
 #include "trees/tree.hpp"
 #include "trees/tree_grower.hpp"
@@ -30,21 +31,24 @@ Growth growth_named(const std::string& name) {
 }
 
 // Wraps a Python function of four arrays that returns one gain per candidate.
-SplitCriterion python_criterion(nb::object function) {
-  return
-      [function = std::move(function)](const std::vector<double>& gl, const std::vector<double>& hl,
-                                       const std::vector<double>& gr, const std::vector<double>& hr,
-                                       std::vector<double>& gain) {
-        nb::gil_scoped_acquire locked;
-        const auto array = [](const std::vector<double>& v) {
-          return to_numpy(std::vector<double>(v));
-        };
-        const nb::object result = function(array(gl), array(hl), array(gr), array(hr));
-        In<double> values;
-        require(nb::try_cast(result, values) && values.shape(0) == gain.size(),
-                "a split criterion must return one float64 gain per candidate split");
-        std::copy_n(values.data(), gain.size(), gain.begin());
-      };
+SplitCriterion python_criterion(const nb::callable& function) {
+  const std::string name = name_of(function);
+  return {name, [function = shared_object(function), name](
+                    const std::vector<double>& gl, const std::vector<double>& hl,
+                    const std::vector<double>& gr, const std::vector<double>& hr,
+                    std::vector<double>& gain) {
+            nb::gil_scoped_acquire locked;
+            const auto array = [](const std::vector<double>& v) {
+              return to_numpy(std::vector<double>(v));
+            };
+            const nb::object result = (*function)(array(gl), array(hl), array(gr), array(hr));
+            In<double> values;
+            require(nb::try_cast(result, values) && values.shape(0) == gain.size(),
+                    "the split criterion " + name +
+                        " must return one float64 gain per candidate split, " +
+                        std::to_string(gain.size()) + " in all");
+            std::copy_n(values.data(), gain.size(), gain.begin());
+          }};
 }
 
 std::unique_ptr<TreeGrower> make_grower(

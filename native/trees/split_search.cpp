@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace rankgrove {
 namespace {
@@ -101,7 +102,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
       if (std::min(rows, c.node_rows - rows) < rules_.min_samples_leaf) space.score[b] = kNone;
     }
   }
-  if (rules_.criterion) apply_criterion(c.n, node.total, packed, space.score.data());
+  if (rules_.criterion) apply_criterion(c, node.total, packed, space.score.data());
   double node_score = rules_.criterion ? 0.0 : own_score(node.total, units);
   const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
@@ -133,8 +134,9 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
 }
 
 // Replaces the scores of all candidates that are possible by the user's gains.
-void SplitSearch::apply_criterion(int32_t n, int64_t total, const PackedGradients& packed,
-                                  double* score) const {
+void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
+                                  const PackedGradients& packed, double* score) const {
+  const int32_t n = candidates.n;
   const Workspace& space = workspace(n);
   std::vector<double> gl(n), hl(n), gr(n), hr(n), gain(n);
   for (int32_t b = 0; b < n; ++b) {
@@ -143,9 +145,18 @@ void SplitSearch::apply_criterion(int32_t n, int64_t total, const PackedGradient
     gr[b] = (static_cast<double>(gradient_field(total)) - space.gradient[b]) * packed.gradient_unit;
     hr[b] = (hessian_field(total) - space.hessian[b]) * packed.hessian_unit;
   }
-  rules_.criterion(gl, hl, gr, hr, gain);
+  rules_.criterion.evaluate(gl, hl, gr, hr, gain);
   for (int32_t b = 0; b < n; ++b) {
-    if (score[b] != kNone) score[b] = gain[b];
+    if (score[b] == kNone) continue;
+    if (!(gain[b] <= std::numeric_limits<double>::max())) {
+      throw std::invalid_argument(
+          "the split criterion " + rules_.criterion.name + " returned " + std::to_string(gain[b]) +
+          " for a split of feature " + std::to_string(candidates.feature) +
+          " into children with sums of gradients " + std::to_string(gl[b]) + " and " +
+          std::to_string(gr[b]) + " and of Hessians " + std::to_string(hl[b]) + " and " +
+          std::to_string(hr[b]) + ": a gain must be a finite number, or -inf to rule a split out");
+    }
+    score[b] = gain[b];
   }
 }
 
@@ -155,13 +166,15 @@ Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, co
   const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
   int64_t node_rows = 0;
+  bool some_missing = missing != 0;
   if (row_counts) {
     for (int32_t b = 0; b <= n_bins; ++b) node_rows += row_counts[b];
+    some_missing = row_counts[n_bins] > 0;  // though their sums may be 0
   }
   Split best;
-  const int32_t n_right = n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0);
+  const int32_t n_right = n_bins - 1 + (some_missing && can_split_missing(feature) ? 1 : 0);
   consider({feature, n_right, false, missing, bins, row_counts, node_rows}, node, packed, best);
-  if (missing != 0) {
+  if (some_missing) {
     consider({feature, n_bins - 1, true, missing, bins, row_counts, node_rows}, node, packed, best);
   }
   return best;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "trees/packed_gradients.hpp"
@@ -16,11 +17,18 @@
 namespace rankgrove {
 
 // A user's own measure of candidate splits of one feature: sums of gradients and Hessians left and
-// right of each candidate in, gains out. Called from one thread at a time.
-using SplitCriterion = std::function<void(
-    const std::vector<double>& gradient_left, const std::vector<double>& hessian_left,
-    const std::vector<double>& gradient_right, const std::vector<double>& hessian_right,
-    std::vector<double>& gain)>;
+// right of each candidate in, gains out. Called from one thread at a time; `evaluate` is copied and
+// dropped by threads that know nothing of its insides.
+struct SplitCriterion {
+  std::string name;  // for messages
+  std::function<void(const std::vector<double>& gradient_left,
+                     const std::vector<double>& hessian_left,
+                     const std::vector<double>& gradient_right,
+                     const std::vector<double>& hessian_right, std::vector<double>& gain)>
+      evaluate;
+
+  explicit operator bool() const { return static_cast<bool>(evaluate); }
+};
 
 struct SplitRules {
   double l2 = 0.0;
@@ -78,7 +86,7 @@ class SplitSearch {
 
  private:
   struct Candidates;
-  void apply_criterion(int32_t n, int64_t total, const PackedGradients& packed,
+  void apply_criterion(const Candidates& candidates, int64_t total, const PackedGradients& packed,
                        double* score) const;
   void consider(const Candidates& candidates, const NodeSums& node, const PackedGradients& packed,
                 Split& best) const;

@@ -94,16 +94,22 @@ void TreeGrower::find_split(OpenNode& node, uint64_t seed) {
       if (split.found() && split.gain > best.gain) best = split;
     }
   }
-  // Where the node has no missing value, one that comes later follows the heavier child.
-  if (best.found() && !best.missing_left) {
-    const int32_t f = best.feature;
-    const bool none =
-        !layout_.missing[f] || node.histogram[layout_.start[f] + layout_.n_bins[f]] == 0;
-    if (none) {
-      best.missing_left = 2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
-    }
+  // Where the node has no missing value, one that comes later follows the heavier child. (Rows
+  // whose sums are 0 may follow it too, unless the children's rows have been counted.)
+  if (best.found() && !best.missing_left && !has_missing(node, best.feature)) {
+    best.missing_left = 2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
   }
   node.split = best;
+}
+
+bool TreeGrower::has_missing(const OpenNode& node, int32_t feature) const {
+  const int32_t n_bins = layout_.n_bins[feature];
+  if (!layout_.missing[feature]) return false;
+  if (node.histogram[layout_.start[feature] + n_bins] != 0) return true;
+  if (!node.rows_counted) return false;
+  std::vector<int64_t> counts(n_bins + 1, 0);
+  partition_.count_codes(node.begin, node.end, feature, counts.data());
+  return counts[n_bins] > 0;
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so

@@ -61,6 +61,7 @@ class TreeGrower {
   void grow_node_by_node(Tree& tree, uint64_t seed);
   void grow_oblivious(Tree& tree, uint64_t seed);
   void find_split(OpenNode& node, uint64_t seed);
+  bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;

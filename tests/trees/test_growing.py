@@ -1,3 +1,7 @@
+import re
+import sys
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -274,3 +278,100 @@ def test_add_leaf_values_adds_in_place():
     assert scores.tolist() == [11.0, 22.0, 23.0]
     with pytest.raises(ValueError, match="not there"):
         add_leaf_values(scores, np.array([0, 1, 2], np.int32), np.array([10.0, 20.0]))
+
+
+@pytest.mark.parametrize("tree", ["leafwise", "levelwise"])
+def test_leaves_have_enough_rows_where_missing_values_weigh_nothing(tree):
+    """Gradient and Hessian of documents without a value are 0, as in queries of equal labels."""
+    n_splits = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 3)).astype(np.float32)
+        X[rng.random(300) < 0.3, 0] = np.nan
+        X[rng.random(300) < 0.6, 1] = np.nan
+        g = (np.nan_to_num(X[:, 1]) + rng.normal(size=300)).astype(np.float32)
+        h = rng.gamma(1, 1, 300).astype(np.float32)
+        weightless = np.isnan(X).any(axis=1)
+        g[weightless] = h[weightless] = 0
+        grown = TreeGrower(bin_matrix(X, find_bins(X)), tree=tree, min_samples_leaf=20).grow(g, h)
+        assert grown.count.min() >= 20
+        counts = np.bincount(traverse(grown, X), minlength=grown.n_nodes)
+        np.testing.assert_array_equal(counts[grown.left < 0], grown.count[grown.left < 0])
+        n_splits += grown.n_nodes // 2
+    assert n_splits > 20
+
+
+@pytest.mark.parametrize("gain", [np.nan, np.inf])
+def test_a_criterion_that_returns_no_number_is_named(large, gain):
+    _, g, h, binned = large
+
+    def careless(gl, hl, gr, hr):
+        gains = np.zeros_like(gl)
+        gains[len(gains) // 2] = gain
+        return gains
+
+    with pytest.raises(ValueError, match=rf"criterion 'careless' returned {gain}.*feature 0"):
+        TreeGrower(binned, split_by=careless).grow(g, h)
+
+
+def test_a_criterion_may_rule_splits_out(large):
+    _, g, h, binned = large
+
+    def only_balanced(gl, hl, gr, hr):
+        return np.where(np.minimum(hl, hr) > 0.4 * (hl + hr), np.minimum(hl, hr), -np.inf)
+
+    tree = TreeGrower(binned, split_by=only_balanced, max_leaf_nodes=4).grow(g, h)
+    assert tree.n_nodes > 1
+    assert (
+        not TreeGrower(binned, split_by=lambda *sums: np.full(len(sums[0]), -np.inf))
+        .grow(g, h)
+        .n_nodes
+        > 1
+    )
+
+
+def test_references_to_a_criterion_are_counted_beside_other_threads():
+    """Growers are made and dropped here while another thread refers to the same function."""
+    binned = bin_matrix(np.zeros((2, 1), np.float32), find_bins(np.zeros((2, 1), np.float32)))
+
+    def criterion(gl, hl, gr, hr):
+        return gl
+
+    stop = threading.Event()
+
+    def refer():
+        while not stop.is_set():
+            _ = [criterion] * 64
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    before = sys.getrefcount(criterion)
+    others = [threading.Thread(target=refer) for _ in range(2)]
+    try:
+        for thread in others:
+            thread.start()
+        for _ in range(5000):
+            TreeGrower(binned, split_by=criterion, n_jobs=1)
+    finally:
+        stop.set()
+        for thread in others:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert sys.getrefcount(criterion) == before
+
+
+def test_the_documented_criterion_grows_the_built_in_tree(large, repository):
+    _, g, h, binned = large
+    guide = (repository / "docs" / "boosting.md").read_text()
+    example = re.search(r"^def newton.*?(?=^\S)", guide, re.MULTILINE | re.DOTALL)
+    names = {}
+    exec(example[0], names)
+    for rules in ({"max_leaf_nodes": 200}, {"max_leaf_nodes": 40, "min_samples_leaf": 100}):
+        own = TreeGrower(binned, l2=1.0, **rules).grow(g, h)
+        documented = TreeGrower(binned, l2=1.0, split_by=names["newton"], **rules).grow(g, h)
+        for name in ("feature", "threshold", "left", "missing_left", "value", "count"):
+            np.testing.assert_array_equal(getattr(own, name), getattr(documented, name))
+    # Nothing to gain: all gradients are equal.
+    flat = np.ones_like(g)
+    assert TreeGrower(binned, l2=1.0).grow(flat, None).n_nodes == 1
+    assert TreeGrower(binned, l2=1.0, split_by=names["newton"]).grow(flat, None).n_nodes == 1
