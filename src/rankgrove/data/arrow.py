@@ -59,10 +59,7 @@ def read_ipc(path: Path, options: LoadOptions) -> Dataset:
 
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
     """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
-    import pyarrow as pa
-
-    if not isinstance(table, pa.Table):
-        table = _as_arrow(table)
+    table = as_arrow(table)
     return from_columns(table, find_columns(table.column_names, options), options, source)
 
 
@@ -75,9 +72,12 @@ def from_columns(
     return _from_batches(chosen.to_batches(_BLOCK_ROWS), table.num_rows, columns, options, source)
 
 
-def _as_arrow(table: Any) -> pa.Table:
+def as_arrow(table: Any) -> pa.Table:
+    """Turn any table that speaks Arrow, or a pandas frame without its index, into pyarrow's."""
     import pyarrow as pa
 
+    if isinstance(table, pa.Table):
+        return table
     if isinstance(table, pa.RecordBatch):
         return pa.Table.from_batches([table])
     try:
@@ -101,7 +101,7 @@ def _from_batches(
     start = 0
     for batch in batches:
         for j, name in enumerate(columns.features):
-            _write_feature(X[start : start + len(batch), j], batch.column(name), name, start)
+            write_feature(X[start : start + len(batch), j], batch.column(name), name, start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
@@ -131,25 +131,29 @@ def _from_batches(
     )
 
 
-def _write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:
-    """Write one column of a batch to its place; null becomes NaN."""
+def holds_numbers(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds real numbers (or nothing at all)."""
     import pyarrow as pa
 
-    kind = column.type
-    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        raise DataError(
-            f"column {name!r} holds {kind}, not numbers: leave it out with features=, or encode it"
-        )
-    if pa.types.is_null(kind):
-        out[:] = np.nan
-        return
-    if not (
+    return bool(
         pa.types.is_floating(kind)
         or pa.types.is_integer(kind)
         or pa.types.is_boolean(kind)
         or pa.types.is_decimal(kind)
-    ):
+        or pa.types.is_null(kind)
+    )
+
+
+def write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:
+    """Write one column of a batch to its place; null becomes NaN."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not holds_numbers(kind):
         raise DataError(f"column {name!r} holds {kind}, not numbers: leave it out with features=")
+    if pa.types.is_null(kind):
+        out[:] = np.nan
+        return
     if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
         column = column.cast(pa.float64())
     values = column.to_numpy(zero_copy_only=False)
@@ -171,12 +175,7 @@ def _numbers(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[np.float6
     if column.null_count:
         row = pc.index(column.is_null(), True)
         raise DataError(f"the value of column {name!r} is missing in row {row}")
-    if not (
-        pa.types.is_floating(column.type)
-        or pa.types.is_integer(column.type)
-        or pa.types.is_boolean(column.type)
-        or pa.types.is_decimal(column.type)
-    ):
+    if not holds_numbers(column.type):
         raise DataError(f"column {name!r} holds {column.type}, not numbers")
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     return numbers

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove._arrays import addressable
+from rankgrove.data.numbers import as_numbers
 from rankgrove.errors import DataError
 
 
@@ -18,27 +20,52 @@ def is_dataset(value: Any) -> bool:
 
 
 def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
-    """Return a two-dimensional floating-point matrix (no copy if it is one) and column names."""
-    names: tuple[str, ...] | None = None
+    """Return a two-dimensional floating-point matrix (no copy if it is one) and column names.
+
+    Entries that a sparse matrix does not store are 0; masked entries and nulls are NaN.
+    """
+    names = column_names(X)
     if is_dataset(X):
-        names = tuple(str(name) for name in X.feature_names)
         X = X.X
     elif hasattr(X, "toarray"):
         X = X.toarray()
-    elif hasattr(X, "to_numpy") or hasattr(X, "__dataframe__"):
-        names, X = _frame_matrix(X)
-    matrix = np.asarray(X)
+    elif hasattr(X, "iloc"):
+        X = _pandas_matrix(X, names)
+    elif names is not None:
+        X = _arrow_matrix(X, names)
+    matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
         raise DataError(
             f"X must be a matrix with one row per document, not an array of shape {matrix.shape}"
         )
     if matrix.dtype not in (np.float32, np.float64):
-        try:
+        with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            _refuse_text_column(matrix, names)
-            raise DataError(f"X must hold numbers: {error}") from error
     return addressable(matrix), names
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame or Dataset; None for anything else."""
+    if is_dataset(X):
+        return tuple(str(name) for name in X.feature_names)
+    columns = getattr(X, "column_names", None)
+    if columns is None and hasattr(X, "to_numpy"):
+        columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(str(name) for name in columns)
+
+
+def select_columns(X: Any, places: Sequence[int]) -> Any:
+    """Return some columns of a matrix, data frame or Dataset; neighbours are not copied."""
+    if is_dataset(X):
+        X = X.X
+    if hasattr(X, "iloc"):
+        return X.iloc[:, list(places)]
+    if hasattr(X, "select"):
+        return X[:, list(places)] if hasattr(X, "lazy") else X.select(list(places))
+    first = places[0] if places else 0
+    if list(places) == list(range(first, first + len(places))):
+        return X[:, first : first + len(places)]
+    return np.take(X, places, axis=1)
 
 
 def first_number(names: Sequence[str]) -> int | None:
@@ -98,33 +125,47 @@ def _check_names(names: tuple[str, ...], expected: tuple[str, ...]) -> None:
             raise DataError(f"{words.format(absent[0])}{more}: {_ALIGN}")
 
 
-def _frame_matrix(frame: Any) -> tuple[tuple[str, ...] | None, Any]:
-    columns = getattr(frame, "column_names", None)
-    if columns is None:
-        columns = getattr(frame, "columns", None)
-    names = tuple(str(name) for name in columns) if columns is not None else None
-    if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas: nullable columns too
-        try:
-            return names, frame.to_numpy(dtype=np.float32, na_value=np.nan)
-        except (TypeError, ValueError):
-            return names, frame.to_numpy(dtype=object, na_value=np.nan)
-    return names, frame.to_numpy() if hasattr(frame, "to_numpy") else np.asarray(frame)
+def _pandas_matrix(frame: Any, names: tuple[str, ...] | None) -> npt.NDArray[Any]:
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes):
+        same = len(set(frame.dtypes)) == 1
+        return np.asarray(frame.to_numpy() if same else frame.to_numpy(dtype=np.float32))
+    matrix = np.empty(frame.shape, np.float32)
+    for j, name in enumerate(names or ()):
+        column = frame.iloc[:, j]
+        with np.errstate(over="ignore"), _advising():
+            if getattr(column.dtype, "kind", "O") in "fiub":
+                matrix[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                matrix[:, j] = as_numbers(np.asarray(column, object), f"column {name!r} of X")
+    return matrix
 
 
-def _refuse_text_column(matrix: npt.NDArray[Any], names: tuple[str, ...] | None) -> None:
-    """Name the first column of a frame that does not hold numbers."""
-    for name, column in zip(names or (), matrix.T, strict=False):
-        value = next((value for value in column if not _is_number(value)), None)
-        if value is not None:
-            raise DataError(
-                f"column {name!r} of X holds {value!r}, not numbers: give the features alone, or "
-                "rankgrove.load(frame), which knows labels, queries and document ids"
-            )
+def _arrow_matrix(frame: Any, names: tuple[str, ...]) -> npt.NDArray[np.float32]:
+    """Take a polars or pyarrow table, or another that speaks Arrow."""
+    from rankgrove.data.arrow import as_arrow, holds_numbers, write_feature
+
+    table = as_arrow(frame)
+    matrix = np.empty((table.num_rows, len(names)), np.float32)
+    for j, name in enumerate(names):
+        column = table.column(j)
+        with _advising():
+            if not holds_numbers(column.type):
+                values = column.drop_null().slice(0, 1).to_pylist()
+                held = f"{values[0]!r:.60}" if values else f"values of type {column.type}"
+                raise DataError(f"column {name!r} of X holds {held}, which is not a number")
+        start = 0
+        for chunk in column.chunks:
+            write_feature(matrix[start : start + len(chunk), j], chunk, name, start)
+            start += len(chunk)
+    return matrix
 
 
-def _is_number(value: Any) -> bool:
+@contextmanager
+def _advising() -> Iterator[None]:
     try:
-        np.float32(value)
-    except (TypeError, ValueError):
-        return value is None
-    return True
+        yield
+    except DataError as error:
+        raise DataError(
+            f"{error}: give the features alone, or rankgrove.load(frame), which knows labels, "
+            "queries and document ids"
+        ) from None

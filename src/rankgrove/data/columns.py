@@ -1,0 +1,127 @@
+"""The columns that a model was trained with, and how other data are brought to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.features import (
+    column_names,
+    feature_matrix,
+    first_number,
+    is_dataset,
+    select_columns,
+)
+from rankgrove.errors import DataError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names (None if nobody gave any) and number of the columns of a feature matrix.
+
+    Names that only number the columns in order (``f1, f2, ...`` of text, ``0, 1, ...`` of a frame)
+    are compared with names of the same kind; against real names they say no more than the count.
+    """
+
+    names: tuple[str, ...] | None
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.names is not None:
+            if len(self.names) != self.count:
+                raise DataError(f"{len(self.names)} feature names for {self.count} features")
+            _refuse_duplicates(self.names, "the columns")
+
+    @classmethod
+    def of(cls, X: Any) -> Columns:
+        """Columns of a matrix, data frame or Dataset."""
+        names = column_names(X)
+        shape = np.shape(X.X if is_dataset(X) else X)
+        return cls(names, len(names) if names is not None else int(shape[1]))
+
+    def match(self, X: Any, what: str = "X") -> npt.NDArray[Any]:
+        """Return the matrix of X with these columns in this order; ``what`` names X in errors.
+
+        If names are known on both sides, columns are taken by name: the order of X does not matter
+        and columns that are not wanted are left out (they may hold anything). Otherwise the number
+        of columns must agree. Nothing is copied if the columns are in place already.
+        """
+        names = column_names(X)
+        if names is not None and self._by_name(names):
+            places = self._places(names, what)
+            if places is not None:
+                X = select_columns(X, places)
+        matrix, _ = feature_matrix(X)
+        if matrix.shape[1] != self.count:
+            raise DataError(
+                f"{what} has {matrix.shape[1]} features but the model was trained on {self.count}"
+                + _advice(names, self.names, matrix.shape[1], self.count)
+            )
+        return matrix
+
+    def _by_name(self, names: tuple[str, ...]) -> bool:
+        if self.names is None:
+            return False
+        return set(names).issuperset(self.names) or _prefix(self.names) == _prefix(names)
+
+    def _places(self, names: tuple[str, ...], what: str) -> list[int] | None:
+        """Where the columns stand among ``names``; None if they already are all there is."""
+        assert self.names is not None
+        if names == self.names:
+            return None
+        _refuse_duplicates(names, what)
+        place = {name: j for j, name in enumerate(names)}
+        lacking = [name for name in self.names if name not in place]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
+            raise DataError(
+                f"{what} lacks {len(lacking)} of the {self.count} features that the model was "
+                f"trained with: {shown}" + _advice(names, self.names, len(names), self.count)
+            )
+        return [place[name] for name in self.names]
+
+
+def _numbering(names: tuple[str, ...]) -> tuple[str, int] | None:
+    """How names only number the columns: prefix and first number; None if they are real names."""
+    for prefix in ("f", ""):
+        for first in (0, 1):
+            if names and all(name == f"{prefix}{first + i}" for i, name in enumerate(names)):
+                return prefix, first
+    return None
+
+
+def _prefix(names: tuple[str, ...]) -> str | None:
+    numbering = _numbering(names)
+    return None if numbering is None else numbering[0]
+
+
+def _refuse_duplicates(names: tuple[str, ...], what: str) -> None:
+    if len(set(names)) != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"{what}: the column {twice!r} occurs twice")
+
+
+def _advice(
+    names: tuple[str, ...] | None, wanted: tuple[str, ...] | None, count: int, expected: int
+) -> str:
+    """Help where columns that text numbers do not reach those of a model."""
+    numbering = None if names is None else _numbering(names)
+    if numbering is None or numbering[0] != "f" or count >= expected:
+        return ""
+    first = None if wanted is None else first_number(wanted)
+    if first is not None and first == numbering[1]:
+        return f" (text that lacks the last features: load it with n_features={expected})"
+    if first == 0 or (first is None and count + 1 == expected and numbering[1] == 1):
+        return (
+            ". The text counts features from 1; a model with one feature more was probably trained "
+            "on the same numbers counted from 0, with an empty feature 0: load the text with "
+            f"first_feature=0, n_features={expected}"
+        )
+    return (
+        f" (text that does not mention all features: load it with n_features={expected} and the "
+        "first_feature, 0 or 1, of the training data)"
+    )

@@ -1,0 +1,84 @@
+"""Real numbers out of whatever array a caller gives; what only looks like numbers is refused."""
+
+from __future__ import annotations
+
+import numbers
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import DataError
+
+_REAL = "fiub"
+
+
+def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
+    """Return an array of floats, integers or booleans, without a copy if it is one.
+
+    Masked entries, None and pandas' NA become NaN. Texts (also of digits), dates, complex numbers
+    and other objects are refused: what they would become is a guess.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = _unmasked(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must hold numbers: {error}") from None
+    if array.dtype == object:
+        array = _numbers_of_objects(array, what)
+    if array.dtype.kind not in _REAL:
+        raise DataError(f"{what} must hold numbers, not {_kind_name(array.dtype)}")
+    return array
+
+
+def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
+    """Return one finite float64 number per row."""
+    column = np.ascontiguousarray(as_numbers(values, name), dtype=np.float64)
+    if column.ndim != 1:
+        raise DataError(f"{name} must have one dimension, not shape {column.shape}")
+    if len(column) != n_rows:
+        raise DataError(f"{name} has {len(column)} entries, but X has {n_rows} rows")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise DataError(f"{name} of row {bad[0]} is {column[bad[0]]}, not a finite number")
+    return column
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a Python object is a real number or stands for a missing one."""
+    return _is_number_type(type(value))
+
+
+def _is_number_type(kind: type) -> bool:
+    return (
+        issubclass(kind, numbers.Real | np.bool_ | Decimal)
+        or kind is type(None)
+        or kind.__name__ == "NAType"  # pandas' NA
+    )
+
+
+def _unmasked(values: Any) -> npt.NDArray[Any]:
+    if not np.ma.is_masked(values):
+        return np.asarray(values.data)
+    if values.dtype.kind in "iub":
+        values = values.astype(np.float64)
+    return np.asarray(values.filled(np.nan))
+
+
+def _numbers_of_objects(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    foreign = {kind for kind in set(map(type, array.flat)) if not _is_number_type(kind)}
+    if foreign:
+        value = next(value for value in array.flat if type(value) in foreign)
+        raise DataError(f"{what} holds {value!r:.60}, which is not a number")
+    flat = [np.nan if type(value).__name__ == "NAType" else value for value in array.flat]
+    try:
+        return np.array(flat, np.float64).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} must hold numbers: {error}") from None
+
+
+def _kind_name(dtype: np.dtype[Any]) -> str:
+    names = {"U": "texts", "S": "texts", "T": "texts", "M": "dates", "m": "times"}
+    return names.get(dtype.kind, f"{dtype} values")

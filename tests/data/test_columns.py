@@ -1,0 +1,148 @@
+"""Columns of a model: data are brought to them by name, or counted."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.dataset import Dataset
+from rankgrove.errors import DataError
+
+X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+NAMES = ("bm25", "clicks", "length")
+TABLES = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.table}
+
+
+def dataset(matrix, names=None):
+    return Dataset(matrix, np.zeros(len(matrix)), [1] * len(matrix), feature_names=names)
+
+
+def table(library, names, extra=None):
+    columns = {name: X[:, NAMES.index(name)] for name in names}
+    return TABLES[library](columns | (extra or {}))
+
+
+@pytest.mark.parametrize("library", TABLES)
+@pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
+def test_columns_are_taken_by_name_whatever_their_order(library, order):
+    np.testing.assert_array_equal(Columns(NAMES, 3).match(table(library, order)), X)
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_columns_that_the_model_does_not_know_are_left_out_unread(library):
+    extra = {"title": ["red", "blue"], "more": [1.0, 2.0]}
+    np.testing.assert_array_equal(Columns(NAMES, 3).match(table(library, NAMES, extra)), X)
+
+
+@given(st.permutations(range(6)), st.integers(1, 6))
+def test_any_order_and_any_extra_columns_of_a_dataset(order, wanted):
+    values = np.arange(24, dtype=np.float32).reshape(4, 6)
+    given_data = dataset(values[:, order], [f"name{j}" for j in order])
+    columns = Columns(tuple(f"name{j}" for j in range(wanted)), wanted)
+    np.testing.assert_array_equal(columns.match(given_data), values[:, :wanted])
+
+
+def test_nothing_is_copied_if_the_columns_stand_together():
+    data = dataset(X, NAMES)
+    assert np.shares_memory(Columns(NAMES, 3).match(data), X)
+    assert np.shares_memory(Columns(NAMES[1:], 2).match(data), X)
+    assert np.shares_memory(Columns(NAMES, 3).match(X), X)
+    frame = pandas.DataFrame(X, columns=list(NAMES))
+    assert np.shares_memory(Columns(NAMES, 3).match(frame), frame.to_numpy())
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_lacking_columns_are_named(library):
+    with pytest.raises(DataError, match=r"eval_set lacks 2 of the 3 .*: 'clicks', 'length'$"):
+        Columns(NAMES, 3).match(table(library, ("bm25",)), "eval_set")
+
+
+def test_columns_given_twice_are_refused():
+    frame = pandas.DataFrame(X, columns=["bm25", "bm25", "clicks"])
+    with pytest.raises(DataError, match="X: the column 'bm25' occurs twice"):
+        Columns(("bm25", "clicks"), 2).match(frame)
+    with pytest.raises(DataError, match="'a' occurs twice"):
+        Columns(("a", "a"), 2)
+
+
+@pytest.mark.parametrize("names", [None, NAMES])
+def test_without_names_on_both_sides_the_number_of_columns_must_agree(names):
+    columns = Columns(names, 3)
+    np.testing.assert_array_equal(columns.match(X), X)
+    np.testing.assert_array_equal(columns.match(dataset(X)), X)
+    with pytest.raises(DataError, match=r"X has 2 features but the model was trained on 3$"):
+        columns.match(X[:, :2])
+
+
+def test_a_model_without_names_takes_columns_as_they_stand():
+    np.testing.assert_array_equal(Columns(None, 3).match(table("polars", NAMES[::-1])), X[:, ::-1])
+
+
+def test_columns_of_a_frame_named_by_integers_are_names():
+    frame = pandas.DataFrame(X)
+    columns = Columns.of(frame)
+    assert columns == Columns(("0", "1", "2"), 3)
+    np.testing.assert_array_equal(columns.match(frame[[2, 0, 1]]), X)
+    np.testing.assert_array_equal(Columns(NAMES, 3).match(frame), X)
+
+
+def test_numbers_of_text_are_names():
+    from_zero = dataset(X, ["f0", "f1", "f2"])
+    np.testing.assert_array_equal(Columns(("f1", "f2"), 2).match(from_zero), X[:, 1:])
+    np.testing.assert_array_equal(Columns(("f2", "f0"), 2).match(from_zero), X[:, [2, 0]])
+    with pytest.raises(DataError, match=r"lacks 1 of the 3 .*'f0'"):
+        Columns(("f0", "f1", "f2"), 3).match(dataset(X))
+
+
+@pytest.mark.parametrize("names", [("f0", "f1", "f2", "f3"), None, ("a", "b", "c", "d")])
+def test_one_feature_more_than_text_that_counts_from_one_is_explained(names):
+    with pytest.raises(DataError, match=r"counts features from 1; .*first_feature=0, n_features=4"):
+        Columns(names, 4).match(dataset(X))
+
+
+def test_advice_for_text_that_lacks_the_last_features():
+    with pytest.raises(DataError, match=r"\(text that lacks the last .* with n_features=4\)"):
+        Columns(("f1", "f2", "f3", "f4"), 4).match(dataset(X))
+    with pytest.raises(DataError, match="n_features=6 and the first_feature, 0 or 1"):
+        Columns(None, 6).match(dataset(X))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (X.astype(complex), "X must hold numbers, not complex128"),
+        (X.astype(str), "X must hold numbers, not texts"),
+        (X.astype("datetime64[s]"), "X must hold numbers, not dates"),
+        (np.array([["1", "2", 3.0]], object), "holds '1', which is not a number"),
+        (pandas.DataFrame({"a": ["1"], "b": [1], "c": [1]}), "'a' of X holds '1'"),
+        (pandas.DataFrame({"a": pandas.to_datetime(["2020-01-01"]), "b": 1, "c": 1}), "'a' of X"),
+        (
+            polars.DataFrame({"a": [1], "b": [datetime.date(2020, 1, 1)], "c": [1]}),
+            "'b' of X",
+        ),
+    ],
+)
+def test_what_only_looks_like_numbers_is_refused(matrix, message):
+    with pytest.raises(DataError, match=message):
+        Columns(None, 3).match(matrix)
+
+
+def test_masked_and_null_entries_are_missing():
+    masked = np.ma.masked_equal(X, 5)
+    expected = np.where(X == 5, np.nan, X)
+    np.testing.assert_array_equal(Columns(None, 3).match(masked), expected)
+    np.testing.assert_array_equal(Columns(None, 3).match(masked.astype(int)), expected)
+    objects = np.where(X == 5, None, X.astype(object))
+    np.testing.assert_array_equal(Columns(None, 3).match(objects), expected)
+    frame = pandas.DataFrame(X).convert_dtypes()
+    frame.iloc[1, 1] = pandas.NA
+    np.testing.assert_array_equal(Columns(None, 3).match(frame), expected)
