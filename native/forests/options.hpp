@@ -26,8 +26,10 @@ struct GrowOptions {
   Splitter splitter = Splitter::best;
   Criterion criterion = Criterion::entropy;
   NodeOrder order = NodeOrder::breadth_first;
-  int32_t max_features = 1;     // features drawn per node
-  int32_t listwise_levels = 0;  // levels of the tree that are split listwise, from the root
+  int32_t max_features = 1;  // features drawn per node
+  // Levels of the tree that are split listwise, from the root; kUnlimited: the whole tree, and no
+  // split is pointwise.
+  int32_t listwise_levels = 0;
   int64_t min_samples_split = 2;
   int64_t min_samples_leaf = 1;
   int32_t max_depth = kUnlimited;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forests/criteria/registry.hpp"
+#include "forests/fallback_splitter.hpp"
 #include "forests/growing_tree.hpp"
 #include "forests/leaf_table.hpp"
 #include "forests/listwise_splitter.hpp"
@@ -54,12 +55,17 @@ class TreeGrower {
   }
 
  private:
-  // Splits the upper levels; returns the leaves that are left to pointwise splits. All listwise
-  // splits come before all pointwise ones.
+  // Splits the upper levels; returns the leaves of the level below, which are left to pointwise
+  // splits. If there is such a level, nodes without a listwise gain are split pointwise as well:
+  // their children may gain again.
   std::vector<WaitingNode> grow_listwise(const std::vector<WaitingNode>& roots) {
     LeafTable leaves(data_.offsets, data_.metric);
     const double total_weight = start_queries(leaves);
-    ListwiseSplitter<Code> splitter(data_, options_, leaves, total_weight);
+    ListwiseSplitter<Code> listwise(data_, options_, leaves, total_weight);
+    const auto pointwise = pointwise_splitter();
+    FallbackSplitter<Code> either(listwise, *pointwise);
+    const bool hybrid = options_.listwise_levels != kUnlimited;
+    NodeSplitter<Code>& splitter = hybrid ? static_cast<NodeSplitter<Code>&>(either) : listwise;
     std::vector<WaitingNode> deeper;
     NodeQueue queue = new_queue(options_.order);
     queue.push_all(roots);
@@ -146,6 +152,7 @@ class TreeGrower {
                              few_classes() ? node.class_counts.data() : counted_classes(node)};
     const Split split = splitter.find(documents, node, random);
     if (!split.found()) return;
+    const bool some_missing = has_missing(split.feature, splitter.split_codes(), node.size());
     const int64_t middle = partition(node, split, splitter.split_codes());
     const int32_t child = tree_.n_nodes();
     const int32_t depth = node.depth + 1;
@@ -162,7 +169,8 @@ class TreeGrower {
     GrowingNode& parent = tree_[node.node];
     parent.feature = split.feature;
     parent.threshold = split.threshold(*data_.binned->bins);
-    parent.missing_left = split.missing_left;
+    // Where the node has no missing value, one that comes later follows the heavier child.
+    parent.missing_left = some_missing ? split.missing_left : weight_of(left) >= weight_of(right);
     parent.gain = static_cast<float>(gain);
     parent.left = child;
     on_split(node, left, right);
@@ -195,11 +203,20 @@ class TreeGrower {
                            });
   }
 
-  double sample_weight() const {
-    if (data_.weight.empty()) return static_cast<double>(rows_.size());
+  double weight_of(int64_t begin, int64_t end) const {
+    if (data_.weight.empty()) return static_cast<double>(end - begin);
     double sum = 0;
-    for (const int32_t row : rows_) sum += data_.weight[row];
+    for (int64_t i = begin; i < end; ++i) sum += data_.weight[rows_[i]];
     return sum;
+  }
+  double weight_of(const WaitingNode& node) const { return weight_of(node.begin, node.end); }
+  double sample_weight() const { return weight_of(0, static_cast<int64_t>(rows_.size())); }
+
+  // Whether one of a node's n documents, with these codes of a feature, has no value.
+  bool has_missing(int32_t feature, const Code* codes, int64_t n) const {
+    if (!data_.binned->has_missing(feature)) return false;
+    return std::find(codes, codes + n, static_cast<Code>(data_.binned->missing_bin(feature))) !=
+           codes + n;
   }
 
   // What a split that nobody chose has gained, for the importance of its feature.

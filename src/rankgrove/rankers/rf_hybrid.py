@@ -16,7 +16,9 @@ class RFHybrid(RFList):
     """Forest of listwise and pointwise splits: RF-hybrid-Lx (Ibrahim and Carman 2016, section 4.4).
 
     The first ``listwise_levels`` levels of a tree are split as in RF-list, then the deeper ones as
-    in RF-point. With 0 levels it is RF-point, without limit RF-list.
+    in RF-point. A node of the first levels where no listwise split gains is split as in RF-point,
+    too, and its children are tried listwise again. With 0 levels it is RF-point, without limit
+    (None) RF-list, which has no pointwise splits at all.
     """
 
     listwise_levels: int | None = param(
