@@ -105,6 +105,20 @@ std::vector<double> rank_weights(const Queries& queries, In<double> weights,
 }
 
 template <typename Score>
+void require_scores(const JudgedQueries& queries, const In<Score>& scores) {
+  const int64_t n_rows = queries.n_rows();
+  require(static_cast<int64_t>(scores.size()) == n_rows,
+          "there are " + std::to_string(scores.size()) + " scores but " + std::to_string(n_rows) +
+              " judged rows");
+  int64_t bad_row = -1;
+  {
+    nb::gil_scoped_release release;
+    bad_row = first_nan(scores.data(), n_rows);
+  }
+  require(bad_row < 0, "score of row " + std::to_string(bad_row) + " is NaN");
+}
+
+template <typename Score>
 Values evaluate(const std::vector<std::shared_ptr<QueryMetric>>& metrics, In<Score> scores,
                 int n_threads) {
   require(!metrics.empty(), "no metric to evaluate");
@@ -113,19 +127,33 @@ Values evaluate(const std::vector<std::shared_ptr<QueryMetric>>& metrics, In<Sco
     require(metric->queries() == metrics.front()->queries(), "metrics must share their judgments");
     pointers.push_back(metric.get());
   }
-  const int64_t n_rows = metrics.front()->queries()->n_rows();
-  require(static_cast<int64_t>(scores.size()) == n_rows,
-          "there are " + std::to_string(scores.size()) + " scores but " + std::to_string(n_rows) +
-              " judged rows");
-  int64_t bad_row = -1;
+  require_scores(*metrics.front()->queries(), scores);
   std::vector<double> values;
   {
     nb::gil_scoped_release release;
-    bad_row = first_nan(scores.data(), n_rows);
-    if (bad_row < 0) values = evaluate_metrics(pointers, scores.data(), n_threads);
+    values = evaluate_metrics(pointers, scores.data(), n_threads);
   }
-  require(bad_row < 0, "score of row " + std::to_string(bad_row) + " is NaN");
   return to_numpy(std::move(values));
+}
+
+template <typename Score>
+Values ranked_labels_checked(const JudgedQueries& queries, In<Score> scores) {
+  require_scores(queries, scores);
+  return to_numpy(ranked_labels(queries, scores.data()));
+}
+
+template <typename Score>
+Values grouped_scores(const JudgedQueries& queries, In<Score> scores) {
+  require_scores(queries, scores);
+  std::vector<double> grouped(queries.n_rows());
+  for (int64_t i = 0; i < queries.n_rows(); ++i) grouped[i] = scores.data()[queries.row(i)];
+  return to_numpy(std::move(grouped));
+}
+
+Values grouped_labels(const JudgedQueries& queries) {
+  std::vector<double> labels(queries.n_rows());
+  for (int64_t i = 0; i < queries.n_rows(); ++i) labels[i] = queries.labels[queries.grades[i]];
+  return to_numpy(std::move(labels));
 }
 
 }  // namespace
@@ -136,6 +164,7 @@ void bind_metrics(nb::module_& m) {
            nb::arg("order").none() = nb::none())
       .def_prop_ro("n_queries", &JudgedQueries::n_queries)
       .def_prop_ro("n_rows", &JudgedQueries::n_rows)
+      .def("grouped_labels", &grouped_labels, "Labels, query by query.")
       .def_prop_ro("longest", &JudgedQueries::longest);
 
   nb::class_<Worth>(m, "Worth", "What a document of some label is worth to a metric.")
@@ -172,7 +201,7 @@ void bind_metrics(nb::module_& m) {
         const auto divisor_kind = choose<Divisor>({{"none", Divisor::none},
                                                    {"ideal", Divisor::ideal},
                                                    {"positive", Divisor::positive},
-                                                   {"cutoff", Divisor::cutoff}},
+                                                   {"k", Divisor::k}},
                                                   divisor, "divisor");
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
@@ -248,6 +277,16 @@ void bind_metrics(nb::module_& m) {
         "Values of each metric for each query, metric by metric; NaN marks a skipped query.");
   m.def("evaluate_metrics", &evaluate<float>, nb::arg("metrics"), nb::arg("scores").noconvert(),
         nb::arg("n_threads"));
+
+  const char* ranked_doc = "Labels of each query from the best score to the worst.";
+  m.def("ranked_labels", &ranked_labels_checked<double>, nb::arg("queries"),
+        nb::arg("scores").noconvert(), ranked_doc);
+  m.def("ranked_labels", &ranked_labels_checked<float>, nb::arg("queries"),
+        nb::arg("scores").noconvert());
+  m.def("grouped_scores", &grouped_scores<double>, nb::arg("queries"),
+        nb::arg("scores").noconvert(), "Scores as float64, query by query.");
+  m.def("grouped_scores", &grouped_scores<float>, nb::arg("queries"),
+        nb::arg("scores").noconvert());
 
   m.def(
       "mean_over_queries",

@@ -24,7 +24,7 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
       case Divisor::positive:
         by = static_cast<double>(n_positive(q));
         break;
-      case Divisor::cutoff:
+      case Divisor::k:
         by = static_cast<double>(rules.k == kNoCutoff || rules.short_lists == ShortRule::cut
                                      ? std::min(n, rules.k)
                                      : rules.k);

@@ -65,7 +65,7 @@ class CumulatedGain : public ListMetric {
     none,
     ideal,     // the largest sum that the query allows
     positive,  // the number of documents with a positive worth
-    cutoff,    // k, or the number of documents where k is absent or short lists are cut
+    k,         // k, or the number of documents where k is absent or short lists are cut
   };
   CumulatedGain(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
                 std::vector<double> weights, Divisor divisor, const ListRules& rules);

@@ -15,6 +15,21 @@ namespace {
 // A thread takes this many documents at a time, in whole queries.
 constexpr int64_t kRowsPerTask = 4096;
 
+// The scores of a query's documents; `copy` holds them where they must be brought together.
+template <typename Score>
+const double* scores_of(const JudgedQueries& queries, int64_t query, const Score* scores,
+                        std::vector<double>& copy) {
+  const int64_t begin = queries.begin(query);
+  if constexpr (std::is_same_v<Score, double>) {
+    if (queries.order.empty()) return scores + begin;
+  }
+  copy.resize(queries.size(query));
+  for (size_t i = 0; i < copy.size(); ++i) {
+    copy[i] = static_cast<double>(scores[queries.row(begin + static_cast<int64_t>(i))]);
+  }
+  return copy.data();
+}
+
 struct Workspace {
   RankedQuery ranked;
   std::vector<double> scores;
@@ -37,20 +52,8 @@ std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>& metr
   std::vector<double> result(metrics.size() * static_cast<size_t>(n_queries));
 
   const auto evaluate_query = [&](int64_t query, Workspace& workspace) {
-    const int64_t begin = queries.begin(query);
-    const int64_t n = queries.size(query);
-    const double* own_scores = nullptr;
-    if constexpr (std::is_same_v<Score, double>) {
-      if (queries.order.empty()) own_scores = scores + begin;
-    }
-    if (own_scores == nullptr) {
-      workspace.scores.resize(n);
-      for (int64_t i = 0; i < n; ++i) {
-        workspace.scores[i] = static_cast<double>(scores[queries.row(begin + i)]);
-      }
-      own_scores = workspace.scores.data();
-    }
-    workspace.ranked.rank(own_scores, n, depth, whole_blocks);
+    const double* own_scores = scores_of(queries, query, scores, workspace.scores);
+    workspace.ranked.rank(own_scores, queries.size(query), depth, whole_blocks);
     for (size_t m = 0; m < metrics.size(); ++m) {
       result[m * n_queries + query] = metrics[m]->value(query, workspace.ranked, workspace.values);
     }
@@ -85,6 +88,24 @@ template std::vector<double> evaluate_metrics(const std::vector<const QueryMetri
                                               int);
 template std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>&, const float*,
                                               int);
+
+template <typename Score>
+std::vector<double> ranked_labels(const JudgedQueries& queries, const Score* scores) {
+  std::vector<double> labels(queries.n_rows());
+  Workspace workspace;
+  for (int64_t query = 0; query < queries.n_queries(); ++query) {
+    const int64_t n = queries.size(query);
+    workspace.ranked.rank(scores_of(queries, query, scores, workspace.scores), n, n, false);
+    const uint32_t* grades = queries.grades_of(query);
+    for (int64_t rank = 0; rank < n; ++rank) {
+      labels[queries.begin(query) + rank] = queries.labels[grades[workspace.ranked.document(rank)]];
+    }
+  }
+  return labels;
+}
+
+template std::vector<double> ranked_labels(const JudgedQueries&, const double*);
+template std::vector<double> ranked_labels(const JudgedQueries&, const float*);
 
 template <typename Score>
 int64_t first_nan(const Score* scores, int64_t n) {

@@ -41,6 +41,10 @@ template <typename Score>
 std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>& metrics,
                                      const Score* scores, int n_threads);
 
+// Labels of the documents of each query from the best score to the worst, query by query.
+template <typename Score>
+std::vector<double> ranked_labels(const JudgedQueries& queries, const Score* scores);
+
 // Row of the first NaN in scores, or -1.
 template <typename Score>
 int64_t first_nan(const Score* scores, int64_t n);

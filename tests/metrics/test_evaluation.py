@@ -7,7 +7,9 @@ import pytest
 
 from metrics.ranking_cases import random_case
 from rankgrove import evaluate, metric
-from rankgrove.metrics import METRICS
+from rankgrove.metrics import metric_names
+
+METRICS = metric_names()
 
 TEXTS = [*METRICS, "ndcg@3", "ndcg@5(ties=worst)", "map@4(ties=average)", "p@3(ties=docid)"]
 

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from rankgrove.metrics import METRICS, PRESETS
+from rankgrove.metrics import PRESETS, metric_names
 from rankgrove.metrics.parameters import PARAMETERS, format_value
 from rankgrove.metrics.registry import metric_class
+
+METRICS = metric_names()
 
 
 @pytest.fixture(scope="module")

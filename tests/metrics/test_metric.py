@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from metrics.ranking_cases import random_case
 from rankgrove import Metric, QueryGroups, metric
-from rankgrove.metrics import METRICS, PRESETS
+from rankgrove.metrics import PRESETS, metric_names
 from rankgrove.metrics.parameters import PARAMETERS
 from rankgrove.metrics.registry import metric_class
+
+METRICS = metric_names()
 
 numbers = st.floats(0, 50, allow_nan=False)
 VALUES = {
@@ -23,8 +25,8 @@ VALUES = {
     "empty": st.just("skip") | st.floats(0, 1),
     "ties": st.sampled_from(["input", "average", "worst", "best", "docid"]),
     "short": st.sampled_from(["pad", "cut", "zero"]),
-    "rel": numbers | numbers.map(lambda x: f">{x!r}"),
-    "denominator": st.sampled_from(["relevant", "cutoff"]),
+    "relevant_from": numbers | numbers.map(lambda x: f">{x!r}"),
+    "denominator": st.sampled_from(["relevant", "k"]),
     "max_grade": st.floats(0.001, 53),
     "persistence": st.floats(0.001, 0.999),
     "variant": st.sampled_from(["a", "b"]),
@@ -101,7 +103,7 @@ def test_direction():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ndgc@10", "unknown metric 'ndgc': choose from ndcg, endcg"),
+        ("ndgc@10", "unknown metric 'ndgc': choose from dcg, endcg, err"),
         ("ndcg@0", "k must be a whole number of at least 1, or None for the whole list, not '0'"),
         ("ndcg@ten", "k must be .* not 'ten'"),
         ("ndcg@1.5", "k must be .* not '1.5'"),
@@ -118,7 +120,7 @@ def test_direction():
         ("ndcg(ties=luck)", "ties must be 'input', 'average', 'worst', 'best' or 'docid'"),
         ("ndcg(discount=alpha)", "discount must be"),
         ("ndcg(discount=beta:-1)", "discount must be"),
-        ("map(rel=-1)", "rel must be"),
+        ("map(relevant_from=-1)", "relevant_from must be"),
         ("err(max_grade=0)", "max_grade must be"),
         ("err(gain=0/1)", "gain of err must be 'exp' or 'linear'"),
         ("rbp(persistence=1)", "persistence must be"),

@@ -13,9 +13,10 @@ METRIC_TEXTS = [
     "ndcg(discount=alpha:0.1,empty=skip)", "ndcg@5(discount=beta:0.5)", "ndcg@4(discount=letor)",
     "ndcg@4(short=zero)", "endcg", "dcg", "dcg@2(gain=linear)", "meanndcg", "meanndcg@3",
     "meanndcg(discount=letor,gain=linear)", "err", "err@3", "err(gain=linear,max_grade=5)",
-    "map", "map@3", "map@3(denominator=cutoff,rel=2)", "map(rel=>0,empty=1)", "mrr", "mrr@2",
-    "mrr@3(rel=3,empty=skip)", "p", "p@3", "p@4(short=cut)", "p@4(short=zero)", "recall",
-    "recall@2", "rbp", "rbp@3(persistence=0.5,rel=2)",
+    "map", "map@3", "map@3(denominator=k,relevant_from=2)", "map(relevant_from=>0,empty=1)", "mrr",
+    "mrr@2",
+    "mrr@3(relevant_from=3,empty=skip)", "p", "p@3", "p@4(short=cut)", "p@4(short=zero)", "recall",
+    "recall@2", "rbp", "rbp@3(persistence=0.5,relevant_from=2)",
 ]  # fmt: skip
 TIES = ["input", "average", "worst", "best", "docid"]
 

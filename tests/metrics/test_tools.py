@@ -136,7 +136,7 @@ def test_catboost(seed):
         "DCG": ("dcg", {}),
         "DCG:type=Exp": ("dcg", {"gain": "exp"}),
         "MAP": ("map", {}),
-        "MAP:border=2": ("map", {"rel": ">2"}),
+        "MAP:border=2": ("map", {"relevant_from": ">2"}),
         "MRR": ("mrr", {}),
         "ERR": ("err", {}),
         "PrecisionAt": ("p", {}),
@@ -173,7 +173,7 @@ def test_scikit_learn_average_precision_without_ties():
     from sklearn.metrics import average_precision_score
 
     case = random_case(1, ties=False)
-    values = metric("map", rel=2).per_query(case.y, case.scores, group_sizes=case.sizes)
+    values = metric("map", relevant_from=2).per_query(case.y, case.scores, group_sizes=case.sizes)
     for value, (y, s) in zip(values, case.queries(), strict=True):
         if (y >= 2).any():
             assert value == pytest.approx(average_precision_score(y >= 2, s), abs=TOLERANCE)
@@ -234,9 +234,9 @@ def test_ir_measures():
     case = random_case(5)
     qrels, run = trec_form(case)
     names = {
-        "nDCG@5": "ndcg@5", "nDCG": "ndcg", "AP": "map", "AP(rel=2)": "map(rel=2)",
-        "AP@5": "map@5", "RR": "mrr", "RR(rel=3)": "mrr(rel=3)", "P@5": "p@5",
-        "P(rel=2)@10": "p@10(rel=2)", "R@5": "recall@5",
+        "nDCG@5": "ndcg@5", "nDCG": "ndcg", "AP": "map", "AP(rel=2)": "map(relevant_from=2)",
+        "AP@5": "map@5", "RR": "mrr", "RR(rel=3)": "mrr(relevant_from=3)", "P@5": "p@5",
+        "P(rel=2)@10": "p@10(relevant_from=2)", "R@5": "recall@5",
     }  # fmt: skip
     measures = {name: ir_measures.parse_measure(name) for name in names}
     values = ir_measures.calc_aggregate(measures.values(), qrels, run)
@@ -286,7 +286,8 @@ def test_ranx():
     case = random_case(7, ties=False)
     names = {
         "ndcg@5": "ndcg@5(gain=linear)", "ndcg_burges@5": "ndcg@5", "ndcg": "ndcg(gain=linear)",
-        "map": "map", "map@5": "map@5", "map-l2": "map(rel=2)", "mrr": "mrr", "mrr@3": "mrr@3",
+        "map": "map", "map@5": "map@5", "map-l2": "map(relevant_from=2)", "mrr": "mrr",
+        "mrr@3": "mrr@3",
         "precision@5": "p@5", "recall@5": "recall@5", "dcg_burges@5": "dcg@5",
     }  # fmt: skip
     answer = subprocess.run(

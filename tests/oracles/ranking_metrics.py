@@ -29,9 +29,9 @@ def discount(metric, r):
 
 
 def is_relevant(metric, label):
-    if isinstance(metric.rel, str):
-        return label > float(metric.rel[1:])
-    return label >= metric.rel
+    if isinstance(metric.relevant_from, str):
+        return label > float(metric.relevant_from[1:])
+    return label >= metric.relevant_from
 
 
 def cut(ranked, k):
@@ -67,7 +67,7 @@ def err(metric, ranked):
 def average_precision(metric, ranked):
     hits = [is_relevant(metric, label) for label in ranked]
     total = sum(hits)
-    if metric.denominator == "cutoff" and metric.k is not None:
+    if metric.denominator == "k" and metric.k is not None:
         total = min(total, metric.k)
     shown = cut(hits, metric.k)
     return sum(sum(hits[: i + 1]) / (i + 1) for i, hit in enumerate(shown) if hit) / total
@@ -114,7 +114,7 @@ LIST_VALUES = {
 
 
 def is_empty(metric, labels):
-    if hasattr(metric, "rel"):
+    if hasattr(metric, "relevant_from"):
         return not any(is_relevant(metric, label) for label in labels)
     return not any(gain(metric, label) > 0 for label in labels)
 

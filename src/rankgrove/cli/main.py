@@ -99,7 +99,8 @@ def _parse(argv: list[str]) -> argparse.Namespace | None:
         near = difflib.get_close_matches(given.verb, VERBS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VERBS)}"
         parser.error(f"unknown verb {given.verb!r}: {hint}")
-    return _verb_parser(given.verb).parse_args(argv[1:])
+    verb_parser = _verb_parser(given.verb)
+    return verb_parser.parse_args(_import_modules(argv[1:], verb_parser))
 
 
 def _verb_parser(verb: str) -> HelpParser:
@@ -110,9 +111,32 @@ def _verb_parser(verb: str) -> HelpParser:
         epilog=f"examples:\n{module.EXAMPLES.rstrip()}",
     )
     module.add_arguments(parser)
+    parser.add_argument(
+        "--import",
+        metavar="MODULE",
+        help="first import a Python module that registers metrics or rankers; may be repeated",
+    )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=module.run, verb=verb)
     return parser
+
+
+def _import_modules(argv: list[str], parser: HelpParser) -> list[str]:
+    """Import what ``--import`` names before options look names up; return the other arguments."""
+    rest, words = [], iter(argv)
+    for word in words:
+        option, equals, module = word.partition("=")
+        if option != "--import":
+            rest.append(word)
+            continue
+        module = module if equals else next(words, "")
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            parser.error(f"--import {module}: {type(error).__name__}: {error}")
+    return rest
 
 
 def _message(error: Exception) -> str:

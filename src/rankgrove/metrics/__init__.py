@@ -5,6 +5,15 @@ from __future__ import annotations
 from rankgrove.metrics.evaluation import Evaluation, evaluate
 from rankgrove.metrics.metric import Metric, PreparedMetric, metric
 from rankgrove.metrics.presets import PRESETS
-from rankgrove.metrics.registry import METRICS
+from rankgrove.metrics.registry import metric_names, register_metric
 
-__all__ = ["METRICS", "PRESETS", "Evaluation", "Metric", "PreparedMetric", "evaluate", "metric"]
+__all__ = [
+    "PRESETS",
+    "Evaluation",
+    "Metric",
+    "PreparedMetric",
+    "evaluate",
+    "metric",
+    "metric_names",
+    "register_metric",
+]

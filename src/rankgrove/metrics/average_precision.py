@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("map", "ap")
 @dataclass(frozen=True, repr=False)
 class MAP(Metric):
     """Mean of the precision at the rank of each relevant document; those beyond k count 0."""
 
-    name: ClassVar[str] = "map"
-
     k: int | None = None
-    rel: float | str = 1.0
+    relevant_from: float | str = 1.0
     denominator: str = "relevant"
     ties: str = "input"
     empty: float | str = 0.0
@@ -26,8 +25,8 @@ class MAP(Metric):
         """Prepare the native metric for judgments."""
         return _native.average_precision(
             queries,
-            relevance_threshold(self.rel),
-            cut_divisor=self.denominator == "cutoff",
+            relevance_threshold(self.relevant_from),
+            cut_divisor=self.denominator == "k",
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

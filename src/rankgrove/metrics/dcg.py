@@ -11,13 +11,14 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("dcg")
 @dataclass(frozen=True, repr=False)
 class DCG(Metric):
     """Sum over the first k ranks of gain x discount (Jarvelin and Kekalainen 2002)."""
 
-    name: ClassVar[str] = "dcg"
     divisor: ClassVar[str] = "none"
 
     k: int | None = None

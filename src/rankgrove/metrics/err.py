@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("err")
 @dataclass(frozen=True, repr=False)
 class ERR(Metric):
     """Expected 1/rank at which a cascading user is satisfied (Chapelle et al. 2009).
@@ -17,8 +18,6 @@ class ERR(Metric):
     A document of label l satisfies with probability (2^l - 1) / 2^max_grade, or l / max_grade under
     the linear gain.
     """
-
-    name: ClassVar[str] = "err"
 
     k: int | None = None
     gain: str = "exp"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.queries import QueryGroups
@@ -23,7 +22,7 @@ from rankgrove.metrics.judgments import (
     judged_queries,
     resolve_groups,
 )
-from rankgrove.metrics.metric import Metric, metric
+from rankgrove.metrics.metric import Metric, metric, query_values
 from rankgrove.metrics.parameters import format_value
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr")
@@ -132,8 +131,7 @@ def evaluate(
             continue
         queries = judged_queries(labels, groups, by_docid, docid)
         kernels = [chosen[i].kernel(queries) for i in places]
-        values = _native.evaluate_metrics(kernels, scores, n_threads)
-        per_query[places] = values.reshape(len(places), groups.n_queries)
+        per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(
         [m.mean(values, groups, weights) for m, values in zip(chosen, per_query, strict=True)]
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("tau", "kendall", "kendalltau")
 @dataclass(frozen=True, repr=False)
 class KendallTau(Metric):
     """Rank correlation of scores and labels inside each query.
@@ -17,8 +18,6 @@ class KendallTau(Metric):
     A query whose labels are all equal counts as empty; if only the scores are all equal, tau is 0.
     Labels may be negative.
     """
-
-    name: ClassVar[str] = "tau"
 
     variant: str = "b"
     empty: float | str = "skip"

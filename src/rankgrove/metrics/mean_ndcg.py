@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.dcg import discounts, gain_worth
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("meanndcg")
 @dataclass(frozen=True, repr=False)
 class MeanNDCG(Metric):
     """Mean of NDCG@1, NDCG@2, ... up to the length of the list (or k)."""
-
-    name: ClassVar[str] = "meanndcg"
 
     k: int | None = None
     gain: str | tuple[float, ...] = "exp"

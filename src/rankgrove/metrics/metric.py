@@ -16,8 +16,9 @@ Calling the metric itself does 2 and 3 at once.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,13 +33,18 @@ from rankgrove.metrics.judgments import (
     judged_queries,
     resolve_groups,
 )
-from rankgrove.metrics.parameters import PARAMETERS, format_value
+from rankgrove.metrics.parameters import PARAMETERS, Parameter, format_value
 from rankgrove.metrics.registry import metric_class
+
+if TYPE_CHECKING:
+    from rankgrove.metrics.python_metric import FunctionKernel
+
+    Kernel: TypeAlias = _native.QueryMetric | FunctionKernel
 
 _Self = TypeVar("_Self", bound="Metric")
 
 _TEXT = re.compile(
-    r"\s*(?P<name>[A-Za-z]+)\s*(?:@\s*(?P<k>[^()\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
+    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*)\s*(?:@\s*(?P<k>[^()\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
 )
 
 
@@ -50,12 +56,13 @@ class Metric:
     direction it improves.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # set by register_metric
     greater_is_better: ClassVar[bool] = True
+    parameters: ClassVar[Mapping[str, Parameter]] = PARAMETERS
 
     def __post_init__(self) -> None:
-        for parameter, value in self.params.items():
-            object.__setattr__(self, parameter, PARAMETERS[parameter].check(parameter, value))
+        for name, value in self.params.items():
+            object.__setattr__(self, name, self.parameters[name].check(name, value))
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -74,14 +81,13 @@ class Metric:
     def __str__(self) -> str:
         defaults = self.defaults()
         params = self.params
-        k = params.pop("k", None)
-        cutoff = "" if k is None else f"@{k}"
+        at_k = f"@{params.pop('k')}" if params.get("k") is not None else ""
         options = ",".join(
-            f"{key}={format_value(value)}"
+            f"{key}={'none' if value is None else format_value(value)}"
             for key, value in params.items()
             if value != defaults[key]
         )
-        return f"{self.name}{cutoff}" + (f"({options})" if options else "")
+        return f"{self.name}{at_k}" + (f"({options})" if options else "")
 
     def __repr__(self) -> str:
         return f"metric({str(self)!r})"
@@ -156,8 +162,8 @@ class Metric:
         """The tie rule of the kernel: document ids become the input order before it."""
         return "input" if self.ranks_by_docid else str(self.params["ties"])
 
-    def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
-        """Prepare the native metric for judgments."""
+    def kernel(self, queries: _native.JudgedQueries) -> Kernel:
+        """Prepare what measures scores against the judgments."""
         raise NotImplementedError
 
     def mean(
@@ -176,7 +182,7 @@ class PreparedMetric:
     def __init__(
         self,
         metric: Metric,
-        kernel: _native.QueryMetric,
+        kernel: Kernel,
         groups: QueryGroups,
         weights: npt.NDArray[np.float64] | None,
         n_threads: int,
@@ -193,7 +199,31 @@ class PreparedMetric:
 
     def per_query(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the value of each query; NaN for skipped ones."""
-        return _native.evaluate_metrics(self._kernels, as_scores(scores), self._n_threads)
+        values: npt.NDArray[np.float64] = query_values(
+            self._kernels, as_scores(scores), self._groups, self._n_threads
+        )[0]
+        return values
+
+
+def query_values(
+    kernels: Sequence[Kernel], scores: npt.NDArray[Any], groups: QueryGroups, n_threads: int
+) -> npt.NDArray[np.float64]:
+    """Return the values of kernels over the same judgments: one row per kernel, a column per query.
+
+    The native ones rank each query only once.
+    """
+    native = [kernel for kernel in kernels if isinstance(kernel, _native.QueryMetric)]
+    values = _native.evaluate_metrics(native, scores, n_threads) if native else np.empty(0)
+    by_query = values.reshape(len(native), groups.n_queries)
+    if len(native) == len(kernels):
+        return by_query
+    rows = iter(by_query)
+    return np.array(
+        [
+            next(rows) if isinstance(kernel, _native.QueryMetric) else kernel.values(scores, groups)
+            for kernel in kernels
+        ]
+    )
 
 
 def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metric:

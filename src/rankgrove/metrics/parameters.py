@@ -24,7 +24,7 @@ class Parameter:
         """Return the canonical form of a value, or say what is accepted."""
         try:
             return self.canonical(value)
-        except (ValueError, TypeError, OverflowError):
+        except (ValueError, TypeError, OverflowError, KeyError):
             raise ValueError(f"{name} must be {self.accepts}, not {value!r}") from None
 
 
@@ -57,8 +57,8 @@ def _number_in(low: float, high: float, open_ends: bool = False) -> Callable[[An
     return canonical
 
 
-def _cutoff(value: Any) -> int | None:
-    if value is None:
+def _ranks(value: Any) -> int | None:
+    if value is None or value == "none":
         return None
     number = _number(value)
     if not 1 <= number < 2**62 or number != int(number):
@@ -111,7 +111,7 @@ PARAMETERS = {
     "k": Parameter(
         "cut-off: only the first k ranks count",
         "a whole number of at least 1, or None for the whole list",
-        _cutoff,
+        _ranks,
     ),
     "gain": Parameter(
         "worth of a label: 2^label - 1, the label itself, or a table of gains by label",
@@ -140,15 +140,15 @@ PARAMETERS = {
         "'pad', 'cut' or 'zero'",
         _choice("pad", "cut", "zero"),
     ),
-    "rel": Parameter(
+    "relevant_from": Parameter(
         "labels that are relevant: at least a number, or above one",
         "a number of at least 0, or text such as '>0.5'",
         _relevance,
     ),
     "denominator": Parameter(
         "average precision is divided by the relevant documents, or by at most k of them",
-        "'relevant' or 'cutoff'",
-        _choice("relevant", "cutoff"),
+        "'relevant' or 'k'",
+        _choice("relevant", "k"),
     ),
     "max_grade": Parameter(
         "highest label of the scale",
@@ -166,11 +166,41 @@ PARAMETERS = {
 }
 
 
-def relevance_threshold(rel: float | str) -> float:
-    """Smallest label that the parameter ``rel`` calls relevant."""
-    if isinstance(rel, str):
-        return math.nextafter(float(rel[1:]), math.inf)
-    return rel
+def parameter_like(default: Any) -> Parameter | None:
+    """Return a parameter that takes values of the kind of its default, or None if it has none."""
+    if isinstance(default, bool):
+        return Parameter("", "True or False", _flag)
+    if isinstance(default, int):
+        return Parameter("", "a whole number", _whole)
+    if isinstance(default, float):
+        return Parameter("", "a finite number", _number)
+    if isinstance(default, str):
+        return Parameter("", "a text without blanks, commas and parentheses", _word)
+    return None
+
+
+def _flag(value: Any) -> bool:
+    return {"true": True, "false": False}[str(value).lower()]
+
+
+def _whole(value: Any) -> int:
+    number = int(value)
+    if isinstance(value, bool) or number != float(value):
+        raise ValueError
+    return number
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value or any(c in " ,()=" for c in value):
+        raise ValueError
+    return value
+
+
+def relevance_threshold(relevant_from: float | str) -> float:
+    """Smallest label that the parameter ``relevant_from`` calls relevant."""
+    if isinstance(relevant_from, str):
+        return math.nextafter(float(relevant_from[1:]), math.inf)
+    return relevant_from
 
 
 def empty_value(empty: float | str) -> float:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("p", "precision")
 @dataclass(frozen=True, repr=False)
 class Precision(Metric):
     """Share of relevant documents among the first k."""
 
-    name: ClassVar[str] = "p"
-
     k: int | None = None
-    rel: float | str = 1.0
+    relevant_from: float | str = 1.0
     ties: str = "input"
     empty: float | str = 0.0
     short: str = "pad"
@@ -28,9 +27,9 @@ class Precision(Metric):
         """Prepare the native metric for judgments."""
         return _native.cumulated_gain(
             queries,
-            _native.Worth.relevance(relevance_threshold(self.rel)),
+            _native.Worth.relevance(relevance_threshold(self.relevant_from)),
             np.ones(queries.longest),
-            "cutoff",
+            "k",
             k=self.k,
             ties=self.kernel_ties,
             short_lists=self.short,

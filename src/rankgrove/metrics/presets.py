@@ -36,17 +36,17 @@ _LETOR_NDCG = {"discount": "letor", "short": "zero"}
 PRESETS = {
     "letor3": Preset(
         "Eval-Score-3.0.pl of LETOR 3.0",
-        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 1},
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "relevant_from": 1},
         {"ndcg": _LETOR_NDCG, "p": {"short": "zero"}},
     ),
     "letor4": Preset(
         "Eval-Score-4.0.pl of LETOR 4.0",
-        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 1},
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "relevant_from": 1},
         {"ndcg": _LETOR_NDCG},
     ),
     "mslr": Preset(
         "eval-score-mslr.pl of MSLR-WEB10K and WEB30K",
-        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "rel": 2},
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "letor", "relevant_from": 2},
         {"ndcg": _LETOR_NDCG},
     ),
     "yahoo": Preset(
@@ -56,7 +56,7 @@ PRESETS = {
     ),
     "trec": Preset(
         "trec_eval, as pytrec_eval and ir_measures run it",
-        {"ties": "docid", "empty": 0, "gain": "linear", "discount": "log2", "rel": 1},
+        {"ties": "docid", "empty": 0, "gain": "linear", "discount": "log2", "relevant_from": 1},
         {"err": {"gain": "exp"}},
     ),
     "gdeval": Preset(
@@ -66,25 +66,31 @@ PRESETS = {
     ),
     "lightgbm": Preset(
         "LightGBM's ndcg and map",
-        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "rel": ">0.5"},
-        {"map": {"denominator": "cutoff"}},
+        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "relevant_from": ">0.5"},
+        {"map": {"denominator": "k"}},
     ),
     "xgboost": Preset(
         "XGBoost's ndcg, map and pre",
-        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "rel": 1},
-        {"map": {"denominator": "cutoff"}, "p": {"empty": 0, "short": "cut"}},
+        {"ties": "input", "empty": 1, "gain": "exp", "discount": "log2", "relevant_from": 1},
+        {"map": {"denominator": "k"}, "p": {"empty": 0, "short": "cut"}},
     ),
     "xgboost-": Preset(
         "XGBoost's ndcg- and map-",
-        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "rel": 1},
-        {"map": {"denominator": "cutoff"}, "p": {"short": "cut"}},
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "relevant_from": 1},
+        {"map": {"denominator": "k"}, "p": {"short": "cut"}},
     ),
     "catboost": Preset(
         "CatBoost's NDCG, DCG, MAP, MRR, ERR, PrecisionAt and RecallAt",
-        {"ties": "worst", "empty": 0, "gain": "linear", "discount": "log2", "rel": ">0.5"},
+        {
+            "ties": "worst",
+            "empty": 0,
+            "gain": "linear",
+            "discount": "log2",
+            "relevant_from": ">0.5",
+        },
         {
             "ndcg": {"empty": 1},
-            "map": {"denominator": "cutoff"},
+            "map": {"denominator": "k"},
             "err": {"max_grade": 1},
             "p": {"short": "cut"},
             "recall": {"empty": 1},
@@ -92,7 +98,7 @@ PRESETS = {
     ),
     "ranklib": Preset(
         "RankLib",
-        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "rel": ">0"},
+        {"ties": "input", "empty": 0, "gain": "exp", "discount": "log2", "relevant_from": ">0"},
         {"p": {"short": "cut"}, "err": {"max_grade": 4}},
         ignores_k=("map",),
     ),

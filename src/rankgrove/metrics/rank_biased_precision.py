@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("rbp")
 @dataclass(frozen=True, repr=False)
 class RBP(Metric):
     """(1 - p) sum_r p^(r - 1) [document at rank r is relevant] (Moffat and Zobel 2008)."""
 
-    name: ClassVar[str] = "rbp"
-
     k: int | None = None
     persistence: float = 0.8
-    rel: float | str = 1.0
+    relevant_from: float | str = 1.0
     ties: str = "input"
     empty: float | str = 0.0
 
@@ -30,7 +29,7 @@ class RBP(Metric):
         weights = (1 - self.persistence) * weights ** np.arange(queries.longest)
         return _native.cumulated_gain(
             queries,
-            _native.Worth.relevance(relevance_threshold(self.rel)),
+            _native.Worth.relevance(relevance_threshold(self.relevant_from)),
             weights,
             "none",
             k=self.k,

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("mrr", "rr")
 @dataclass(frozen=True, repr=False)
 class MRR(Metric):
     """1 / rank of the first relevant document, 0 if it lies beyond k."""
 
-    name: ClassVar[str] = "mrr"
-
     k: int | None = None
-    rel: float | str = 1.0
+    relevant_from: float | str = 1.0
     ties: str = "input"
     empty: float | str = 0.0
 
@@ -25,7 +24,7 @@ class MRR(Metric):
         """Prepare the native metric for judgments."""
         return _native.reciprocal_rank(
             queries,
-            relevance_threshold(self.rel),
+            relevance_threshold(self.relevant_from),
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

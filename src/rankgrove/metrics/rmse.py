@@ -12,8 +12,10 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.data.queries import QueryGroups
 from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.registry import register_metric
 
 
+@register_metric("rmse")
 @dataclass(frozen=True, repr=False)
 class RMSE(Metric):
     """Root of the mean squared difference of score and label.
@@ -22,7 +24,6 @@ class RMSE(Metric):
     documents. Labels may be negative.
     """
 
-    name: ClassVar[str] = "rmse"
     greater_is_better: ClassVar[bool] = False
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:

@@ -86,7 +86,7 @@ def position_metric(
 
 def _gains(measure: Metric, labels: Floats, table: Sequence[float] | None) -> Floats:
     if isinstance(measure, Precision | RBP) and table is None:
-        return (labels >= relevance_threshold(measure.rel)).astype(np.float64)
+        return (labels >= relevance_threshold(measure.relevant_from)).astype(np.float64)
     gain = table if table is not None else measure.gain  # type: ignore[attr-defined]
     if isinstance(gain, str):
         return labels.copy() if gain == "linear" else np.exp2(labels) - 1.0

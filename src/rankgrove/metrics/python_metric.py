@@ -1,0 +1,163 @@
+"""Metrics that are plain Python functions of one query."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, make_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove.data.queries import QueryGroups
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like, relevance_threshold
+
+# What a function takes, by the word in ``of``.
+ARGUMENTS = {"ranked": ("labels",), "scores": ("labels", "scores")}
+
+
+@dataclass(frozen=True, repr=False)
+class PythonMetric(Metric):
+    """Base of the metrics that ``function_metric`` makes."""
+
+    function: ClassVar[Callable[..., Any]]
+    of: ClassVar[str]
+
+    def kernel(self, queries: _native.JudgedQueries) -> FunctionKernel:
+        """Prepare the function for judgments."""
+        return FunctionKernel(self, queries)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The function travels along: the process that reads it may not have registered it.
+        function = type(self).function
+        return _restore, (self.name, function, self.of, self.greater_is_better, self.params)
+
+
+class FunctionKernel:
+    """A Python metric with the labels it measures against."""
+
+    def __init__(self, metric: PythonMetric, queries: _native.JudgedQueries) -> None:
+        self.metric = metric
+        self.queries = queries
+        self.labels = queries.grouped_labels() if metric.of == "scores" else None
+        self.params = metric.params
+        if "relevant_from" in self.params:
+            self.params["relevant_from"] = relevance_threshold(self.params["relevant_from"])
+
+    def values(self, scores: npt.NDArray[Any], groups: QueryGroups) -> npt.NDArray[np.float64]:
+        """Return the value of each query; NaN for those that are left out."""
+        if self.labels is None:
+            columns = [_native.ranked_labels(self.queries, scores)]
+        else:
+            columns = [self.labels, _native.grouped_scores(self.queries, scores)]
+        for column in columns:
+            column.flags.writeable = False
+        result = np.full(groups.n_queries, math.nan)
+        for query in np.flatnonzero(groups.sizes):
+            rows = slice(groups.offsets[query], groups.offsets[query + 1])
+            result[query] = self._value([column[rows] for column in columns], groups.ids[query])
+        return result
+
+    def _value(self, columns: list[npt.NDArray[np.float64]], query: Any) -> float:
+        place = f"the metric {self.metric}, query {query}"
+        try:
+            value = type(self.metric).function(*columns, **self.params)
+        except Exception as error:
+            raise ValueError(f"{place}: {type(error).__name__}: {error}") from error
+        if value is None:
+            return math.nan
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        if not isinstance(value, numbers.Real | np.bool_) or not math.isfinite(value):
+            raise ValueError(
+                f"{place}: the function returned {value!r:.200}; it must return a finite number, "
+                "or None to leave the query out"
+            )
+        return float(value)
+
+
+def function_metric(
+    name: str, function: Callable[..., Any], of: str | None, greater_is_better: bool
+) -> type[PythonMetric]:
+    """Make the class of a metric from a function of one query."""
+    if of not in ARGUMENTS:
+        raise ValueError(
+            f"the metric {name!r}: say what its function takes, of='ranked' for function(labels in "
+            f"ranked order) or of='scores' for function(labels, scores), not of={of!r}"
+        )
+    parameters = _parameters(name, function, of)
+    defaults = {key: parameters[key].check(key, value) for key, value in _defaults(function, of)}
+    return make_dataclass(
+        getattr(function, "__name__", name),
+        [(key, Any, value) for key, value in defaults.items()],
+        bases=(PythonMetric,),
+        namespace={
+            "__doc__": function.__doc__,
+            "__module__": function.__module__,
+            "__qualname__": getattr(function, "__qualname__", name),
+            "parameters": parameters,
+            "function": staticmethod(function),
+            "of": of,
+            "greater_is_better": greater_is_better,
+        },
+        frozen=True,
+        repr=False,
+    )
+
+
+def _parameters(name: str, function: Callable[..., Any], of: str) -> Mapping[str, Parameter]:
+    arguments = ARGUMENTS[of]
+    given = list(inspect.signature(function).parameters.values())
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if len(given) < len(arguments) or any(p.kind not in kinds for p in given[: len(arguments)]):
+        raise ValueError(
+            f"the function of the metric {name!r} must take ({', '.join(arguments)}), not "
+            f"{inspect.signature(function)}"
+        )
+    parameters = {}
+    for parameter in given[len(arguments) :]:
+        key, default = parameter.name, parameter.default
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise ValueError(f"the metric {name!r}: write out the parameters behind *{key}")
+        if default is inspect.Parameter.empty:
+            raise ValueError(
+                f"the metric {name!r}: the parameter {key!r} needs a default (of={of!r} hands over "
+                f"{' and '.join(arguments)} only)"
+            )
+        if key == "ties":
+            raise ValueError(f"the metric {name!r}: ties are broken before the function is called")
+        known = PARAMETERS.get(key) or parameter_like(default)
+        if known is None:
+            raise ValueError(
+                f"the metric {name!r}: the default of {key!r} must be a number, a text, True or "
+                f"False, not {default!r}"
+            )
+        parameters[key] = known
+    return parameters
+
+
+def _defaults(function: Callable[..., Any], of: str) -> list[tuple[str, Any]]:
+    parameters = list(inspect.signature(function).parameters.values())
+    return [(parameter.name, parameter.default) for parameter in parameters[len(ARGUMENTS[of]) :]]
+
+
+def _restore(
+    name: str,
+    function: Callable[..., Any],
+    of: str,
+    greater_is_better: bool,
+    params: dict[str, Any],
+) -> Metric:
+    from rankgrove.metrics.registry import metric_class, register_metric
+
+    try:
+        family = metric_class(name)
+    except ValueError:
+        register_metric(name, of=of, greater_is_better=greater_is_better)(function)
+        family = metric_class(name)
+    return family(**params)
