@@ -74,9 +74,9 @@ def main() -> None:
     kernels: dict[str, Objective] = {
         "MART": SquaredError(data),
         "LambdaMART NDCG": LambdaGradients(data),
-        "LambdaMART NDCG@10": LambdaGradients(data, cutoff=10),
+        "LambdaMART NDCG@10": LambdaGradients(data, k=10),
         "LambdaMART MAP": LambdaGradients(data, "map"),
-        "LambdaMART ERR@10": LambdaGradients(data, "err", cutoff=10),
+        "LambdaMART ERR@10": LambdaGradients(data, "err", k=10),
         "LambdaMART MRR": LambdaGradients(data, "mrr"),
         "PLRank obj=1": PlackettLuceLikelihood(data, n_permutations=1),
         "PLRank obj=3": PlackettLuceLikelihood(data, n_permutations=3),

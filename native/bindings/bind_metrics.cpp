@@ -5,16 +5,17 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "bindings/bindings.hpp"
 #include "metrics/judged_queries.hpp"
 #include "metrics/metric_families.hpp"
 #include "metrics/query_metric.hpp"
 #include "metrics/ranking.hpp"
-#include "metrics/worth.hpp"
 
 namespace rankgrove {
 
@@ -30,6 +31,21 @@ Enum choose(const std::map<std::string, Enum>& choices, const std::string& name,
   return found->second;
 }
 
+// Offsets that start at 0, never fall and end at the number of labels.
+void require_offsets(const In<int64_t>& offsets, int64_t n) {
+  require(offsets.size() >= 1 && offsets(0) == 0 && offsets(offsets.size() - 1) == n,
+          "query offsets must run from 0 to the number of labels, " + std::to_string(n));
+  for (size_t q = 0; q + 1 < offsets.size(); ++q) {
+    const int64_t size = offsets(q + 1) - offsets(q);
+    if (size < 0)
+      throw std::invalid_argument("offsets of query " + std::to_string(q) + " decrease");
+    if (size > std::numeric_limits<int32_t>::max()) {
+      throw std::invalid_argument("query " + std::to_string(q) +
+                                  " has more than 2^31 - 1 documents");
+    }
+  }
+}
+
 GainRule::Kind gain_kind(const std::string& name) {
   return choose<GainRule::Kind>({{"exp", GainRule::Kind::exponential},
                                  {"linear", GainRule::Kind::linear},
@@ -37,22 +53,49 @@ GainRule::Kind gain_kind(const std::string& name) {
                                 name, "gain");
 }
 
+Worth gain_worth(const std::string& kind, std::vector<double> table) {
+  for (const double gain : table) {
+    require(std::isfinite(gain) && gain >= 0,
+            "gains must be finite numbers of at least 0, not " + std::to_string(gain));
+  }
+  return Worth::gain({gain_kind(kind), std::move(table)});
+}
+
+// Worths of labels, in their order. Labels are few: those seen before are looked up.
+Values label_worths(const Worth& worth, In<double> labels) {
+  std::vector<double> worths(labels.size());
+  std::unordered_map<double, double> known;
+  for (size_t i = 0; i < worths.size(); ++i) {
+    const double label = labels.data()[i];
+    if (i > 0 && label == labels.data()[i - 1]) {
+      worths[i] = worths[i - 1];
+      continue;
+    }
+    const auto found = known.find(label);
+    worths[i] = found != known.end() ? found->second : worth(label, [] { return "label"; });
+    if (found == known.end() && known.size() < 1024) known.emplace(label, worths[i]);
+  }
+  return to_numpy(std::move(worths));
+}
+
+Values ideal_dcg_of_queries(In<int64_t> offsets, In<double> gains, In<double> discounts) {
+  const auto n = static_cast<int64_t>(gains.size());
+  require_offsets(offsets, n);
+  std::vector<double> ideal(offsets.size() - 1);
+  std::vector<double> scratch;
+  for (size_t q = 0; q < ideal.size(); ++q) {
+    ideal[q] = ideal_dcg(gains.data() + offsets(q), offsets(q + 1) - offsets(q), discounts.data(),
+                         static_cast<int64_t>(discounts.size()), scratch);
+  }
+  return to_numpy(std::move(ideal));
+}
+
 std::shared_ptr<JudgedQueries> judged_queries(In<double> labels, In<int64_t> offsets,
                                               std::optional<In<int64_t>> order) {
   const auto n = static_cast<int64_t>(labels.size());
-  require(offsets.size() >= 1 && offsets(0) == 0 && offsets(offsets.size() - 1) == n,
-          "query offsets must run from 0 to the number of labels, " + std::to_string(n));
+  require_offsets(offsets, n);
   auto queries = std::make_shared<JudgedQueries>();
   queries->offsets.assign(offsets.data(), offsets.data() + offsets.size());
-  for (int64_t q = 0; q < queries->n_queries(); ++q) {
-    if (queries->size(q) < 0) {
-      throw std::invalid_argument("offsets of query " + std::to_string(q) + " decrease");
-    }
-    if (queries->size(q) > std::numeric_limits<int32_t>::max()) {
-      throw std::invalid_argument("query " + std::to_string(q) +
-                                  " has more than 2^31 - 1 documents");
-    }
-  }
   if (order) {
     require(static_cast<int64_t>(order->size()) == n, "the row order must list every row once");
     queries->order.assign(order->data(), order->data() + n);
@@ -72,7 +115,7 @@ ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
                      const std::string& short_lists, double empty) {
   ListRules rules;
   require(!k || *k >= 1, "k must be at least 1");
-  rules.k = k.value_or(kNoCutoff);
+  rules.k = k.value_or(kWholeList);
   rules.ties = choose<TieRule>({{"input", TieRule::input},
                                 {"average", TieRule::average},
                                 {"worst", TieRule::worst},
@@ -150,6 +193,12 @@ Values grouped_scores(const JudgedQueries& queries, In<Score> scores) {
   return to_numpy(std::move(grouped));
 }
 
+// The highest or the lowest label; NaN without rows.
+double end_label(const JudgedQueries& queries, bool highest) {
+  if (queries.labels.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return highest ? queries.labels.back() : queries.labels.front();
+}
+
 Values grouped_labels(const JudgedQueries& queries) {
   std::vector<double> labels(queries.n_rows());
   for (int64_t i = 0; i < queries.n_rows(); ++i) labels[i] = queries.labels[queries.grades[i]];
@@ -164,23 +213,21 @@ void bind_metrics(nb::module_& m) {
            nb::arg("order").none() = nb::none())
       .def_prop_ro("n_queries", &JudgedQueries::n_queries)
       .def_prop_ro("n_rows", &JudgedQueries::n_rows)
+      .def_prop_ro("lowest_label", [](const JudgedQueries& q) { return end_label(q, false); })
+      .def_prop_ro("highest_label", [](const JudgedQueries& q) { return end_label(q, true); })
       .def("grouped_labels", &grouped_labels, "Labels, query by query.")
       .def_prop_ro("longest", &JudgedQueries::longest);
 
   nb::class_<Worth>(m, "Worth", "What a document of some label is worth to a metric.")
-      .def_static(
-          "gain",
-          [](const std::string& kind, std::vector<double> table) {
-            return Worth::gain({gain_kind(kind), std::move(table)});
-          },
-          nb::arg("kind"), nb::arg("table"))
+      .def_static("gain", &gain_worth, nb::arg("kind"), nb::arg("table"))
       .def_static("relevance", &Worth::relevance, nb::arg("threshold"))
       .def_static(
           "satisfaction",
           [](const std::string& kind, double max_grade) {
             return Worth::satisfaction(gain_kind(kind), max_grade);
           },
-          nb::arg("kind"), nb::arg("max_grade"));
+          nb::arg("kind"), nb::arg("max_grade"))
+      .def("of", &label_worths, nb::arg("labels"), "Worth of each label.");
 
   nb::class_<QueryMetric>(m, "QueryMetric", "A metric prepared for a set of judged queries.");
 
@@ -190,6 +237,9 @@ void bind_metrics(nb::module_& m) {
         return to_numpy(discount_table(discount_rule(kind, power), n));
       },
       nb::arg("kind"), nb::arg("power"), nb::arg("n"), "Factor of each of the first n ranks.");
+
+  m.def("ideal_dcg", &ideal_dcg_of_queries, nb::arg("offsets"), nb::arg("gains"),
+        nb::arg("discounts"), "Largest sum of discount x gain that each query allows.");
 
   m.def(
       "cumulated_gain",
@@ -205,7 +255,7 @@ void bind_metrics(nb::module_& m) {
                                                   divisor, "divisor");
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
-        return std::make_shared<CumulatedGain>(queries, worth.of(*queries), std::move(table),
+        return std::make_shared<CumulatedGain>(queries, queries->worths(worth), std::move(table),
                                                divisor_kind, rules);
       },
       nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::arg("divisor"), nb::kw_only(),
@@ -218,33 +268,32 @@ void bind_metrics(nb::module_& m) {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
-        return std::make_shared<MeanNdcg>(queries, worth.of(*queries), std::move(table), rules);
+        return std::make_shared<MeanNdcg>(queries, queries->worths(worth), std::move(table), rules);
       },
       nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::kw_only(), nb::arg("k").none(),
       nb::arg("ties"), nb::arg("empty"));
 
   m.def(
       "average_precision",
-      [](Queries queries, double threshold, bool cut_divisor, std::optional<int64_t> k,
+      [](Queries queries, const Worth& worth, bool cut_divisor, std::optional<int64_t> k,
          const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         nb::gil_scoped_release release;
-        return std::make_shared<AveragePrecision>(queries, Worth::relevance(threshold).of(*queries),
-                                                  cut_divisor, rules);
+        return std::make_shared<AveragePrecision>(queries, queries->worths(worth), cut_divisor,
+                                                  rules);
       },
-      nb::arg("queries"), nb::arg("threshold"), nb::kw_only(), nb::arg("cut_divisor"),
+      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("cut_divisor"),
       nb::arg("k").none(), nb::arg("ties"), nb::arg("empty"));
 
   m.def(
       "reciprocal_rank",
-      [](Queries queries, double threshold, std::optional<int64_t> k, const std::string& ties,
+      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
          double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         nb::gil_scoped_release release;
-        return std::make_shared<ReciprocalRank>(queries, Worth::relevance(threshold).of(*queries),
-                                                rules);
+        return std::make_shared<ReciprocalRank>(queries, queries->worths(worth), rules);
       },
-      nb::arg("queries"), nb::arg("threshold"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
+      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
       nb::arg("empty"));
 
   m.def(
@@ -253,7 +302,7 @@ void bind_metrics(nb::module_& m) {
          double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         nb::gil_scoped_release release;
-        return std::make_shared<ExpectedReciprocalRank>(queries, worth.of(*queries), rules);
+        return std::make_shared<ExpectedReciprocalRank>(queries, queries->worths(worth), rules);
       },
       nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
       nb::arg("empty"));

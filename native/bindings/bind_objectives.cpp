@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
-#include "metrics/ranking.hpp"
 #include "objectives/lambda.hpp"
 #include "objectives/listwise.hpp"
 #include "objectives/plackett_luce.hpp"
@@ -48,7 +47,7 @@ const double* optional_data(const std::optional<In<double>>& array, size_t n, co
 }
 
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
-                              std::optional<In<double>> weight, int metric, int64_t cutoff,
+                              std::optional<In<double>> weight, int metric, int64_t k,
                               int64_t truncation, double sigma, bool query_norm,
                               bool difference_norm, int n_threads, Out<float> gradients,
                               Out<float> hessians) {
@@ -59,11 +58,11 @@ void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> 
   require_length(hessians, n, "hessians");
   const double* weights = optional_data(weight, n, "weight");
   require(metric >= 0 && metric <= 3, "no metric has the number " + std::to_string(metric));
-  require(cutoff >= 1, "the cut-off must be at least 1, not " + std::to_string(cutoff));
+  require(k >= 1, "k must be at least 1, not " + std::to_string(k));
   require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
   require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
   const LambdaOptions options{
-      static_cast<LambdaMetric>(metric), cutoff, truncation, sigma, query_norm, difference_norm};
+      static_cast<LambdaMetric>(metric), k, truncation, sigma, query_norm, difference_norm};
   nb::gil_scoped_release unlocked;
   lambda_gradients(queries, scores.data(), value.data(), weights, options, n_threads,
                    gradients.data(), hessians.data());
@@ -180,15 +179,15 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_gain_checked(Rows<const dou
   return to_numpy(std::move(expected));
 }
 
-std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels,
-                                                 int64_t depth, int64_t n_permutations, bool merge,
+std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels, int64_t k,
+                                                 int64_t n_permutations, bool merge,
                                                  uint64_t seed) {
   const Queries queries = checked_queries(offsets, labels.shape(0));
-  require(depth >= 1, "depth must be at least 1, not " + std::to_string(depth));
+  require(k >= 1, "k must be at least 1, not " + std::to_string(k));
   require(n_permutations >= 1 && n_permutations <= 10000,
           "n_permutations must lie in 1..10000, not " + std::to_string(n_permutations));
   nb::gil_scoped_release unlocked;
-  return std::make_unique<PlackettLuce>(queries, labels.data(), depth, n_permutations, merge, seed);
+  return std::make_unique<PlackettLuce>(queries, labels.data(), k, n_permutations, merge, seed);
 }
 
 void plackett_luce_gradients(const PlackettLuce& model, In<double> scores,
@@ -222,50 +221,9 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
   return to_numpy(std::move(values));
 }
 
-nb::ndarray<nb::numpy, double, nb::ndim<1>> document_gains_checked(In<double> labels,
-                                                                   const std::string& kind,
-                                                                   In<double> table) {
-  GainRule rule;
-  if (kind == "linear") {
-    rule.kind = GainRule::Kind::linear;
-  } else if (kind == "table") {
-    rule.kind = GainRule::Kind::table;
-    rule.table.assign(table.data(), table.data() + table.shape(0));
-    for (const double gain : rule.table) {
-      require(std::isfinite(gain) && gain >= 0,
-              "gains must be finite numbers of at least 0, not " + std::to_string(gain));
-    }
-  } else {
-    require(kind == "exp", "unknown gain '" + kind + "'");
-  }
-  std::vector<double> gains(labels.shape(0));
-  for (size_t i = 0; i < gains.size(); ++i) {
-    gains[i] = rule(labels.data()[i], [] { return std::string("label"); });
-  }
-  return to_numpy(std::move(gains));
-}
-
-nb::ndarray<nb::numpy, double, nb::ndim<1>> ideal_dcg_checked(In<int64_t> offsets, In<double> gains,
-                                                              int64_t cutoff) {
-  const Queries queries = checked_queries(offsets, gains.shape(0));
-  require(cutoff >= 1, "the cut-off must be at least 1, not " + std::to_string(cutoff));
-  const std::vector<double> discount = discount_table({}, std::min(queries.longest(), cutoff));
-  std::vector<double> scratch;
-  std::vector<double> ideal(static_cast<size_t>(queries.count));
-  for (int64_t q = 0; q < queries.count; ++q) {
-    ideal[q] = ideal_dcg(gains.data() + queries.offsets[q], queries.size(q), discount.data(),
-                         cutoff, scratch);
-  }
-  return to_numpy(std::move(ideal));
-}
-
 }  // namespace
 
 void bind_objectives(nb::module_& m) {
-  m.def("document_gains", &document_gains_checked, nb::arg("labels"), nb::arg("kind"),
-        nb::arg("table"), "Gain of each label: kind is 'exp', 'linear' or 'table'.");
-  m.def("ideal_dcg", &ideal_dcg_checked, nb::arg("offsets"), nb::arg("gains"), nb::arg("cutoff"),
-        "Largest DCG at the cut-off that the documents of each query allow.");
   m.def("squared_error_gradients", &squared_error_gradients_checked, nb::arg("scores"),
         nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert().none(),
@@ -297,7 +255,7 @@ void bind_objectives(nb::module_& m) {
         "Fill the gradients of neighbours in perturbed rankings.");
   nb::class_<PlackettLuce>(m, "PlackettLuce",
                            "Ground-truth permutations of queries and their likelihood.")
-      .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("depth"),
+      .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("k"),
            nb::arg("n_permutations"), nb::arg("merge"), nb::arg("seed"))
       .def_prop_ro("n_contexts", &PlackettLuce::n_contexts, "Contexts that are stored.")
       .def_prop_ro("n_unmerged_contexts", &PlackettLuce::n_unmerged_contexts,
@@ -309,7 +267,7 @@ void bind_objectives(nb::module_& m) {
            nb::arg("leaf_of_row"), nb::arg("n_nodes"), nb::arg("l2"), nb::arg("max_step"),
            nb::arg("n_threads"), "Newton step of each leaf.");
   m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
-        nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("cutoff"),
+        nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("k"),
         nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"), nb::arg("difference_norm"),
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill LambdaMART gradients and Hessians.");

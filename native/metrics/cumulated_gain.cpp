@@ -19,13 +19,13 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
         break;
       case Divisor::ideal:
         ideal_worths(q, scratch);
-        by = weighted_sum(scratch.data(), static_cast<int64_t>(scratch.size()));
+        by = discounted_sum(scratch.data(), weights_.data(), static_cast<int64_t>(scratch.size()));
         break;
       case Divisor::positive:
         by = static_cast<double>(n_positive(q));
         break;
       case Divisor::k:
-        by = static_cast<double>(rules.k == kNoCutoff || rules.short_lists == ShortRule::cut
+        by = static_cast<double>(rules.k == kWholeList || rules.short_lists == ShortRule::cut
                                      ? std::min(n, rules.k)
                                      : rules.k);
         break;
@@ -34,14 +34,8 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
   }
 }
 
-double CumulatedGain::weighted_sum(const double* worth, int64_t depth) const {
-  double sum = 0.0;
-  for (int64_t rank = 0; rank < depth; ++rank) sum += weights_[rank] * worth[rank];
-  return sum;
-}
-
 double CumulatedGain::list_value(int64_t query, const double* worth, int64_t depth) const {
-  return weighted_sum(worth, depth) / divisors_[query];
+  return discounted_sum(worth, weights_.data(), depth) / divisors_[query];
 }
 
 }  // namespace rankgrove

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "metrics/ranking.hpp"
 
 namespace rankgrove {
 
@@ -30,6 +33,16 @@ struct JudgedQueries {
     int64_t longest = 0;
     for (int64_t q = 0; q < n_queries(); ++q) longest = std::max(longest, size(q));
     return longest;
+  }
+
+  // Worth of each grade; throws std::invalid_argument with the row of a label that has none.
+  std::vector<double> worths(const Worth& worth) const {
+    std::vector<double> result;
+    for (int64_t grade = 0; grade < n_grades(); ++grade) {
+      result.push_back(
+          worth(labels[grade], [&] { return "label of row " + std::to_string(first_row[grade]); }));
+    }
+    return result;
   }
 
   // Fills labels, first_row and grades from the labels of the rows, in the caller's order; needs

@@ -38,8 +38,7 @@ void ListMetric::ideal_worths(int64_t query, std::vector<double>& worths) const 
   worths.clear();
   if (worth_.size() > kFewGrades) {
     for (int64_t i = 0; i < n; ++i) worths.push_back(worth_[grades[i]]);
-    std::partial_sort(worths.begin(), worths.begin() + wanted, worths.end(), std::greater<>());
-    worths.resize(wanted);
+    keep_largest(worths, wanted);
     return;
   }
   std::array<int64_t, kFewGrades> counts{};
@@ -54,7 +53,7 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
                          std::vector<double>& workspace) const {
   if (n_positive_[query] == 0) return rules_.empty;
   const int64_t n = ranked.n_docs();
-  if (rules_.short_lists == ShortRule::zero && rules_.k != kNoCutoff && n < rules_.k) return 0.0;
+  if (rules_.short_lists == ShortRule::zero && rules_.k != kWholeList && n < rules_.k) return 0.0;
   const int64_t depth = std::min(n, rules_.k);
 
   int64_t filled = depth;  // with tie blocks: to the end of the block that holds the last rank

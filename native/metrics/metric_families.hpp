@@ -9,21 +9,6 @@
 
 namespace rankgrove {
 
-// What becomes of a cut-off k when a query has fewer than k documents.
-enum class ShortRule {
-  pad,   // the missing documents count as irrelevant
-  cut,   // k becomes the number of documents
-  zero,  // the value is 0
-};
-
-// What all families share.
-struct ListRules {
-  int64_t k = kNoCutoff;
-  TieRule ties = TieRule::input;
-  ShortRule short_lists = ShortRule::pad;
-  double empty = 0.0;  // value of an empty query; NaN skips it
-};
-
 // A metric that reads one number per document (gain, relevance, probability) in ranked order.
 class ListMetric : public QueryMetric {
  public:
@@ -74,8 +59,6 @@ class CumulatedGain : public ListMetric {
   double list_value(int64_t query, const double* worth, int64_t depth) const override;
 
  private:
-  double weighted_sum(const double* worth, int64_t depth) const;
-
   std::vector<double> weights_;
   std::vector<double> divisors_;  // by query
 };
@@ -149,7 +132,7 @@ class KendallTau : public QueryMetric {
   // `empty` is the value of a query whose labels are all equal; NaN skips it.
   KendallTau(std::shared_ptr<const JudgedQueries> queries, bool correct_ties, double empty)
       : QueryMetric(std::move(queries)), correct_ties_(correct_ties), empty_(empty) {}
-  int64_t depth() const override { return kNoCutoff; }
+  int64_t depth() const override { return kWholeList; }
   bool needs_blocks() const override { return true; }
   double value(int64_t query, const RankedQuery& ranked,
                std::vector<double>& workspace) const override;

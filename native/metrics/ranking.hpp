@@ -1,15 +1,17 @@
-// The arithmetic of ranking, in one place for metrics and objectives alike: gain of a label,
-// discount of a rank, ideal DCG of a query.
+// The arithmetic of ranking, in one place for metrics, objectives and forests alike: what a label
+// is worth, discount of a rank, ideal DCG of a query, and the rules for ties, short lists and empty
+// queries.
 //
 // Vocabulary: a *label* is a judgment (0 = irrelevant); its *gain* is what a document of that label
 // is worth; a *rank* counts from 0 here (rank 0 is the top document); the *discount* of a rank is
 // the factor in (0, 1] that multiplies the gain found there, so that
 //   DCG@k = sum over ranks r < min(k, n) of discount[r] * gain[document at r].
-// An *empty* query has no document with a positive gain: its ideal DCG is 0.
+// The *worth* of a document is its gain, its relevance (0 or 1) or the probability that it
+// satisfies the user, whichever a metric reads. An *empty* query has no document of positive worth.
 //
-// Use: build the gains of all documents once (`document_gains`), the discounts once for the longest
-// query (`discount_table`), the ideal DCG of each query once (`ideal_dcg`); per iteration only
-// products of these remain.
+// Use: compute the worths of all documents once (`Worth`), the discounts once for the longest query
+// (`discount_table`), the ideal DCG of each query once (`ideal_dcg`); per iteration only products
+// of these remain.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +23,13 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankgrove {
 
-// A cut-off that cuts nothing.
-inline constexpr int64_t kNoCutoff = std::numeric_limits<int64_t>::max();
+// The k that cuts nothing.
+inline constexpr int64_t kWholeList = std::numeric_limits<int64_t>::max();
 
 // Raises the error that a label is unfit; `what` names it, for example "label of row 7".
 [[noreturn]] inline void reject_label(const std::string& what, double label,
@@ -77,29 +80,44 @@ struct GainRule {
   }
 };
 
-// Gains of documents, in the order of `labels`. `row_of(i)` is the number that an error shows for
-// document i. Label is any number type.
-template <typename Label, typename RowOf>
-std::vector<double> document_gains(const GainRule& rule, const Label* labels, int64_t n,
-                                   RowOf&& row_of) {
-  // Small whole labels, the usual case, are looked up; whatever else goes through the rule.
-  constexpr int kSmall = 32;
-  std::array<double, kSmall> small{};
-  const int known = rule.kind == GainRule::Kind::table
-                        ? static_cast<int>(std::min<size_t>(rule.table.size(), kSmall))
-                        : kSmall;
-  for (int label = 0; label < known; ++label) small[label] = rule(label, [] { return ""; });
-  std::vector<double> gains(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) {
-    const auto label = static_cast<double>(labels[i]);
-    if (label >= 0 && label < known && label == static_cast<double>(static_cast<int>(label))) {
-      gains[i] = small[static_cast<int>(label)];
-    } else {
-      gains[i] = rule(label, [&] { return "label of row " + std::to_string(row_of(i)); });
-    }
+// What a document of some label is worth.
+class Worth {
+ public:
+  static Worth gain(GainRule rule) { return Worth(std::move(rule)); }
+  // 1 for labels of at least `threshold`, else 0.
+  static Worth relevance(double threshold) {
+    Worth worth{GainRule{GainRule::Kind::linear, {}}};
+    worth.threshold_ = threshold;
+    worth.is_binary_ = true;
+    return worth;
   }
-  return gains;
-}
+  // (2^label - 1) / 2^max_grade, or label / max_grade.
+  static Worth satisfaction(GainRule::Kind kind, double max_grade) {
+    Worth worth{GainRule{kind, {}}};
+    worth.max_grade_ = max_grade;
+    worth.divisor_ = kind == GainRule::Kind::linear ? max_grade : std::exp2(max_grade);
+    return worth;
+  }
+
+  // Throws std::invalid_argument where the label has no worth; `what()` names it.
+  template <typename Describe>
+  double operator()(double label, Describe&& what) const {
+    const double gain = rule_(label, what);
+    if (label > max_grade_) {
+      reject_label(what(), label, "exceeds max_grade, the highest label of the scale");
+    }
+    return is_binary_ ? (label >= threshold_ ? 1.0 : 0.0) : gain / divisor_;
+  }
+
+ private:
+  explicit Worth(GainRule rule) : rule_(std::move(rule)) {}
+
+  GainRule rule_;
+  bool is_binary_ = false;
+  double threshold_ = 0.0;
+  double max_grade_ = std::numeric_limits<double>::infinity();
+  double divisor_ = 1.0;
+};
 
 struct DiscountRule {
   // log2:  1 / log2(r + 1), r = 1 for the top document
@@ -134,26 +152,50 @@ inline std::vector<double> discount_table(const DiscountRule& rule, int64_t n) {
   return table;
 }
 
-// The largest DCG@k that n documents allow. `discount` holds at least min(n, k) entries; `scratch`
-// is overwritten (the largest min(n, k) gains come first, in descending order).
-inline double ideal_dcg(const double* gains, int64_t n, const double* discount, int64_t k,
+// Keeps the k largest of some worths, in descending order.
+inline void keep_largest(std::vector<double>& worths, int64_t k) {
+  const auto kept = std::min<int64_t>(static_cast<int64_t>(worths.size()), k);
+  std::partial_sort(worths.begin(), worths.begin() + kept, worths.end(), std::greater<>());
+  worths.resize(static_cast<size_t>(kept));
+}
+
+// Sum of discount * worth over the first n ranks.
+inline double discounted_sum(const double* worth, const double* discount, int64_t n) {
+  double sum = 0.0;
+  for (int64_t rank = 0; rank < n; ++rank) sum += discount[rank] * worth[rank];
+  return sum;
+}
+
+// The largest DCG that n documents allow; ranks beyond the `n_discounts` count nothing. `scratch`
+// is overwritten.
+inline double ideal_dcg(const double* gains, int64_t n, const double* discount, int64_t n_discounts,
                         std::vector<double>& scratch) {
-  const int64_t depth = std::min(n, k);
   scratch.assign(gains, gains + n);
-  std::partial_sort(scratch.begin(), scratch.begin() + depth, scratch.end(), std::greater<>());
-  double dcg = 0.0;
-  for (int64_t rank = 0; rank < depth && scratch[rank] > 0; ++rank) {
-    dcg += discount[rank] * scratch[rank];
-  }
-  return dcg;
+  keep_largest(scratch, n_discounts);
+  return discounted_sum(scratch.data(), discount, static_cast<int64_t>(scratch.size()));
 }
 
 // What becomes of documents of equal score.
 enum class TieRule {
   input,    // in the order of the data
   average,  // the mean of the metric over all their orders
-  worst,    // lower gain first
-  best,     // higher gain first
+  worst,    // lower worth first
+  best,     // higher worth first
+};
+
+// What becomes of a cut-off k when a query has fewer than k documents.
+enum class ShortRule {
+  pad,   // the missing documents count as irrelevant
+  cut,   // k becomes the number of documents
+  zero,  // the value is 0
+};
+
+// What all metrics of ranked lists share.
+struct ListRules {
+  int64_t k = kWholeList;
+  TieRule ties = TieRule::input;
+  ShortRule short_lists = ShortRule::pad;
+  double empty = 0.0;  // value of an empty query; NaN skips it
 };
 
 }  // namespace rankgrove

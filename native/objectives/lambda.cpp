@@ -13,8 +13,8 @@ namespace {
 
 template <typename Delta>
 struct LambdaScratch {
-  LambdaScratch(size_t cutoff, size_t longest)
-      : delta_of(cutoff, longest),
+  LambdaScratch(size_t k, size_t longest)
+      : delta_of(k, longest),
         ranking(longest),
         sorted(longest),
         score(longest + kPairPadding),
@@ -79,7 +79,7 @@ void all_queries(const Queries& queries, const double* scores, const float* valu
                  float* gradients, float* hessians) {
   const auto longest = static_cast<size_t>(queries.longest());
   const auto make_scratch = [&] {
-    return LambdaScratch<Delta>(static_cast<size_t>(options.cutoff), longest);
+    return LambdaScratch<Delta>(static_cast<size_t>(options.k), longest);
   };
   for_each_query(queries, n_threads, make_scratch, [&](int64_t q, LambdaScratch<Delta>& s) {
     const int64_t first = queries.offsets[q];

@@ -12,7 +12,7 @@ enum class LambdaMetric { kNdcg, kAveragePrecision, kExpectedReciprocalRank, kRe
 
 struct LambdaOptions {
   LambdaMetric metric;
-  int64_t cutoff;      // ranks that count in the metric
+  int64_t k;           // ranks that count in the metric
   int64_t truncation;  // pairs need at least one document above this rank
   double sigma;
   bool query_norm;       // scale a query by log2(1 + sum) / sum, sum over the lambdas of documents

@@ -36,13 +36,13 @@ RANKGROVE_SIMD void precision_row(const float* value, const double* precision,
 
 }  // namespace
 
-NdcgDelta::NdcgDelta(size_t cutoff, size_t longest) : discount_(longest), cutoff_(cutoff) {
-  for (size_t r = 0; r < std::min(longest, cutoff_); ++r) {
+NdcgDelta::NdcgDelta(size_t k, size_t longest) : discount_(longest), k_(k) {
+  for (size_t r = 0; r < std::min(longest, k_); ++r) {
     discount_[r] = static_cast<float>(1.0 / std::log2(static_cast<double>(r) + 2.0));
   }
 }
 
-size_t NdcgDelta::last_rank() const { return std::min(n_, cutoff_); }
+size_t NdcgDelta::last_rank() const { return std::min(n_, k_); }
 
 void NdcgDelta::fill(size_t i, float* delta) const {
   ndcg_row(value_, discount_.data(), i, n_, delta);
@@ -76,8 +76,8 @@ void AveragePrecisionDelta::fill(size_t i, float* delta) const {
                 delta);
 }
 
-ExpectedReciprocalRankDelta::ExpectedReciprocalRankDelta(size_t cutoff, size_t longest)
-    : cutoff_(cutoff), reached_(longest) {}
+ExpectedReciprocalRankDelta::ExpectedReciprocalRankDelta(size_t k, size_t longest)
+    : k_(k), reached_(longest) {}
 
 void ExpectedReciprocalRankDelta::start(const float* value, size_t n) {
   value_ = value;
@@ -89,7 +89,7 @@ void ExpectedReciprocalRankDelta::start(const float* value, size_t n) {
   }
 }
 
-size_t ExpectedReciprocalRankDelta::last_rank() const { return std::min(n_, cutoff_); }
+size_t ExpectedReciprocalRankDelta::last_rank() const { return std::min(n_, k_); }
 
 // With R the probabilities, A the probability of reaching rank i, B the expected reciprocal rank
 // and Q the probability of passing between i and j (both given that i was passed),
@@ -98,7 +98,7 @@ size_t ExpectedReciprocalRankDelta::last_rank() const { return std::min(n_, cuto
 // count 0, so B stays as it is from there on.
 void ExpectedReciprocalRankDelta::fill(size_t i, float* delta) const {
   const double at_i = 1.0 / (static_cast<double>(i) + 1.0);
-  const size_t end = std::min(n_, cutoff_);
+  const size_t end = std::min(n_, k_);
   double between = 0.0;
   double passing = 1.0;
   for (size_t j = i + 1; j < end; ++j) {
@@ -112,7 +112,7 @@ void ExpectedReciprocalRankDelta::fill(size_t i, float* delta) const {
   difference_row(value_, value_[i], beyond, std::max(end, i + 1), n_, delta);
 }
 
-ReciprocalRankDelta::ReciprocalRankDelta(size_t cutoff, size_t) : cutoff_(cutoff) {}
+ReciprocalRankDelta::ReciprocalRankDelta(size_t k, size_t) : k_(k) {}
 
 void ReciprocalRankDelta::start(const float* value, size_t n) {
   value_ = value;
@@ -126,7 +126,7 @@ void ReciprocalRankDelta::start(const float* value, size_t n) {
 }
 
 size_t ReciprocalRankDelta::last_rank() const {
-  return std::min({n_, cutoff_, first_ == n_ ? size_t{0} : first_ + 1});
+  return std::min({n_, k_, first_ == n_ ? size_t{0} : first_ + 1});
 }
 
 // Only two kinds of swap move the first relevant rank: it goes down itself, as far as the second

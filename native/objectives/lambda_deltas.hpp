@@ -17,14 +17,14 @@ namespace rankgrove {
 // value: gain / ideal DCG of the query. discount(r) = 1 / log2(r + 2) for ranks below the cut-off.
 class NdcgDelta {
  public:
-  NdcgDelta(size_t cutoff, size_t longest);
+  NdcgDelta(size_t k, size_t longest);
   void start(const float* value, size_t n) { value_ = value, n_ = n; }
   size_t last_rank() const;
   void fill(size_t i, float* delta) const;
 
  private:
   std::vector<float> discount_;
-  size_t cutoff_;
+  size_t k_;
   const float* value_ = nullptr;
   size_t n_ = 0;
 };
@@ -32,7 +32,7 @@ class NdcgDelta {
 // value: 1 for a relevant document, 0 otherwise. Average precision over the whole list.
 class AveragePrecisionDelta {
  public:
-  AveragePrecisionDelta(size_t /*cutoff*/, size_t longest);
+  AveragePrecisionDelta(size_t /*k*/, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const { return n_relevant_ > 0 ? n_ : 0; }
   void fill(size_t i, float* delta) const;
@@ -48,7 +48,7 @@ class AveragePrecisionDelta {
 // value: probability that a document satisfies the user, in [0, 1].
 class ExpectedReciprocalRankDelta {
  public:
-  ExpectedReciprocalRankDelta(size_t cutoff, size_t longest);
+  ExpectedReciprocalRankDelta(size_t k, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const;
   void fill(size_t i, float* delta) const;
@@ -56,25 +56,25 @@ class ExpectedReciprocalRankDelta {
  private:
   const float* value_ = nullptr;
   size_t n_ = 0;
-  size_t cutoff_;
+  size_t k_;
   std::vector<double> reached_;  // probability that the user looks at rank r
 };
 
 // value: 1 for a relevant document, 0 otherwise.
 class ReciprocalRankDelta {
  public:
-  ReciprocalRankDelta(size_t cutoff, size_t longest);
+  ReciprocalRankDelta(size_t k, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const;
   void fill(size_t i, float* delta) const;
 
  private:
   float reciprocal(size_t rank) const {
-    return rank < cutoff_ && rank < n_ ? 1.0f / static_cast<float>(rank + 1) : 0.0f;
+    return rank < k_ && rank < n_ ? 1.0f / static_cast<float>(rank + 1) : 0.0f;
   }
   const float* value_ = nullptr;
   size_t n_ = 0;
-  size_t cutoff_;
+  size_t k_;
   size_t first_ = 0;   // rank of the first relevant document, n if there is none
   size_t second_ = 0;  // of the second
 };

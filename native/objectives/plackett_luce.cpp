@@ -68,9 +68,9 @@ struct PlackettLuce::Scratch {
   std::vector<double> leaf_mass, context_mass, curvature;
 };
 
-PlackettLuce::PlackettLuce(const Queries& queries, const double* labels, int64_t depth,
+PlackettLuce::PlackettLuce(const Queries& queries, const double* labels, int64_t k,
                            int64_t n_permutations, bool merge, uint64_t seed)
-    : depth_(depth),
+    : k_(k),
       n_permutations_(n_permutations),
       offsets_(queries.offsets, queries.offsets + queries.count + 1),
       head_begin_{0},
@@ -86,7 +86,7 @@ PlackettLuce::PlackettLuce(const Queries& queries, const double* labels, int64_t
 void PlackettLuce::draw_permutations(int64_t q, const double* labels, bool merge, uint64_t seed) {
   const auto n = static_cast<size_t>(offsets_[q + 1] - offsets_[q]);
   if (n == 0 || std::all_of(labels, labels + n, [&](double y) { return y == labels[0]; })) return;
-  const size_t depth = std::min(n, static_cast<size_t>(depth_));
+  const size_t depth = std::min(n, static_cast<size_t>(k_));
   Random random(seed, static_cast<uint64_t>(q));
   std::vector<int32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
@@ -140,7 +140,7 @@ PlackettLuce::QueryView PlackettLuce::view(int64_t q) const {
   const auto n = static_cast<size_t>(offsets_[q + 1] - offsets_[q]);
   return {n,
           static_cast<size_t>(head_begin_[q + 1] - head_begin_[q]),
-          std::min(n, static_cast<size_t>(depth_)),
+          std::min(n, static_cast<size_t>(k_)),
           head_.data() + head_begin_[q],
           share_.data() + head_begin_[q],
           place_.data() + place_begin_[q],

@@ -2,7 +2,7 @@
 // Model for Learning-to-Rank Task").
 //
 // Vocabulary: a *permutation* pi of a query sorts its documents by label, ties at random; its first
-// `depth` places count. The *context* C_j of place j holds all documents but those at the places
+// `k` places count. The *context* C_j of place j holds all documents but those at the places
 // before j. With p(d|C) = exp(s_d) / sum over C of exp(s), the log-likelihood of a permutation is
 // the sum over places of log p(pi(j)|C_j). Several permutations of a query share contexts: a
 // *shared* context is stored once, with the number of permutations that have it.
@@ -22,7 +22,7 @@ class PlackettLuce {
  public:
   // Draws the permutations. Queries whose labels are all equal have no order to learn: they get no
   // contexts, and gradients of 0. merge = false keeps every context of every permutation.
-  PlackettLuce(const Queries& queries, const double* labels, int64_t depth, int64_t n_permutations,
+  PlackettLuce(const Queries& queries, const double* labels, int64_t k, int64_t n_permutations,
                bool merge, uint64_t seed);
 
   int64_t n_documents() const { return offsets_.back(); }
@@ -49,7 +49,7 @@ class PlackettLuce {
   void query_gradients(const QueryView& query, const double* scores, Scratch& scratch) const;
   void query_curvature(const QueryView& query, Scratch& scratch) const;
 
-  int64_t depth_;
+  int64_t k_;
   int64_t n_permutations_;
   int64_t n_contexts_ = 0;
   std::vector<int64_t> offsets_;

@@ -33,6 +33,7 @@ _PUBLIC = {
     "make_ranker": "rankgrove.rankers.registry",
     "CustomMART": "rankgrove.rankers.custom",
     "DataError": "rankgrove.errors",
+    "DataWarning": "rankgrove.errors",
     "ModelError": "rankgrove.errors",
     "RankgroveError": "rankgrove.errors",
 }

@@ -19,5 +19,9 @@ class MissingDependencyError(RankgroveError, ImportError):
     """An optional library is needed and absent; says how to install it."""
 
 
+class DataWarning(UserWarning):
+    """Data whose result means little; says why and what to do."""
+
+
 class TrainingInterrupted(UserWarning):
     """Ctrl-C ended a fit early; the model is what was finished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -175,6 +176,27 @@ def _first_tree(forest):
     return forest.ensemble_.head(1), forest.tree_seeds_[:1], forest.tree_numbers_[:1]
 
 
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("meanndcg", "meanndcg is no sum over ranks: use ndcg, dcg, p@k or rbp"),
+        ("map", "map is no sum over ranks"),
+        ("err@5", "err@5 is no sum over ranks"),
+        ("p", "p needs a k, as in 'p@10'"),
+        ("ndcg(empty=skip)", "empty=skip is not possible for single trees"),
+        ("ndcg@3(ties=worst)", "ties=worst is not possible"),
+        ("ndcg@3(short=zero)", "short=zero is not possible"),
+        ("nonsense", "unknown metric 'nonsense'"),
+    ],
+)
+def test_strength_curve_refuses_what_it_cannot_compute(metric, message, small_data):
+    forest = make_ranker("rf-point", n_estimators=1).fit(small_data)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        forest.strength_curve(small_data, metric=metric)
+    with pytest.raises(ValueError, match=re.escape(f"not '{metric}'")):
+        make_ranker("rf-list", n_estimators=1, metric=metric).fit(small_data)
+
+
 def test_listwise_gains_add_up_to_the_strength_of_the_tree(small_data):
     forest = make_ranker("rf-list", n_estimators=1, subsample=1.0, random_state=0).fit(small_data)
     curve = forest.strength_curve(small_data).mean
@@ -260,7 +282,7 @@ def test_errors_name_the_parameter_and_the_value(small_data):
         make_ranker("rf-list", metric="map").fit(small_data)
     with pytest.raises(ValueError, match="sampling of RFList must be 'queries', not 'documents'"):
         make_ranker("rf-list", sampling="documents").fit(small_data)
-    with pytest.raises(DataError, match="label 4 is not in the table of gains"):
+    with pytest.raises(DataError, match=r"label \(4\) lies beyond the table of gains"):
         make_ranker("rf-list", gain_table=[0, 1]).fit(
             small_data.X, np.full(len(small_data.y), 4), qid=small_data.qid
         )

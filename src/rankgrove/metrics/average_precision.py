@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankgrove import _native
+from rankgrove.metrics.arithmetic import relevance_worth
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registry import register_metric
 
 
@@ -25,7 +26,7 @@ class MAP(Metric):
         """Prepare the native metric for judgments."""
         return _native.average_precision(
             queries,
-            relevance_threshold(self.relevant_from),
+            relevance_worth(self.relevant_from),
             cut_divisor=self.denominator == "k",
             k=self.k,
             ties=self.kernel_ties,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankgrove import _native
+from rankgrove.metrics.arithmetic import satisfaction_worth
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registry import register_metric
@@ -27,14 +28,13 @@ class ERR(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.gain not in ("exp", "linear"):
-            raise ValueError(f"gain of err must be 'exp' or 'linear', not {self.gain!r}")
+        satisfaction_worth(self.gain, self.max_grade)
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
         """Prepare the native metric for judgments."""
         return _native.expected_reciprocal_rank(
             queries,
-            _native.Worth.satisfaction(self.gain, self.max_grade),
+            satisfaction_worth(self.gain, self.max_grade),
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

@@ -130,7 +130,7 @@ def evaluate(
         if not places:
             continue
         queries = judged_queries(labels, groups, by_docid, docid)
-        kernels = [chosen[i].kernel(queries) for i in places]
+        kernels = [chosen[i].judged_by(queries) for i in places]
         per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(
         [m.mean(values, groups, weights) for m, values in zip(chosen, per_query, strict=True)]

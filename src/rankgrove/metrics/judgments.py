@@ -70,7 +70,10 @@ def judged_queries(
 ) -> _native.JudgedQueries:
     """Bring labels to grouped order; ``by_docid`` lists each query by descending document id."""
     order = _docid_order(groups, docid) if by_docid else groups.order
-    return _native.JudgedQueries(labels, groups.offsets, order)
+    try:
+        return _native.JudgedQueries(labels, groups.offsets, order)
+    except ValueError as error:
+        raise DataError(str(error)) from None
 
 
 def _docid_order(groups: QueryGroups, docid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:

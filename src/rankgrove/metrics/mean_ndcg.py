@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankgrove import _native
-from rankgrove.metrics.dcg import discounts, gain_worth
-from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.arithmetic import discounts, gain_worth
+from rankgrove.metrics.metric import Metric, leading_ranks
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registry import register_metric
 
@@ -27,7 +27,7 @@ class MeanNDCG(Metric):
         return _native.mean_ndcg(
             queries,
             gain_worth(self.gain),
-            discounts(self.discount, queries, self.k),
+            discounts(self.discount, leading_ranks(queries, self.k)),
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

@@ -16,6 +16,7 @@ Calling the metric itself does 2 and 3 at once.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
@@ -26,6 +27,8 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError, DataWarning
+from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import (
     as_labels,
     as_query_weights,
@@ -117,7 +120,8 @@ class Metric:
         resolve_groups(len(labels), None, None, groups)
         queries = judged_queries(labels, groups, self.ranks_by_docid, docid)
         weights = as_query_weights(query_weight, groups.n_queries)
-        return PreparedMetric(self, self.kernel(queries), groups, weights, resolve_n_jobs(n_jobs))
+        kernel = self.judged_by(queries)
+        return PreparedMetric(self, kernel, groups, weights, resolve_n_jobs(n_jobs))
 
     def __call__(
         self,
@@ -166,6 +170,31 @@ class Metric:
         """Prepare what measures scores against the judgments."""
         raise NotImplementedError
 
+    def judged_by(self, queries: _native.JudgedQueries) -> Kernel:
+        """Return the kernel, after a look at the labels."""
+        try:
+            kernel = self.kernel(queries)
+        except ValueError as error:
+            raise DataError(f"{self}: {error}") from None
+        self.warn_of(queries)
+        return kernel
+
+    def warn_of(self, queries: _native.JudgedQueries) -> None:
+        """Warn of labels that make every ranking equally good."""
+        lowest, highest = queries.lowest_label, queries.highest_label
+        threshold = self.params.get("relevant_from", highest)
+        if lowest == highest:
+            reason = f"every label is {highest:g}"
+            advice = "check that y holds the judgments"
+        elif highest < relevance_threshold(threshold):
+            reason = f"no label is relevant: the highest is {highest:g}, relevant_from={threshold}"
+            advice = f"say from which label on documents are relevant, as in '{self.name}(relevant"
+            advice += f"_from={highest:g})'"
+        else:
+            return
+        message = f"{self}: {reason}, so all rankings have the same value; {advice}"
+        warnings.warn(message, DataWarning, stacklevel=4)
+
     def mean(
         self,
         values: npt.NDArray[np.float64],
@@ -203,6 +232,11 @@ class PreparedMetric:
             self._kernels, as_scores(scores), self._groups, self._n_threads
         )[0]
         return values
+
+
+def leading_ranks(queries: _native.JudgedQueries, k: int | None) -> int:
+    """Return how many ranks the longest query has, or k if that is less."""
+    return queries.longest if k is None else min(queries.longest, k)
 
 
 def query_values(

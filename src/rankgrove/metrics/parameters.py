@@ -196,13 +196,6 @@ def _word(value: Any) -> str:
     return value
 
 
-def relevance_threshold(relevant_from: float | str) -> float:
-    """Smallest label that the parameter ``relevant_from`` calls relevant."""
-    if isinstance(relevant_from, str):
-        return math.nextafter(float(relevant_from[1:]), math.inf)
-    return relevant_from
-
-
 def empty_value(empty: float | str) -> float:
     """Value of an empty query; NaN stands for 'skip'."""
     return math.nan if isinstance(empty, str) else empty

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankgrove import _native
+from rankgrove.metrics.arithmetic import relevance_worth
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registry import register_metric
 
 
@@ -27,7 +28,7 @@ class Precision(Metric):
         """Prepare the native metric for judgments."""
         return _native.cumulated_gain(
             queries,
-            _native.Worth.relevance(relevance_threshold(self.relevant_from)),
+            relevance_worth(self.relevant_from),
             np.ones(queries.longest),
             "k",
             k=self.k,

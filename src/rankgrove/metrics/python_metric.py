@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.data.queries import QueryGroups
+from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like, relevance_threshold
+from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like
 
 # What a function takes, by the word in ``of``.
 ARGUMENTS = {"ranked": ("labels",), "scores": ("labels", "scores")}
@@ -31,6 +32,11 @@ class PythonMetric(Metric):
     def kernel(self, queries: _native.JudgedQueries) -> FunctionKernel:
         """Prepare the function for judgments."""
         return FunctionKernel(self, queries)
+
+    def warn_of(self, queries: _native.JudgedQueries) -> None:
+        """Warn of labels that make every ranking equally good, where ranks alone count."""
+        if self.of == "ranked":
+            super().warn_of(queries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The function travels along: the process that reads it may not have registered it.

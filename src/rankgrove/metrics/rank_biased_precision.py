@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.parameters import empty_value, relevance_threshold
+from rankgrove.metrics.arithmetic import relevance_worth
+from rankgrove.metrics.metric import Metric, leading_ranks
+from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registry import register_metric
 
 
@@ -25,15 +27,18 @@ class RBP(Metric):
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
         """Prepare the native metric for judgments."""
-        weights = np.full(queries.longest, self.persistence, np.float64)
-        weights = (1 - self.persistence) * weights ** np.arange(queries.longest)
         return _native.cumulated_gain(
             queries,
-            _native.Worth.relevance(relevance_threshold(self.relevant_from)),
-            weights,
+            relevance_worth(self.relevant_from),
+            self.rank_weights(leading_ranks(queries, self.k)),
             "none",
             k=self.k,
             ties=self.kernel_ties,
             short_lists="pad",
             empty=empty_value(self.empty),
         )
+
+    def rank_weights(self, n_ranks: int) -> npt.NDArray[np.float64]:
+        """Return (1 - p) p^(r - 1) of the first ranks."""
+        powers = np.full(n_ranks, self.persistence) ** np.arange(n_ranks)
+        return np.asarray((1 - self.persistence) * powers, np.float64)

@@ -30,6 +30,9 @@ class RMSE(Metric):
         """Prepare the native metric for judgments."""
         return _native.root_mean_squared_error(queries)
 
+    def warn_of(self, queries: _native.JudgedQueries) -> None:
+        """Warn of nothing: errors differ also where labels do not."""
+
     def mean(
         self,
         values: npt.NDArray[np.float64],

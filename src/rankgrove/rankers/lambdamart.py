@@ -54,20 +54,20 @@ class LambdaMART(BoostedRanker):
     )
     sigma: float = param(1.0, Real(0, above=True), "steepness of the pair probability")
     norm: bool = param(True, Flag(), "normalise the lambdas by score difference and by query")
-    gain: Any = param("exp", GAIN, GAIN_MEANING + "; for NDCG and ERR")
+    gain: Any = param("exp", GAIN, GAIN_MEANING + "; for NDCG and (no table) ERR")
     relevant_from: float = param(1.0, Real(), "lowest label that is relevant, for MAP and MRR")
     max_grade: float | None = param(
         None,
-        AnyOf(Real(0), Nothing()),
+        AnyOf(Real(0, 53, above=True), Nothing()),
         "highest label of the scale, for ERR; None: the highest in the training data",
     )
 
     def _objective(self, data: TrainingData) -> Objective:
-        metric, _, cutoff = self.metric.partition("@")
+        metric, _, k = self.metric.partition("@")
         return LambdaGradients(
             data,
             metric=metric,
-            cutoff=int(cutoff) if cutoff else None,
+            k=int(k) if k else None,
             truncation=self.truncation,
             sigma=self.sigma,
             query_norm=self.norm,

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove import _native
-from rankgrove.errors import DataError
+from rankgrove.metrics.arithmetic import (
+    discounts,
+    gain_worth,
+    ideal_dcg,
+    over_ideal,
+    relevance_worth,
+    worths,
+)
 from rankgrove.metrics.dcg import DCG
-from rankgrove.metrics.metric import Metric, metric
+from rankgrove.metrics.metric import metric
 from rankgrove.metrics.ndcg import NDCG
-from rankgrove.metrics.parameters import relevance_threshold
 from rankgrove.metrics.precision import Precision
 from rankgrove.metrics.rank_biased_precision import RBP
 
@@ -40,17 +45,28 @@ class PositionMetric:
     weight: Floats
 
 
+def as_position_metric(text: Any) -> DCG | Precision | RBP:
+    """Read a metric that listwise splits can raise; ValueError that says why it is none."""
+    measure = metric(text)
+    if not isinstance(measure, DCG | Precision | RBP):
+        raise ValueError(f"{measure} is no sum over ranks: use ndcg, dcg, p@k or rbp")
+    if isinstance(measure, Precision) and measure.k is None:
+        raise ValueError("p needs a k, as in 'p@10': without one every order has the same value")
+    # Documents of equal score share their ranks, and a query without a relevant one counts 0.
+    fixed = {"ties": ("input", "average"), "empty": (0.0,), "short": ("pad",)}
+    for name, possible in fixed.items():
+        value = measure.params.get(name, possible[0])
+        if value not in possible:
+            raise ValueError(f"{measure}: {name}={value} is not possible for single trees")
+    return measure
+
+
 def is_position_metric(text: Any) -> bool:
     """Tell whether the text names a metric that listwise splits can raise."""
-    if not isinstance(text, str):
-        return False
     try:
-        measure = metric(text)
+        return isinstance(text, str) and as_position_metric(text) is not None
     except ValueError:
         return False
-    if isinstance(measure, Precision):
-        return measure.k is not None
-    return isinstance(measure, DCG | RBP)
 
 
 def position_metric(
@@ -63,7 +79,7 @@ def position_metric(
     document_weight: Floats | None = None,
 ) -> PositionMetric:
     """Prepare a metric for labels in grouped order; tables replace the metric's own."""
-    measure = metric(text)
+    measure = as_position_metric(text)
     sizes = np.diff(offsets)
     longest = int(sizes.max(initial=0))
     gain = _gains(measure, labels, gain_table)
@@ -79,45 +95,22 @@ def position_metric(
         gain_that_counts = gain
     scale = weight.copy()
     if isinstance(measure, NDCG):
-        ideal = _ideal(gain_that_counts, offsets, discount)
-        scale = np.divide(weight, ideal, out=np.zeros_like(weight), where=ideal > 0)
+        scale = over_ideal(weight, ideal_dcg(offsets, gain_that_counts, discount))
     return PositionMetric(gain, np.ascontiguousarray(discount), scale, weight)
 
 
-def _gains(measure: Metric, labels: Floats, table: Sequence[float] | None) -> Floats:
-    if isinstance(measure, Precision | RBP) and table is None:
-        return (labels >= relevance_threshold(measure.relevant_from)).astype(np.float64)
-    gain = table if table is not None else measure.gain  # type: ignore[attr-defined]
-    if isinstance(gain, str):
-        return labels.copy() if gain == "linear" else np.exp2(labels) - 1.0
-    values = np.asarray(gain, np.float64)
-    wrong = np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels >= len(values)))
-    if len(wrong):
-        raise DataError(
-            f"label {labels[wrong[0]]:g} is not in the table of gains, which has the labels 0 to "
-            f"{len(values) - 1}"
-        )
-    return values[labels.astype(np.int64)]
+def _gains(measure: DCG | Precision | RBP, labels: Floats, table: Sequence[float] | None) -> Floats:
+    if table is not None:
+        return worths(labels, gain_worth(table))
+    if isinstance(measure, DCG):
+        return worths(labels, gain_worth(measure.gain))
+    return worths(labels, relevance_worth(measure.relevant_from))
 
 
-def _discounts(measure: Metric, longest: int) -> Floats:
-    k = longest if measure.k is None else min(measure.k, longest)  # type: ignore[attr-defined]
+def _discounts(measure: DCG | Precision | RBP, longest: int) -> Floats:
+    k = longest if measure.k is None else min(measure.k, longest)
     if isinstance(measure, Precision):
         return np.full(k, 1.0 / float(measure.k or 1))
     if isinstance(measure, RBP):
-        p = measure.persistence
-        return np.asarray((1 - p) * p ** np.arange(k), np.float64)
-    kind, _, power = measure.discount.partition(":")  # type: ignore[attr-defined]
-    return _native.discount_table(kind, float(power or 1), k)
-
-
-def _ideal(gain: Floats, offsets: Offsets, discount: Floats) -> Floats:
-    """Largest DCG of each query, given that every query has documents."""
-    sizes = np.diff(offsets)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    best_first = np.lexsort((-gain, query))
-    rank = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
-    reached = rank < len(discount)
-    worth = np.zeros(len(gain))
-    worth[reached] = gain[best_first[reached]] * discount[rank[reached]]
-    return np.asarray(np.add.reduceat(worth, offsets[:-1]), np.float64)
+        return measure.rank_weights(k)
+    return discounts(measure.discount, k)

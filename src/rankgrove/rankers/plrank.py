@@ -31,7 +31,7 @@ class PLRank(BoostedRanker):
     """
 
     max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
-    depth: int = param(10, Integer(1), "places at the top that count (the paper's K)")
+    k: int = param(10, Integer(1), "places at the top that count (the paper's K)")
     n_permutations: int = param(
         3, Integer(1), "ground-truth permutations per query (the paper's obj; it recommends 3)"
     )
@@ -40,7 +40,7 @@ class PLRank(BoostedRanker):
     def _objective(self, data: TrainingData) -> Objective:
         return PlackettLuceLikelihood(
             data,
-            depth=self.depth,
+            k=self.k,
             n_permutations=self.n_permutations,
             l2=self.l2,
             max_step=self.max_step,

@@ -5,6 +5,7 @@ import pytest
 from tests.oracles import lambdas as oracle
 from tests.rankers.objectives.support import per_query, run, training_data
 
+from rankgrove import metric
 from rankgrove.errors import DataError
 from rankgrove.rankers.objectives.lambdamart import LambdaGradients
 
@@ -27,8 +28,8 @@ def value_of(metric, y):
 
 def expected(data, scores, metric, **options):
     measure = ORACLE[metric]
-    if metric == "ndcg" and "cutoff" not in options:
-        measure = partial(oracle.ndcg, ideal_cutoff=options.get("truncation"))
+    if metric == "ndcg" and "k" not in options:
+        measure = partial(oracle.ndcg, ideal_k=options.get("truncation"))
     function = partial(oracle.lambdas_of_query, metric=measure, **options)
     return per_query(data, function, scores, value_of(metric, data.y))
 
@@ -39,22 +40,22 @@ def assert_close(got, want):
 
 
 @pytest.mark.parametrize(
-    ("metric", "cutoff", "truncation"),
+    ("metric", "k", "truncation"),
     [
-        (metric, cutoff, truncation)
+        (metric, k, truncation)
         for metric in ORACLE
-        for cutoff, truncation in [(None, None), (10, None), (None, 5), (5, 12)]
-        if metric != "map" or cutoff is None
+        for k, truncation in [(None, None), (10, None), (None, 5), (5, 12)]
+        if metric != "map" or k is None
     ],
 )
 @pytest.mark.parametrize("norm", [False, True])
-def test_matches_the_definition(metric, cutoff, truncation, norm):
+def test_matches_the_definition(metric, k, truncation, norm):
     data = training_data(SIZES, seed=3)
     scores = np.random.default_rng(1).normal(size=data.n_documents) * 2
     objective = LambdaGradients(
         data,
         metric,
-        cutoff,
+        k,
         truncation,
         1.3,
         query_norm=norm,
@@ -66,7 +67,7 @@ def test_matches_the_definition(metric, cutoff, truncation, norm):
         data,
         scores,
         metric,
-        **{"cutoff": cutoff} if cutoff else {},
+        **{"k": k} if k else {},
         truncation=truncation or 10**9,
         sigma=1.3,
         query_norm=norm,
@@ -170,11 +171,26 @@ def test_gain_table_equals_its_formula_and_any_range_works():
 
 def test_labels_without_a_gain_are_named():
     data = training_data([30], seed=12)
-    with pytest.raises(DataError, match=r"gain=\[0, 1\]: label \(\d\) lies beyond"):
+    with pytest.raises(DataError, match=r"label \(\d\) lies beyond"):
         LambdaGradients(data, gain=[0, 1])
     with pytest.raises(ValueError, match="'square'"):
         LambdaGradients(data, gain="square")
-    with pytest.raises(DataError, match="above max_grade=2"):
+    with pytest.raises(DataError, match="exceeds max_grade"):
         LambdaGradients(data, "err", max_grade=2)
     with pytest.raises(ValueError, match="'dcg'"):
         LambdaGradients(data, "dcg")
+
+
+@pytest.mark.parametrize("gain", ["exp", "linear"])
+@pytest.mark.parametrize("max_grade", [None, 6.0])
+def test_err_has_the_probabilities_of_the_metric(gain, max_grade):
+    data = training_data([30], seed=12)
+    value = LambdaGradients(data, "err", gain=gain, max_grade=max_grade).value
+    measured = metric("err", gain=gain, max_grade=max_grade or data.y.max())
+    single = [measured([label], [0.0], group_sizes=[1]) for label in data.y]
+    np.testing.assert_array_equal(value, np.float32(single))
+
+
+def test_err_without_a_positive_label_learns_nothing():
+    data = training_data([5], n_grades=1)
+    assert not LambdaGradients(data, "err", gain="linear").value.any()

@@ -17,17 +17,17 @@ def distinct_labels(n, seed=0, **options):
     return TrainingData(y, np.array([0, n]), **options)
 
 
-def loss_of(data, depth):
+def loss_of(data, k):
     permutation = np.argsort(-data.y)
-    return lambda scores: oracle.plackett_luce(scores, permutation, depth)
+    return lambda scores: oracle.plackett_luce(scores, permutation, k)
 
 
-@pytest.mark.parametrize(("n", "depth"), [(2, 10), (7, 3), (12, 10), (40, 10), (5, 1)])
-def test_gradient_is_the_derivative_of_the_likelihood(n, depth):
+@pytest.mark.parametrize(("n", "k"), [(2, 10), (7, 3), (12, 10), (40, 10), (5, 1)])
+def test_gradient_is_the_derivative_of_the_likelihood(n, k):
     data = distinct_labels(n, seed=n)
     scores = np.random.default_rng(n).normal(size=n) * 2
-    gradients, _ = run(PlackettLuceLikelihood(data, depth), scores)
-    np.testing.assert_allclose(gradients, oracle.gradient(loss_of(data, depth), scores), atol=1e-6)
+    gradients, _ = run(PlackettLuceLikelihood(data, k), scores)
+    np.testing.assert_allclose(gradients, oracle.gradient(loss_of(data, k), scores), atol=1e-6)
 
 
 def test_example_of_the_paper():
@@ -35,7 +35,7 @@ def test_example_of_the_paper():
     scores = np.array([0.3, -0.2, 1.0, 0.1])
     e = np.exp(scores)
     first, second = e / e.sum(), e / e[1:].sum()
-    objective = PlackettLuceLikelihood(data, depth=2)
+    objective = PlackettLuceLikelihood(data, k=2)
     gradients, _ = run(objective, scores)
     np.testing.assert_allclose(
         -gradients,
@@ -94,15 +94,15 @@ def test_newton_step_matches_finite_differences_and_a_line_search():
 
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=8),
-    depth=st.integers(1, 12),
+    k=st.integers(1, 12),
     n_permutations=st.integers(1, 8),
     seed=st.integers(0, 1000),
 )
-def test_merged_contexts_change_nothing(sizes, depth, n_permutations, seed):
+def test_merged_contexts_change_nothing(sizes, k, n_permutations, seed):
     data = training_data(sizes, n_grades=3, seed=seed)
     scores = np.random.default_rng(seed).normal(size=data.n_documents) * 3
-    merged = PlackettLuceLikelihood(data, depth, n_permutations)
-    unmerged = PlackettLuceLikelihood(data, depth, n_permutations, merge=False)
+    merged = PlackettLuceLikelihood(data, k, n_permutations)
+    unmerged = PlackettLuceLikelihood(data, k, n_permutations, merge=False)
     np.testing.assert_allclose(run(merged, scores)[0], run(unmerged, scores)[0], atol=1e-6)
     leaf = (np.arange(data.n_documents) % 4).astype(np.int32)
     np.testing.assert_allclose(

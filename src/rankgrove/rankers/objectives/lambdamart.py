@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankgrove import _native
-from rankgrove.errors import DataError
+from rankgrove.metrics.arithmetic import relevance_worth, satisfaction_worth, worths
 from rankgrove.rankers.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.rankers.objectives.gains import Gain, document_gains, gains_over_ideal
 
@@ -27,7 +27,7 @@ class LambdaGradients(Objective):
     The ranking sorts by descending score, ties in the order of the data. Only pairs count that have
     at least one document among the first ``truncation`` ranks: O(n truncation) work per query. The
     changes themselves are exact: ranks below the truncation keep their discounts, and only
-    ``cutoff`` makes ranks worthless. NDCG without a cut-off divides by the ideal DCG of the first
+    ``k`` makes ranks worthless. NDCG without a cut-off divides by the ideal DCG of the first
     ``truncation`` ranks: only the weight of a query against others depends on that.
 
     Pairs are computed in single precision (relative error about 1e-6).
@@ -35,24 +35,24 @@ class LambdaGradients(Objective):
     Parameters
     ----------
     metric : ``"ndcg"``, ``"map"``, ``"err"`` or ``"mrr"``
-    cutoff : the k of NDCG@k, ERR@k and MRR@k; None counts the whole list. MAP has none
+    k : the k of NDCG@k, ERR@k and MRR@k; None counts the whole list. MAP has none
     truncation : pairs need one document above this rank; None keeps all pairs
     sigma : steepness of the pair probability
     query_norm : multiply gradients and Hessians of a query by log2(1 + S) / S, where S is the sum
         over its documents of the lambdas that they take part in (each pair counts twice)
     difference_norm : divide :math:`|\Delta_{ij}|` by :math:`0.01 + |s_i - s_j|`, except in a
         query whose scores are all equal. Both together are what LightGBM calls ``lambdarank_norm``
-    gain : ``"exp"``, ``"linear"`` or a table of gains, for NDCG and ERR. "Better" means higher gain
+    gain : ``"exp"``, ``"linear"`` or (NDCG only) a table of gains. "Better" means higher gain
     relevant_from : lowest label that is relevant, for MAP and MRR
-    max_grade : ERR's probability of satisfaction is gain / (gain of max_grade + 1), which is
-        (2^label - 1) / 2^max_grade for the exponential gain; None takes the highest label of y
+    max_grade : ERR's probability of satisfaction is (2^label - 1) / 2^max_grade, or label /
+        max_grade with the linear gain, as in the metric; None takes the highest label of y
     """
 
     def __init__(
         self,
         data: TrainingData,
         metric: str = "ndcg",
-        cutoff: int | None = None,
+        k: int | None = None,
         truncation: int | None = 30,
         sigma: float = 1.0,
         query_norm: bool = True,
@@ -63,21 +63,21 @@ class LambdaGradients(Objective):
     ) -> None:
         if metric not in METRICS:
             raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
-        if metric == "map" and cutoff is not None:
-            raise ValueError(f"MAP is defined on the whole list: leave out the cut-off {cutoff}")
+        if metric == "map" and k is not None:
+            raise ValueError(f"MAP is defined on the whole list: leave out the cut-off {k}")
         self.data = data
         self.metric = metric
-        self.cutoff = cutoff or max(1, data.n_documents)
+        self.k = k or max(1, data.n_documents)
         self.truncation = truncation or max(1, data.n_documents)
         self.sigma = sigma
         self.query_norm = query_norm
         self.difference_norm = difference_norm
         if metric == "ndcg":
-            value = gains_over_ideal(data, document_gains(data, gain), cutoff or truncation)
+            value = gains_over_ideal(data, document_gains(data, gain), k or truncation)
         elif metric == "err":
             value = _satisfaction(data, gain, max_grade)
         else:
-            value = np.where(data.y >= relevant_from, 1.0, 0.0)
+            value = worths(data.y, relevance_worth(relevant_from))
         self.value = value.astype(np.float32)
 
     def gradients(
@@ -91,7 +91,7 @@ class LambdaGradients(Objective):
             self.value,
             self.data.weight,
             METRICS.index(self.metric),
-            self.cutoff,
+            self.k,
             self.truncation,
             self.sigma,
             self.query_norm,
@@ -103,17 +103,6 @@ class LambdaGradients(Objective):
 
 
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
-    gains = document_gains(data, gain)
-    if not len(gains):
-        return gains
-    if max_grade is None:
-        best = float(gains.max())
-    else:
-        top = TrainingData(np.array([max_grade], np.float64), np.array([0, 1]))
-        best = float(document_gains(top, gain)[0])
-    if gains.max() > best:
-        raise DataError(
-            f"label {data.y[gains.argmax()]:g} is above max_grade={max_grade:g}, the highest label "
-            "that ERR expects"
-        )
-    return gains / (best + 1.0)
+    """Return the probabilities of ERR; without a ``max_grade`` the scale ends at the top label."""
+    top = max_grade if max_grade is not None else data.y.max(initial=0.0)
+    return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))

@@ -34,7 +34,7 @@ class PlackettLuceLikelihood(Objective):
 
     Parameters
     ----------
-    depth : K, the number of leading places that count
+    k : K, the number of leading places that count
     n_permutations : ground-truth permutations per query (the paper's obj, which recommends 3)
     l2 : lambda
     max_step : limit of a leaf's value, a guard against nearly flat likelihoods
@@ -44,7 +44,7 @@ class PlackettLuceLikelihood(Objective):
     def __init__(
         self,
         data: TrainingData,
-        depth: int = 10,
+        k: int = 10,
         n_permutations: int = 3,
         l2: float = 0.0,
         max_step: float = 100.0,
@@ -55,7 +55,7 @@ class PlackettLuceLikelihood(Objective):
         self.max_step = max_step
         self.constant_hessian = data.weight is None
         self.contexts = _native.PlackettLuce(
-            data.offsets, data.y, depth, n_permutations, merge, data.seed
+            data.offsets, data.y, k, n_permutations, merge, data.seed
         )
 
     @property

@@ -1,0 +1,89 @@
+"""The arithmetic of ranking that metrics, objectives and forests share.
+
+What a label is *worth* (its gain, its relevance, or the probability that it satisfies), the
+discount of a rank, and the best that a query allows. The numbers are computed by
+``native/metrics/ranking.hpp``; here they meet the parameters:
+
+- gain: ``"exp"`` is 2^label - 1 (labels to 53), ``"linear"`` the label itself, and a sequence of
+  numbers is a table whose entry l is the gain of label l. Labels may be fractions but in a table.
+- relevance: 1 for labels of at least ``relevant_from`` (above x if it is written ``">x"``), else 0.
+- satisfaction, for ERR: (2^label - 1) / 2^max_grade, or label / max_grade under the linear gain.
+
+A label without a worth is a DataError that names it, whoever asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove.errors import DataError
+
+Floats = npt.NDArray[np.float64]
+Offsets = npt.NDArray[np.int64]
+Gain = str | Sequence[float] | Floats
+
+
+def gain_worth(gain: Gain) -> _native.Worth:
+    """Return what labels are worth by their gain."""
+    if isinstance(gain, str):
+        if gain not in ("exp", "linear"):
+            raise ValueError(f"gain must be 'exp', 'linear' or a table of numbers, not {gain!r}")
+        return _native.Worth.gain(gain, [])
+    table = np.asarray(gain, np.float64)
+    if table.ndim != 1 or not len(table):
+        raise ValueError(f"a table of gains needs one number per label, not {gain!r}")
+    return _native.Worth.gain("table", table.tolist())
+
+
+def relevance_worth(relevant_from: float | str) -> _native.Worth:
+    """Return what labels are worth by their relevance."""
+    return _native.Worth.relevance(relevance_threshold(relevant_from))
+
+
+def satisfaction_worth(gain: Gain, max_grade: float) -> _native.Worth:
+    """Return what labels are worth by the probability that they satisfy the user of ERR."""
+    if not isinstance(gain, str) or gain not in ("exp", "linear"):
+        raise ValueError(f"gain of err must be 'exp' or 'linear', not {gain!r}")
+    return _native.Worth.satisfaction(gain, max_grade)
+
+
+def relevance_threshold(relevant_from: float | str) -> float:
+    """Smallest label that the parameter ``relevant_from`` calls relevant."""
+    if isinstance(relevant_from, str):
+        return math.nextafter(float(relevant_from[1:]), math.inf)
+    return relevant_from
+
+
+def worths(labels: Floats, worth: _native.Worth) -> Floats:
+    """Return what each label is worth."""
+    try:
+        return worth.of(np.ascontiguousarray(labels, np.float64))
+    except ValueError as error:
+        raise DataError(str(error)) from None
+
+
+def discounts(discount: str, n_ranks: int) -> Floats:
+    """Return the factor of each of the first ranks; see the parameter ``discount`` of metrics."""
+    kind, _, power = discount.partition(":")
+    return _native.discount_table(kind, float(power or 1), n_ranks)
+
+
+def ideal_dcg(offsets: Offsets, gains: Floats, factors: Floats | None = None) -> Floats:
+    """Return the largest DCG of every query, gains in grouped order.
+
+    ``factors`` are those of the ranks, beyond which nothing counts; None discounts all ranks by
+    1 / log2(rank + 1).
+    """
+    if factors is None:
+        factors = discounts("log2", int(np.diff(offsets).max(initial=0)))
+    return _native.ideal_dcg(offsets, gains, np.ascontiguousarray(factors, np.float64))
+
+
+def over_ideal(values: Floats, ideal: Floats) -> Floats:
+    """Divide values of queries by their ideal DCG; 0 where that is 0."""
+    return np.divide(values, ideal, out=np.zeros_like(values), where=ideal > 0)
