@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests share their cores: waiting threads sleep instead of spinning. Read when OpenMP is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
 from rankgrove.datasets import make_ranking
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import re
 
-PARALLEL = re.compile(r"#\s*pragma\s+omp\s+[^\n]*\bparallel\b(?:[^\n]*\\\n)*[^\n]*")
 
-
-def parallel_pragmas(text: str) -> list[str]:
-    return [match.group().replace("\\\n", " ") for match in PARALLEL.finditer(text)]
-
-
-def test_finder_sees_continued_lines():
-    text = (
-        "#pragma omp parallel \\\n  num_threads(n)\n#  pragma omp parallel for\n#pragma omp simd\n"
-    )
-    assert parallel_pragmas(text) == [
-        "#pragma omp parallel    num_threads(n)",
-        "#  pragma omp parallel for",
-    ]
-
-
-def test_every_parallel_region_names_its_number_of_threads(repository):
+def native_sources(repository):
     files = [path for path in (repository / "native").rglob("*") if path.suffix in (".cpp", ".hpp")]
     assert files
-    unbounded = [
-        f"{path.relative_to(repository)}: {pragma}"
-        for path in files
-        for pragma in parallel_pragmas(path.read_text())
-        if "num_threads(" not in pragma
-    ]
-    assert unbounded == []
+    return files
+
+
+def test_one_header_knows_the_processor(repository):
+    """Everything else asks RANKGROVE_X86, which is 0 (without a word) where it is not included."""
+    own = re.compile(r"__x86_64__|__SSE\d|__AVX|target_clones|\w*mmintrin\.h|#pragma omp")
+    for path in native_sources(repository):
+        text = path.read_text()
+        if path.name == "simd.hpp":
+            continue
+        assert not own.search(text), path
+        if re.search(r"RANKGROVE_(X86|SIMD|INLINE)\b", text):
+            assert '#include "common/simd.hpp"' in text, path
 
 
 def test_only_binding_files_know_python(repository):
     users = {
-        path.parent.name
-        for path in (repository / "native").rglob("*")
-        if path.suffix in (".cpp", ".hpp") and "nanobind" in path.read_text()
+        path.parent.name for path in native_sources(repository) if "nanobind" in path.read_text()
     }
     assert users <= {"bindings"}
 

@@ -287,7 +287,8 @@ nb::list strength_curves(In<int64_t> tree_offsets, In<int32_t> feature, In<float
   std::vector<std::vector<double>> curves(static_cast<size_t>(trees.n_trees));
   {
     nb::gil_scoped_release unlocked;
-    parallel_for(trees.n_trees, n_threads, 1, [&](int64_t tree) {
+    const double cost = 1000.0 * static_cast<double>(n_rows);  // a row moves in several nodes
+    parallel_for(trees.n_trees, n_threads, cost, [&](int64_t tree) {
       curves[tree] = strength_curve(trees, value.data(), tree, leaves.data(), own_offsets,
                                     query_of_row, metric);
     });

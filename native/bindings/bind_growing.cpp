@@ -112,8 +112,8 @@ void add_leaf_values(Out<double> scores, In<int32_t> leaf_of_row, In<double> val
   const int32_t* leaf = leaf_of_row.data();
   const double* value = values.data();
   nb::gil_scoped_release unlocked;
-  constexpr int64_t kBlock = 65536;
-  parallel_for((n + kBlock - 1) / kBlock, n_threads, 1, [&](int64_t block) {
+  constexpr int64_t kBlock = 8192;
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, 1.0 * kBlock, [&](int64_t block) {
     for (int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
       require(static_cast<uint32_t>(leaf[i]) < n_nodes,
               "leaf_of_row names a node that is not there");

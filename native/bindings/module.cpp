@@ -1,12 +1,22 @@
-#include <omp.h>
-
 #include "bindings/bindings.hpp"
+#include "common/interrupt.hpp"
+#include "common/thread_pool.hpp"
+
+namespace {
+
+void stop_on_signal() {
+  nanobind::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+}
+
+}  // namespace
 
 NB_MODULE(_native, m) {
   m.doc() = "The native core of rankgrove. Private: use the Python packages above it.";
-  m.def(
-      "max_threads", [] { return omp_get_max_threads(); },
-      "Threads OpenMP would use now (obeys OMP_NUM_THREADS and threadpoolctl).");
+  rankgrove::set_interrupt_check(stop_on_signal);
+  m.def("usable_cores", &rankgrove::ThreadPool::usable_cores, "Cores that this process may use.");
+  m.def("most_threads", &rankgrove::ThreadPool::most_threads,
+        "Threads that can be asked for, whatever the number of cores.");
   rankgrove::bind_reading(m);
   rankgrove::bind_metrics(m);
   rankgrove::bind_binning(m);

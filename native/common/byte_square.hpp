@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "common/simd.hpp"
 
 namespace rankgrove {
 
@@ -13,7 +11,7 @@ inline constexpr int64_t kByteSquare = 16;
 
 // out[c * out_stride + r] = rows[r][c].
 inline void turn_byte_square(const uint8_t* const* rows, uint8_t* out, int64_t out_stride) {
-#if defined(__SSE2__)
+#if RANKGROVE_X86
   __m128i now[kByteSquare];
   __m128i next[kByteSquare];
   for (int64_t r = 0; r < kByteSquare; ++r) {

@@ -1,19 +1,35 @@
-// Loops over OpenMP threads that carry C++ exceptions out of the parallel region.
+// Loops over threads.
 //
-// Every parallel region of the library goes through `parallel_for` or names num_threads() itself,
-// so that a caller's n_jobs is obeyed everywhere.
+// A caller says what one turn of its loop costs, in nanoseconds, as well as it knows (a factor of
+// two does not matter). From that follow the number of threads that the loop pays for and how many
+// turns a thread takes at once. The order of the turns is unspecified: bodies must not depend on
+// it, so results are the same for every n_threads.
 #pragma once
 
-#include <omp.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <utility>
 
+#include "common/interrupt.hpp"
+#include "common/thread_pool.hpp"
+
 namespace rankgrove {
 
-// Catches the first exception thrown inside a parallel region and rethrows it outside.
+// Work, in nanoseconds, for which one thread more is worth waking up: it takes some 50 us to come.
+inline constexpr double kWorkPerThread = 1e5;
+// Work that a thread takes at once, and the least number of turns in which threads share.
+inline constexpr double kWorkPerTurn = 2e4;
+inline constexpr int64_t kTurnsPerThread = 4;
+
+// How many of n_threads so much work pays for.
+inline int paid_threads(int n_threads, double nanoseconds) {
+  return static_cast<int>(
+      std::clamp(nanoseconds / kWorkPerThread, 1.0, std::max(1.0, static_cast<double>(n_threads))));
+}
+
+// Catches the first exception thrown by a thread of a loop and rethrows it in the calling thread.
 class ExceptionCarrier {
  public:
   template <typename Body>
@@ -34,20 +50,44 @@ class ExceptionCarrier {
   std::exception_ptr error_;
 };
 
-// Calls body(i) for i in [0, n), in dynamic chunks. The order is unspecified: bodies must not
-// depend on it, so results are the same for every n_threads.
-template <typename Body>
-void parallel_for(int64_t n, int n_threads, int64_t chunk, Body&& body) {
-  if (n_threads <= 1 || n <= chunk) {
-    for (int64_t i = 0; i < n; ++i) body(i);
+// Calls body(i, state) for i in [0, n); each thread makes a state of its own by make_state().
+template <typename MakeState, typename Body>
+void parallel_for(int64_t n, int n_threads, double nanoseconds, MakeState&& make_state,
+                  Body&& body) {
+  if (n <= 0) return;
+  nanoseconds = std::max(nanoseconds, 1.0);
+  const bool inner = ThreadPool::inside_job();
+  const double work = static_cast<double>(n) * nanoseconds;
+  const auto threads =
+      static_cast<int>(std::min<int64_t>(inner ? 1 : paid_threads(n_threads, work), n));
+  const int64_t chunk = std::clamp<int64_t>(static_cast<int64_t>(kWorkPerTurn / nanoseconds), 1,
+                                            std::max<int64_t>(1, n / (kTurnsPerThread * threads)));
+  std::atomic<int64_t> next{0};
+  const auto take_turns = [&](bool caller, auto&& stopped) {
+    auto state = make_state();
+    for (int64_t first; !stopped() && (first = next.fetch_add(chunk)) < n;) {
+      const int64_t last = std::min(n, first + chunk);
+      for (int64_t i = first; i < last; ++i) body(i, state);
+      if (caller) note_work(static_cast<double>(last - first) * nanoseconds);
+    }
+  };
+  if (threads == 1) {
+    take_turns(!inner, [] { return false; });
     return;
   }
   ExceptionCarrier carrier;
-#pragma omp parallel for schedule(dynamic, chunk) num_threads(n_threads)
-  for (int64_t i = 0; i < n; ++i) {
-    if (!carrier.failed()) carrier.run([&] { body(i); });
-  }
+  ThreadPool::shared().run(threads, [&](bool caller) {
+    carrier.run([&] { take_turns(caller, [&] { return carrier.failed(); }); });
+  });
   carrier.rethrow();
+}
+
+// Calls body(i) for i in [0, n).
+template <typename Body>
+void parallel_for(int64_t n, int n_threads, double nanoseconds, Body&& body) {
+  struct Nothing {};
+  parallel_for(
+      n, n_threads, nanoseconds, [] { return Nothing(); }, [&](int64_t i, Nothing&) { body(i); });
 }
 
 }  // namespace rankgrove

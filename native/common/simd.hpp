@@ -1,4 +1,7 @@
-// Vector versions of a hot loop without a second copy of its source.
+// Vector versions of hot loops: the one place that knows what processor this is.
+//
+// RANKGROVE_X86 is 1 where instructions of x86-64 may be named, and 0 elsewhere and with
+// -DRANKGROVE_PLAIN; whatever asks for it has a plain version that gives the same bits.
 //
 // A function marked RANKGROVE_SIMD is compiled for AVX2 and for the plain instruction set, and the
 // loader picks one. Both give the same bits as long as the loop has no floating-point reduction
@@ -7,7 +10,14 @@
 
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) && !defined(RANKGROVE_PLAIN)
+#define RANKGROVE_X86 1
+#include <immintrin.h>
+#else
+#define RANKGROVE_X86 0
+#endif
+
+#if RANKGROVE_X86 && defined(__linux__)
 #define RANKGROVE_SIMD __attribute__((target_clones("avx2", "default")))
 #else
 #define RANKGROVE_SIMD
@@ -15,6 +25,13 @@
 #define RANKGROVE_INLINE inline __attribute__((always_inline))
 
 namespace rankgrove {
+
+// Tells the processor that this thread waits for another.
+inline void cpu_pause() {
+#if RANKGROVE_X86
+  _mm_pause();
+#endif
+}
 
 // Eight floats that are added lane by lane: on a machine with narrower registers the compiler uses
 // two of them, and every lane still sees the same additions in the same order.

@@ -11,6 +11,7 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kPartBytes = 256 * 1024;
+constexpr double kNanosecondsPerByte = 1.0;  // of parsing; counting rows takes a tenth
 constexpr int64_t kMaxExpected = 1 << 16;
 constexpr int64_t kShownBytes = 40;
 
@@ -50,7 +51,8 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
   divide(text, tail, parts);
   const auto n_parts = static_cast<int64_t>(parts.size());
 
-  parallel_for(n_parts, n_threads, 1, [&](int64_t i) { count_rows(parts[size_t(i)]); });
+  parallel_for(n_parts, n_threads, 0.1 * kNanosecondsPerByte * kPartBytes,
+               [&](int64_t i) { count_rows(parts[size_t(i)]); });
   int64_t n_rows = n_rows_;
   int64_t max_feature = -1;
   for (LetorRows& part : parts) {
@@ -63,7 +65,7 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
     const int64_t n_columns =
         options_.n_features >= 0 ? options_.n_features : max_feature + 1 - layout_.first_feature;
     if (!make_room(n_rows, n_columns)) return -1;
-    parallel_for(n_parts, n_threads, 1, [&](int64_t i) {
+    parallel_for(n_parts, n_threads, kNanosecondsPerByte * kPartBytes, [&](int64_t i) {
       parts[size_t(i)].clear_results();
       parse_rows(layout_, parts[size_t(i)]);
     });
@@ -214,7 +216,8 @@ void LetorReader::merge_text_ids(std::vector<LetorRows>& parts, int n_threads) {
       places[i].push_back(text_id_place(text));
     }
   }
-  parallel_for(static_cast<int64_t>(parts.size()), n_threads, 1, [&](int64_t i) {
+  const double cost = 0.1 * kNanosecondsPerByte * kPartBytes;
+  parallel_for(static_cast<int64_t>(parts.size()), n_threads, cost, [&](int64_t i) {
     const LetorRows& part = parts[size_t(i)];
     for (int64_t row = part.first_row; row < part.first_row + part.n_rows; ++row) {
       ids_.data()[row] = places[size_t(i)][size_t(ids_.data()[row])];

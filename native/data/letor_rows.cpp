@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "common/simd.hpp"
+
 namespace rankgrove {
 namespace {
 
@@ -56,7 +58,7 @@ void count_rows(LetorRows& rows) {
 }
 
 void parse_rows(const LetorLayout& layout, LetorRows& rows) {
-#if defined(__x86_64__)
+#if RANKGROVE_X86
   if (layout.vectorised && __builtin_cpu_supports("avx2")) return parse_rows_avx2(layout, rows);
 #endif
   parse_rows_plain(layout, rows);

@@ -1,6 +1,6 @@
-#if defined(__x86_64__)
+#include "common/simd.hpp"
 
-#include <immintrin.h>
+#if RANKGROVE_X86
 
 #include <array>
 #include <cstdint>

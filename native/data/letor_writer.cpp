@@ -11,6 +11,7 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kRowsPerPiece = 256;
+constexpr double kNanosecondsPerNumber = 20.0;
 constexpr size_t kNumberBytes = 32;  // more than any float or double needs
 
 // Writes a number and returns the end. Whole numbers, the most frequent, take a shorter way.
@@ -68,7 +69,9 @@ std::vector<std::string> format_letor(const LetorTable& table, int64_t begin, in
   }
   const int64_t n_pieces = (end - begin + kRowsPerPiece - 1) / kRowsPerPiece;
   std::vector<std::string> pieces(static_cast<size_t>(n_pieces));
-  parallel_for(n_pieces, n_threads, 1, [&](int64_t i) {
+  const double cost =
+      kNanosecondsPerNumber * kRowsPerPiece * static_cast<double>(table.n_columns + 1);
+  parallel_for(n_pieces, n_threads, cost, [&](int64_t i) {
     const int64_t first = begin + i * kRowsPerPiece;
     for (int64_t row = first; row < std::min(first + kRowsPerPiece, end); ++row) {
       append_row(pieces[size_t(i)], table, prefix, row);

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "common/simd.hpp"
 
 namespace rankgrove::forests {
 
@@ -19,7 +17,7 @@ struct CountAndLabels {
   uint64_t labels;  // their sum
 };
 
-#if defined(__SSE2__)
+#if RANKGROVE_X86
 
 // Calls visit(first, fresh): 16 documents from `first` on, of which those are fresh that have not
 // been visited before; the last 16 may overlap those before. n >= 16.
@@ -47,7 +45,7 @@ inline std::pair<uint8_t, uint8_t> range_of(const uint8_t* codes, int64_t n) {
   uint8_t low = codes[0];
   uint8_t high = codes[0];
   int64_t done = 1;
-#if defined(__SSE2__)
+#if RANKGROVE_X86
   if (n >= kByteVector) {
     __m128i lowest = sixteen(codes);
     __m128i highest = lowest;
@@ -80,7 +78,7 @@ inline CountAndLabels left_documents(const uint8_t* codes, const uint8_t* labels
                                      uint8_t last) {
   CountAndLabels result{0, 0};
   int64_t done = 0;
-#if defined(__SSE2__)
+#if RANKGROVE_X86
   if (n >= kByteVector) {
     const __m128i bound = _mm_set1_epi8(static_cast<char>(last));
     const __m128i zero = _mm_setzero_si128();

@@ -41,7 +41,8 @@ void transpose(const BinnedMatrix& binned, LargeVector<Code>& rows, int n_thread
   constexpr int64_t kBlock = 256;
   const int64_t n = binned.n_rows;
   rows.resize(static_cast<size_t>(n * binned.n_features()));
-  parallel_for((n + kBlock - 1) / kBlock, n_threads, 8, [&](int64_t block) {
+  const double cost = 1.0 * kBlock * binned.n_features();
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, cost, [&](int64_t block) {
     const int64_t begin = block * kBlock;
     const int64_t end = std::min(n, begin + kBlock);
     if constexpr (sizeof(Code) == 1) {

@@ -1,10 +1,9 @@
 #include "forests/forest_grower.hpp"
 
-#include <omp.h>
-
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "common/parallel.hpp"
 #include "forests/criteria/entropy.hpp"
@@ -12,6 +11,8 @@
 
 namespace rankgrove::forests {
 namespace {
+
+constexpr double kNanosecondsPerTree = 1e6;  // or more
 
 struct Cancelled : std::runtime_error {
   Cancelled() : std::runtime_error("cancelled") {}
@@ -38,40 +39,40 @@ void grow_forest(const ForestData& data, const GrowOptions& options, const Sampl
   const auto n_trees = static_cast<int64_t>(trees.size());
   const std::vector<double> table = log_table(data, options, sample);
   std::atomic<int64_t> n_done{0};
-  ExceptionCarrier carrier;
-  const int used =
-      static_cast<int>(std::clamp<int64_t>(n_threads, 1, std::max<int64_t>(n_trees, 1)));
-#pragma omp parallel num_threads(used)
-  {
-    const bool calling_thread = omp_get_thread_num() == 0;
-    Clock::time_point last = Clock::now();
-    int64_t n_beats = 0;
-    GrowingTree scratch;
-    const Heartbeat heartbeat = [&] {
-      if (carrier.failed()) throw Cancelled();
-      if (!calling_thread || ++n_beats % kNodesPerLook != 0) return;
-      const auto now = Clock::now();
-      if (now - last < kPause) return;
-      last = now;
-      progress(n_done.load());
-    };
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t i = 0; i < n_trees; ++i) {
-      carrier.run([&] {
-        if (carrier.failed()) return;
-        const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree + i));
-        std::vector<int32_t> rows = draw_rows(sample, data.offsets, own_seed);
-        if (!data.weight.empty()) {
-          std::erase_if(rows, [&](int32_t row) { return data.weight[row] <= 0; });
-        }
-        trees[i] = std::make_shared<Tree>(
-            grow_tree(data, options, std::move(rows), own_seed, table, heartbeat, scratch));
-        ++n_done;
-        heartbeat();
-      });
+  std::atomic<bool> failed{false};
+  const auto calling_thread = std::this_thread::get_id();
+  Clock::time_point last = Clock::now();
+  int64_t n_beats = 0;  // of the calling thread
+  const Heartbeat heartbeat = [&] {
+    if (failed.load(std::memory_order_relaxed)) throw Cancelled();
+    if (std::this_thread::get_id() != calling_thread || ++n_beats % kNodesPerLook != 0) return;
+    const auto now = Clock::now();
+    if (now - last < kPause) return;
+    last = now;
+    progress(n_done.load());
+  };
+  const auto grow_one = [&](int64_t i, GrowingTree& scratch) {
+    const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree + i));
+    std::vector<int32_t> rows = draw_rows(sample, data.offsets, own_seed);
+    if (!data.weight.empty()) {
+      std::erase_if(rows, [&](int32_t row) { return data.weight[row] <= 0; });
     }
-  }
-  carrier.rethrow();
+    trees[i] = std::make_shared<Tree>(
+        grow_tree(data, options, std::move(rows), own_seed, table, heartbeat, scratch));
+    ++n_done;
+    heartbeat();
+  };
+  parallel_for(
+      n_trees, n_threads, kNanosecondsPerTree, [] { return GrowingTree(); },
+      [&](int64_t i, GrowingTree& scratch) {
+        try {
+          grow_one(i, scratch);
+        } catch (const Cancelled&) {  // another tree has failed: its exception is the one to tell
+        } catch (...) {
+          failed.store(true);
+          throw;
+        }
+      });
   progress(n_done.load());
 }
 

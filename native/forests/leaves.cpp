@@ -9,6 +9,7 @@ namespace rankgrove::forests {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 1024;
+constexpr double kNanosecondsPerRow = 50.0;  // to walk down a tree
 
 // Value bins 0..bin of a node's feature go left.
 std::vector<int32_t> split_bins(const Tree& tree, const Bins& bins) {
@@ -31,28 +32,31 @@ void add_tree(const ForestData& data, const Tree& tree, const std::vector<uint8_
   const int64_t stride = data.binned->n_features();
   const Code* codes = data.row_codes<Code>();
   const int64_t n = data.n_rows();
-  parallel_for((n + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, 4, [&](int64_t block) {
-    const int64_t end = std::min(n, (block + 1) * kRowsPerBlock);
-    for (int64_t row = block * kRowsPerBlock; row < end; ++row) {
-      if (in_bag[row]) continue;
-      int32_t node = 0;
-      while (tree.left[node] >= 0) {
-        const int32_t f = tree.feature[node];
-        const int32_t code = codes[row * stride + f];
-        const bool left = code == bins.n_bins(f) ? tree.missing_left[node] != 0 : code <= bin[node];
-        node = tree.left[node] + !left;
-      }
-      sums[row] += tree.value[node];
-      ++counts[row];
-    }
-  });
+  parallel_for((n + kRowsPerBlock - 1) / kRowsPerBlock, n_threads,
+               kNanosecondsPerRow * kRowsPerBlock, [&](int64_t block) {
+                 const int64_t end = std::min(n, (block + 1) * kRowsPerBlock);
+                 for (int64_t row = block * kRowsPerBlock; row < end; ++row) {
+                   if (in_bag[row]) continue;
+                   int32_t node = 0;
+                   while (tree.left[node] >= 0) {
+                     const int32_t f = tree.feature[node];
+                     const int32_t code = codes[row * stride + f];
+                     const bool left =
+                         code == bins.n_bins(f) ? tree.missing_left[node] != 0 : code <= bin[node];
+                     node = tree.left[node] + !left;
+                   }
+                   sums[row] += tree.value[node];
+                   ++counts[row];
+                 }
+               });
 }
 
 }  // namespace
 
 void find_leaves(const MatrixView& x, const std::vector<float>& fill, const TreeArrays& trees,
                  int32_t* leaves, int n_threads) {
-  parallel_for((x.n_rows + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, 1, [&](int64_t block) {
+  const double cost = kNanosecondsPerRow * kRowsPerBlock * static_cast<double>(trees.n_trees);
+  parallel_for((x.n_rows + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, cost, [&](int64_t block) {
     const int64_t end = std::min(x.n_rows, (block + 1) * kRowsPerBlock);
     for (int64_t tree = 0; tree < trees.n_trees; ++tree) {
       const int64_t root = trees.offsets[tree];

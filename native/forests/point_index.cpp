@@ -1,5 +1,7 @@
 #include "forests/point_index.hpp"
 
+#include "common/simd.hpp"
+
 namespace rankgrove::forests {
 namespace {
 
@@ -13,9 +15,9 @@ struct Side {
 };
 
 // Returns whether some count is too small: if a cell holds several points.
-__attribute__((target_clones("avx2", "default"))) bool count_points(
-    const double* __restrict scores, int32_t n, const Side side, const int32_t* __restrict n_before,
-    const double* __restrict points, PointCounts* __restrict counts) {
+RANKGROVE_SIMD bool count_points(const double* __restrict scores, int32_t n, const Side side,
+                                 const int32_t* __restrict n_before,
+                                 const double* __restrict points, PointCounts* __restrict counts) {
   int32_t unfinished = 0;
   for (int32_t i = 0; i < n; ++i) {
     const double score = scores[i];

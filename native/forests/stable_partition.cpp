@@ -4,9 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "common/simd.hpp"
 
 namespace rankgrove::forests {
 namespace {
@@ -40,7 +38,7 @@ void move_one_by_one(Sides& sides, int64_t begin, int64_t end) {
   }
 }
 
-#if defined(__x86_64__)
+#if RANKGROVE_X86
 
 // For every set of 8 documents, their numbers in ascending order, a byte each.
 constexpr std::array<uint64_t, 256> kMembers = [] {
@@ -89,7 +87,7 @@ __attribute__((target("avx2,popcnt"))) int64_t move_eights(Sides& sides, int64_t
 template <bool labelled>
 void move_all(Sides& sides, int64_t n) {
   int64_t done = 0;
-#if defined(__x86_64__)
+#if RANKGROVE_X86
   static const bool kAvx2 = __builtin_cpu_supports("avx2");
   if (kAvx2 && n >= 8) done = move_eights<labelled>(sides, n);
 #endif

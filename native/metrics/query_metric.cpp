@@ -1,7 +1,6 @@
 #include "metrics/query_metric.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -12,8 +11,7 @@ namespace rankgrove {
 
 namespace {
 
-// A thread takes this many documents at a time, in whole queries.
-constexpr int64_t kRowsPerTask = 4096;
+constexpr double kNanosecondsPerDocument = 10.0;
 
 // The scores of a query's documents; `copy` holds them where they must be brought together.
 template <typename Score>
@@ -59,28 +57,11 @@ std::vector<double> evaluate_metrics(const std::vector<const QueryMetric*>& metr
     }
   };
 
-  const int64_t n_tasks = (queries.n_rows() + kRowsPerTask - 1) / kRowsPerTask;
-  const int threads = static_cast<int>(
-      std::clamp<int64_t>(std::min<int64_t>(n_threads, n_tasks), 1, n_queries > 0 ? n_queries : 1));
-  ExceptionCarrier carrier;
-  std::atomic<int64_t> next_query{0};
-#pragma omp parallel num_threads(threads)
-  carrier.run([&] {
-    Workspace workspace;
-    while (!carrier.failed()) {
-      // Claim queries until they hold a task's worth of documents.
-      int64_t first = next_query.load();
-      int64_t last;
-      do {
-        if (first >= n_queries) return;
-        last = first + 1;
-        while (last < n_queries && queries.begin(last) - queries.begin(first) < kRowsPerTask)
-          ++last;
-      } while (!next_query.compare_exchange_weak(first, last));
-      for (int64_t query = first; query < last; ++query) evaluate_query(query, workspace);
-    }
-  });
-  carrier.rethrow();
+  const double mean_size =
+      static_cast<double>(queries.n_rows()) / static_cast<double>(std::max<int64_t>(n_queries, 1));
+  parallel_for(
+      n_queries, n_threads, kNanosecondsPerDocument * mean_size, [] { return Workspace(); },
+      evaluate_query);
   return result;
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "common/simd.hpp"
+
 namespace rankgrove {
 
 namespace {
@@ -17,10 +19,8 @@ constexpr int64_t kRun = 128;
 constexpr int64_t kMaxSelection = 32;
 
 // Documents are placed a tile at a time, a tile being a few vectors of keys.
-constexpr int64_t kLanes = 8;
 constexpr int64_t kVectors = 4;
 constexpr int64_t kTile = kLanes * kVectors;
-using Lanes = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
 constexpr int64_t padded(int64_t n) { return (n + kTile - 1) / kTile * kTile; }
 
@@ -33,29 +33,28 @@ int32_t sort_key(double score) {
 
 // places[i] = number of documents that stand before document i by (key descending, i ascending).
 // Both arrays are padded to whole tiles, keys with the lowest key.
-__attribute__((target_clones("avx2", "default"))) void count_places(const int32_t* keys, int64_t n,
-                                                                    int32_t* places) {
-  Lanes number[kVectors];  // of a document in its tile
+RANKGROVE_SIMD void count_places(const int32_t* keys, int64_t n, int32_t* places) {
+  LaneMask number[kVectors];  // of a document in its tile
   for (int64_t i = 0; i < kTile; ++i) number[i / kLanes][i % kLanes] = static_cast<int32_t>(i);
   for (int64_t begin = 0; begin < n; begin += kTile) {
-    Lanes own[kVectors];
-    Lanes place[kVectors];
+    LaneMask own[kVectors];
+    LaneMask place[kVectors];
     std::memcpy(own, keys + begin, sizeof own);
     // True is -1 in a lane. Earlier documents stand before unless their key is lower.
-    for (Lanes& lanes : place) lanes = Lanes{} + static_cast<int32_t>(begin);
+    for (LaneMask& lanes : place) lanes = LaneMask{} + static_cast<int32_t>(begin);
     for (int64_t j = 0; j < begin; ++j) {
-      const Lanes key = Lanes{} + keys[j];
+      const LaneMask key = LaneMask{} + keys[j];
       for (int64_t v = 0; v < kVectors; ++v) place[v] += own[v] > key;
     }
     for (int64_t j = begin; j < begin + kTile; ++j) {
-      const Lanes key = Lanes{} + keys[j];
-      const Lanes position = Lanes{} + static_cast<int32_t>(j - begin);
+      const LaneMask key = LaneMask{} + keys[j];
+      const LaneMask position = LaneMask{} + static_cast<int32_t>(j - begin);
       for (int64_t v = 0; v < kVectors; ++v) {
         place[v] -= (key > own[v]) | ((key == own[v]) & (number[v] > position));
       }
     }
     for (int64_t j = begin + kTile; j < n; ++j) {
-      const Lanes key = Lanes{} + keys[j];
+      const LaneMask key = LaneMask{} + keys[j];
       for (int64_t v = 0; v < kVectors; ++v) place[v] -= key > own[v];
     }
     std::memcpy(places + begin, place, sizeof place);

@@ -30,6 +30,8 @@ struct LambdaScratch {
   std::vector<float> score, decay, value, delta, gradient, hessian;  // in rank order
 };
 
+constexpr double kNanosecondsPerDocument = 20.0;
+constexpr double kNanosecondsPerPair = 0.8;
 // Beyond this distance, measured in sigma * score, decays are computed for a new base.
 constexpr double kRebaseDistance = 40.0;
 // Scores further below the top than this are as good as there: their gaps must not overflow.
@@ -81,7 +83,9 @@ void all_queries(const Queries& queries, const double* scores, const float* valu
   const auto make_scratch = [&] {
     return LambdaScratch<Delta>(static_cast<size_t>(options.k), longest);
   };
-  for_each_query(queries, n_threads, make_scratch, [&](int64_t q, LambdaScratch<Delta>& s) {
+  const double pairs = std::min(static_cast<double>(options.truncation), queries.mean_size());
+  const double cost = kNanosecondsPerDocument + kNanosecondsPerPair * pairs;
+  for_each_query(queries, n_threads, cost, make_scratch, [&](int64_t q, LambdaScratch<Delta>& s) {
     const int64_t first = queries.offsets[q];
     const auto n = static_cast<size_t>(queries.size(q));
     if (n == 0) return;

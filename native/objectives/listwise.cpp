@@ -26,11 +26,14 @@ struct ListScratch {
 // Calls body(query, n, first row, scratch) for every query that has documents.
 template <typename Body>
 void for_each_list(const Queries& queries, int n_threads, Body&& body) {
+  constexpr double kNanosecondsPerDocument = 15.0;
   const auto longest = static_cast<size_t>(queries.longest());
   const auto make_scratch = [&] { return ListScratch(longest); };
-  for_each_query(queries, n_threads, make_scratch, [&](int64_t q, ListScratch& s) {
-    if (queries.size(q) > 0) body(q, static_cast<size_t>(queries.size(q)), queries.offsets[q], s);
-  });
+  for_each_query(queries, n_threads, kNanosecondsPerDocument, make_scratch,
+                 [&](int64_t q, ListScratch& s) {
+                   if (queries.size(q) > 0)
+                     body(q, static_cast<size_t>(queries.size(q)), queries.offsets[q], s);
+                 });
 }
 
 }  // namespace

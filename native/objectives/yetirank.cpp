@@ -66,7 +66,8 @@ void yetirank_gradients(const Queries& queries, const double* scores, const doub
   const auto longest = static_cast<size_t>(queries.longest());
   const auto make_scratch = [&] { return YetiScratch(longest); };
   const uint64_t iteration_seed = seed ^ mix64(iteration);
-  for_each_query(queries, n_threads, make_scratch, [&](int64_t q, YetiScratch& s) {
+  const double cost = 20.0 * static_cast<double>(n_permutations);
+  for_each_query(queries, n_threads, cost, make_scratch, [&](int64_t q, YetiScratch& s) {
     const auto n = static_cast<size_t>(queries.size(q));
     const int64_t first = queries.offsets[q];
     const double* gain = gains + first;

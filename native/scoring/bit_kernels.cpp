@@ -5,12 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "common/simd.hpp"
 #include "scoring/columns.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define RANKGROVE_AVX2 __attribute__((target("avx2")))
-#endif
 
 namespace rankgrove {
 
@@ -20,8 +16,6 @@ namespace {
 using Whole = uint64_t __attribute__((vector_size(32), may_alias));
 using Half = uint64_t __attribute__((vector_size(16), may_alias));
 using GroupBits = uint32_t __attribute__((may_alias));  // a bit for each of 32 rows
-
-#define RANKGROVE_INLINE inline __attribute__((always_inline))
 
 // ---- predicates -------------------------------------------------------------------------------
 
@@ -159,7 +153,8 @@ constexpr BitKernels kPlain{compare_plain, split_rows_plain, number_sets_plain, 
 
 // ---- AVX2 -------------------------------------------------------------------------------------
 
-#if defined(__x86_64__)
+#if RANKGROVE_X86
+#define RANKGROVE_AVX2 __attribute__((target("avx2")))
 
 RANKGROVE_AVX2 float lowest(__m256 x) {
   __m128 m = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -301,7 +296,7 @@ constexpr BitKernels kAvx2{compare_avx2, split_rows_avx2, number_sets_avx2, numb
 }  // namespace
 
 const BitKernels& bit_kernels(bool simd) {
-#if defined(__x86_64__)
+#if RANKGROVE_X86
   if (simd && __builtin_cpu_supports("avx2")) return kAvx2;
 #endif
   (void)simd;

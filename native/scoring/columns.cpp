@@ -5,9 +5,7 @@
 #include <limits>
 #include <tuple>
 
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
+#include "common/simd.hpp"
 
 namespace rankgrove {
 
@@ -19,7 +17,7 @@ float read(T value, float up_to, float missing) {
   return std::fabs(x) > up_to ? x : missing;  // false for NaN
 }
 
-#if defined(__SSE2__)
+#if RANKGROVE_X86
 // Reads 4 rows (every other one) of 4 neighbouring features, replaces missing values, and writes 4
 // columns.
 void load_square(const float* values, const int64_t* row_offset, const float* up_to,
@@ -103,7 +101,7 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
   for (int32_t c = first; c < last;) {
     float* out = tile + static_cast<int64_t>(c - first) * kTileRows;
     const T* values = matrix.data + columns_[c].feature * matrix.column_stride;
-#if defined(__SSE2__)
+#if RANKGROVE_X86
     if constexpr (sizeof(T) == sizeof(float)) {
       if (matrix.column_stride == 1 && c + 4 <= last && is_square(c)) {
         float up_to[4];

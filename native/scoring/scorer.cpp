@@ -10,7 +10,8 @@ namespace {
 
 // Most rows scored together: enough to pay for bringing a deep tree into the cache.
 constexpr int32_t kWalkRows = 16 * kBitRows;
-constexpr int64_t kRowsPerThread = 1024;  // fewer are not worth waking a thread
+constexpr double kNanosecondsPerBits = 2.0;  // of a row in a tree
+constexpr double kNanosecondsPerWalk = 20.0;
 constexpr size_t kMostSegments = 8;
 
 struct Segment {
@@ -44,6 +45,8 @@ Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, Scor
       segments_.emplace_back(std::in_place_type<Walker>, ensemble, segment.trees, policy);
       walks_ = true;
     }
+    nanoseconds_per_row_ += static_cast<double>(segment.trees.size()) *
+                            (segment.bits ? kNanosecondsPerBits : kNanosecondsPerWalk);
   }
 }
 
@@ -81,13 +84,14 @@ void Scorer::score_block(const StridedRows<T>& matrix, int32_t n_rows, bool go_o
 template <typename T>
 void Scorer::predict(const StridedRows<T>& matrix, int n_threads, bool go_on,
                      double* scores) const {
-  const int64_t useful = std::max<int64_t>(1, matrix.n_rows / kRowsPerThread);
-  const int threads = static_cast<int>(std::min<int64_t>(n_threads, useful));
+  const int threads =
+      paid_threads(n_threads, static_cast<double>(matrix.n_rows) * nanoseconds_per_row_);
   // Equal shares for the threads, in whole bit vectors.
   const int64_t share = (matrix.n_rows / threads + kBitRows) / kBitRows * kBitRows;
   const int64_t block_rows = std::min<int64_t>(walks_ ? kWalkRows : kBitRows, share);
   const int64_t n_blocks = (matrix.n_rows + block_rows - 1) / block_rows;
-  parallel_for(n_blocks, threads, 1, [&](int64_t block) {
+  const double cost = static_cast<double>(block_rows) * nanoseconds_per_row_;
+  parallel_for(n_blocks, threads, cost, [&](int64_t block) {
     const int64_t first = block * block_rows;
     const auto n_rows = static_cast<int32_t>(std::min(block_rows, matrix.n_rows - first));
     score_block(matrix.from_row(first), n_rows, go_on, scores + first * n_outputs());

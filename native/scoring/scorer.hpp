@@ -39,6 +39,7 @@ class Scorer {
   void score_block(const StridedRows<T>& matrix, int32_t n_rows, bool go_on, double* scores) const;
 
   int64_t n_features_;
+  double nanoseconds_per_row_ = 10.0;
   std::vector<double> base_score_;
   std::vector<std::variant<BitTrees, Walker>> segments_;  // in tree order
   bool walks_ = false;                                    // one of them is a Walker

@@ -13,6 +13,8 @@ namespace {
 
 // Features are read 16 at a time: one cache line of a row-major float32 matrix.
 constexpr int32_t kFeatureBlock = 16;
+constexpr double kNanosecondsPerCode = 3.0;
+constexpr double kNanosecondsPerSort = 8.0;  // of a value
 
 // Maps a float to an unsigned integer of the same order; -0 and +0 are one value, and so are
 // -infinity and the lowest number, between which there is no finite cut.
@@ -205,22 +207,23 @@ std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
     // A missing value takes the largest key there is, which no number has, and sorts to the end.
     constexpr uint32_t kMissing = 0xffffffffu;
     constexpr int64_t kTile = 256;
-    parallel_for((x.n_rows + kTile - 1) / kTile, n_threads, 16, [&](int64_t tile) {
-      const int64_t begin = tile * kTile;
-      const int64_t end = std::min(x.n_rows, begin + kTile);
-      for (int32_t j = 0; j < width; ++j) {
-        const float* source = x.data + (first + j) * x.column_stride;
-        const float stand_in = fill[first + j];
-        uint32_t* target = keys[j].data();
-        for (int64_t i = begin; i < end; ++i) {
-          const float raw = source[i * x.row_stride];
-          const float value = std::isnan(raw) ? stand_in : raw;
-          const uint32_t key = sort_key(value);
-          target[i] = std::isnan(value) ? kMissing : key;
-        }
-      }
-    });
-    parallel_for(width, n_threads, 1, [&](int64_t j) {
+    parallel_for((x.n_rows + kTile - 1) / kTile, n_threads, kNanosecondsPerCode * kTile * width,
+                 [&](int64_t tile) {
+                   const int64_t begin = tile * kTile;
+                   const int64_t end = std::min(x.n_rows, begin + kTile);
+                   for (int32_t j = 0; j < width; ++j) {
+                     const float* source = x.data + (first + j) * x.column_stride;
+                     const float stand_in = fill[first + j];
+                     uint32_t* target = keys[j].data();
+                     for (int64_t i = begin; i < end; ++i) {
+                       const float raw = source[i * x.row_stride];
+                       const float value = std::isnan(raw) ? stand_in : raw;
+                       const uint32_t key = sort_key(value);
+                       target[i] = std::isnan(value) ? kMissing : key;
+                     }
+                   }
+                 });
+    parallel_for(width, n_threads, kNanosecondsPerSort * x.n_rows, [&](int64_t j) {
       thread_local std::vector<uint32_t> scratch;
       std::vector<uint32_t>& column = keys[j];
       const auto end = std::remove(column.begin(), column.end(), kMissing);
@@ -256,10 +259,11 @@ std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<co
     result->codes8.resize(size);
   }
   const auto padded = padded_cuts(*bins);
-  const int64_t row_chunk = 16384;
+  const int64_t row_chunk = std::min<int64_t>(16384, std::max<int64_t>(n_rows, 1));
   const int64_t n_row_chunks = (n_rows + row_chunk - 1) / row_chunk;
   const int64_t n_feature_blocks = (n_features + kFeatureBlock - 1) / kFeatureBlock;
-  parallel_for(n_row_chunks * n_feature_blocks, n_threads, 1, [&](int64_t task) {
+  const double cost = kNanosecondsPerCode * row_chunk * kFeatureBlock;
+  parallel_for(n_row_chunks * n_feature_blocks, n_threads, cost, [&](int64_t task) {
     const int64_t begin = task / n_feature_blocks * row_chunk;
     const int64_t end = std::min(n_rows, begin + row_chunk);
     const auto first = static_cast<int32_t>(task % n_feature_blocks * kFeatureBlock);

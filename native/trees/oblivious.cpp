@@ -32,7 +32,8 @@ void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
     const std::vector<int32_t> features =
         draw_features(tree_features_, options_.max_features_node, seed, depth + 1);
     std::vector<Split> by_feature(features.size());
-    parallel_for(static_cast<int64_t>(features.size()), n_threads_, 1, [&](int64_t i) {
+    const double cost = mean_search_nanoseconds() * static_cast<double>(level.size());
+    parallel_for(static_cast<int64_t>(features.size()), n_threads_, cost, [&](int64_t i) {
       const int32_t f = features[i];
       const int32_t n_bins = layout_.n_bins[f];
       const bool missing = layout_.missing[f] != 0;

@@ -7,11 +7,13 @@
 
 #include "common/parallel.hpp"
 #include "common/random.hpp"
+#include "common/simd.hpp"
 
 namespace rankgrove {
 namespace {
 
 constexpr int64_t kBlock = 16384;
+constexpr double kNanosecondsPerRow = 1.0;
 
 // A uniform number in [0, 1) for this row: a hash, so that it needs no state and no order.
 inline double row_uniform(uint32_t row, uint32_t key) {
@@ -29,10 +31,9 @@ double power_of_two_scale(double total, int64_t n, int64_t limit) {
   return std::exp2(std::clamp(std::floor(std::log2(room)), -1000.0, 1000.0));
 }
 
-__attribute__((target_clones("avx2", "default"))) void pack_block(
-    const float* gradients, const float* hessians, int64_t begin, int64_t end,
-    double gradient_scale, double hessian_scale, uint32_t gradient_key, uint32_t hessian_key,
-    int64_t* words) {
+RANKGROVE_SIMD void pack_block(const float* gradients, const float* hessians, int64_t begin,
+                               int64_t end, double gradient_scale, double hessian_scale,
+                               uint32_t gradient_key, uint32_t hessian_key, int64_t* words) {
   for (int64_t i = begin; i < end; ++i) {
     const auto row = static_cast<uint32_t>(i);
     const double g = std::floor(gradients[i] * gradient_scale + row_uniform(row, gradient_key));
@@ -43,11 +44,9 @@ __attribute__((target_clones("avx2", "default"))) void pack_block(
   }
 }
 
-__attribute__((target_clones("avx2", "default"))) void pack_block_counts(const float* gradients,
-                                                                         int64_t begin, int64_t end,
-                                                                         double gradient_scale,
-                                                                         uint32_t gradient_key,
-                                                                         int64_t* words) {
+RANKGROVE_SIMD void pack_block_counts(const float* gradients, int64_t begin, int64_t end,
+                                      double gradient_scale, uint32_t gradient_key,
+                                      int64_t* words) {
   for (int64_t i = begin; i < end; ++i) {
     const double g = std::floor(gradients[i] * gradient_scale +
                                 row_uniform(static_cast<uint32_t>(i), gradient_key));
@@ -55,8 +54,7 @@ __attribute__((target_clones("avx2", "default"))) void pack_block_counts(const f
   }
 }
 
-__attribute__((target_clones("avx2", "default"))) double sum_absolute(const float* values,
-                                                                      int64_t begin, int64_t end) {
+RANKGROVE_SIMD double sum_absolute(const float* values, int64_t begin, int64_t end) {
   double sums[4] = {0.0, 0.0, 0.0, 0.0};
   for (int64_t i = begin; i < end; ++i) sums[i & 3] += std::fabs(static_cast<double>(values[i]));
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -65,9 +63,10 @@ __attribute__((target_clones("avx2", "default"))) double sum_absolute(const floa
 // Sum of |values|, by blocks in a fixed order.
 double total_absolute(const float* values, int64_t n, const char* what, int n_threads) {
   std::vector<double> sums((n + kBlock - 1) / kBlock);
-  parallel_for(static_cast<int64_t>(sums.size()), n_threads, 1, [&](int64_t b) {
-    sums[b] = sum_absolute(values, b * kBlock, std::min(n, (b + 1) * kBlock));
-  });
+  parallel_for(static_cast<int64_t>(sums.size()), n_threads, kNanosecondsPerRow * kBlock,
+               [&](int64_t b) {
+                 sums[b] = sum_absolute(values, b * kBlock, std::min(n, (b + 1) * kBlock));
+               });
   double total = 0.0;
   for (const double sum : sums) total += sum;
   if (!std::isfinite(total)) {
@@ -97,7 +96,7 @@ void pack_gradients(const float* gradients, const float* hessians, int64_t n, ui
   packed.words.resize(n);
   const auto gradient_key = static_cast<uint32_t>(mix64(seed));
   const auto hessian_key = static_cast<uint32_t>(mix64(seed ^ 0x5bd1e995u));
-  parallel_for((n + kBlock - 1) / kBlock, n_threads, 1, [&](int64_t b) {
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t b) {
     const int64_t end = std::min(n, (b + 1) * kBlock);
     if (hessians) {
       pack_block(gradients, hessians, b * kBlock, end, gradient_scale, hessian_scale, gradient_key,

@@ -9,6 +9,7 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kBlock = 8192;
+constexpr double kNanosecondsPerRow = 2.0;
 
 }  // namespace
 
@@ -29,7 +30,7 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
                                   int32_t missing, bool missing_left, int n_threads) {
   const int64_t n_blocks = (end - begin + kBlock - 1) / kBlock;
   std::vector<int64_t> n_left(n_blocks);
-  parallel_for(n_blocks, n_threads, 1, [&](int64_t block) {
+  parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
     const int64_t last = std::min(end, first + kBlock);
     int32_t* left = scratch_.data() + first;
@@ -48,7 +49,7 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
   std::vector<int64_t> left_start(n_blocks + 1, begin);
   for (int64_t b = 0; b < n_blocks; ++b) left_start[b + 1] = left_start[b] + n_left[b];
   const int64_t middle = left_start[n_blocks];
-  parallel_for(n_blocks, n_threads, 1, [&](int64_t block) {
+  parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock / 2, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
     const int64_t last = std::min(end, first + kBlock);
     std::copy_n(scratch_.begin() + first, n_left[block], rows_.begin() + left_start[block]);

@@ -8,7 +8,10 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kRowBlock = 128;
-constexpr int64_t kMinRowsPerThread = 2048;
+// Measured: a listed or a looked at code, a bin that another thread's part adds.
+constexpr double kNanosecondsPerEntry = 0.8;
+constexpr double kNanosecondsPerCode = 1.0;
+constexpr double kNanosecondsPerBin = 1.0;
 constexpr int64_t kPrefetchDistance = 8;
 
 template <typename Code>
@@ -32,7 +35,7 @@ HistogramLayout::HistogramLayout(const Bins& bins) {
 RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads)
     : layout_(layout), commonest_(layout.n_features()) {
   const int32_t n_features = layout_.n_features();
-  parallel_for(n_features, n_threads, 1, [&](int64_t f) {
+  parallel_for(n_features, n_threads, kNanosecondsPerCode * binned.n_rows, [&](int64_t f) {
     const auto feature = static_cast<int32_t>(f);
     const int32_t n_codes = binned.n_bins(feature) + 1;
     commonest_[f] = binned.wide
@@ -47,7 +50,11 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
         {first, last, layout_.start[first], layout_.start[last] - layout_.start[first], {}, {}});
     first = last;
   }
-  for (Group& group : groups_) fill_group(binned, group, n_threads);
+  for (Group& group : groups_) {
+    fill_group(binned, group, n_threads);
+    nanoseconds_per_row_ += kNanosecondsPerEntry * static_cast<double>(group.entries.size()) /
+                            static_cast<double>(std::max<int64_t>(binned.n_rows, 1));
+  }
 }
 
 // A code is listed unless it is its feature's commonest one, or stands for a missing value where
@@ -101,7 +108,9 @@ void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin
 void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_threads) {
   const int64_t n_rows = binned.n_rows;
   const auto for_each_block = [&](auto&& body) {
-    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, 16, [&](int64_t block) {
+    const double cost =
+        kNanosecondsPerCode * kRowBlock * (group.last_feature - group.first_feature);
+    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, cost, [&](int64_t block) {
       body(block * kRowBlock, std::min(n_rows, (block + 1) * kRowBlock));
     });
   };
@@ -175,13 +184,15 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
                      int n_threads, std::vector<std::vector<int64_t>>& scratch,
                      int64_t* histogram) const {
   const int64_t n = end - begin;
-  const int n_parts =
-      static_cast<int>(std::clamp<int64_t>(n / kMinRowsPerThread, 1, std::max(n_threads, 1)));
+  // A part must also pay for its own histogram.
+  const double work = static_cast<double>(n) * nanoseconds_per_row_;
+  const double own_work = kNanosecondsPerBin * layout_.size();
+  const int n_parts = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
   // Each part has room for one bin of no feature behind every group.
   const size_t part_size = layout_.size() + groups_.size();
   if (scratch.size() < static_cast<size_t>(n_parts)) scratch.resize(n_parts);
   std::vector<int64_t> totals(n_parts, 0);
-  const auto build_part = [&](int part) {
+  parallel_for(n_parts, n_parts, work / n_parts + own_work, [&](int64_t part) {
     const int64_t part_begin = begin + n * part / n_parts;
     const int64_t part_end = begin + n * (part + 1) / n_parts;
     scratch[part].assign(part_size, 0);
@@ -190,13 +201,7 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
                  scratch[part].data() + groups_[g].first_bin + g);
     }
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
-  };
-  if (n_parts == 1) {
-    build_part(0);
-  } else {
-#pragma omp parallel for schedule(static, 1) num_threads(n_parts)
-    for (int part = 0; part < n_parts; ++part) build_part(part);
-  }
+  });
   int64_t total = 0;
   for (const int64_t part_total : totals) total += part_total;
   for (size_t g = 0; g < groups_.size(); ++g) {

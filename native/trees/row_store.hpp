@@ -58,7 +58,8 @@ class RowStore {
                 int64_t* histogram) const;
 
   HistogramLayout layout_;
-  std::vector<int32_t> commonest_;  // code of each feature's commonest bin
+  double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups
+  std::vector<int32_t> commonest_;    // code of each feature's commonest bin
   std::vector<Group> groups_;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "common/simd.hpp"
+
 namespace rankgrove {
 namespace {
 
@@ -37,9 +39,9 @@ struct Units {
 };
 
 // Scores of both children for n candidate splits; -inf where a child is too light.
-__attribute__((target_clones("avx2", "default"))) void children_scores(
-    const int32_t* gradient, const int32_t* hessian, int32_t n, int32_t total_gradient,
-    int32_t total_hessian, Units units, double* score) {
+RANKGROVE_SIMD void children_scores(const int32_t* gradient, const int32_t* hessian, int32_t n,
+                                    int32_t total_gradient, int32_t total_hessian, Units units,
+                                    double* score) {
   for (int32_t b = 0; b < n; ++b) {
     const double gl = gradient[b] * units.gradient;
     const double gr = (static_cast<double>(total_gradient) - gradient[b]) * units.gradient;

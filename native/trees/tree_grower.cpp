@@ -12,8 +12,8 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kLeafBlock = 8192;
-// Below this many bins one thread searches all features.
-constexpr int32_t kMinBinsForThreads = 2048;
+constexpr double kNanosecondsPerRow = 2.0;
+constexpr double kNanosecondsPerBin = 4.0;
 
 }  // namespace
 
@@ -50,6 +50,11 @@ int64_t* TreeGrower::new_histogram() {
   return histogram;
 }
 
+// What the search of a feature costs.
+double TreeGrower::mean_search_nanoseconds() const {
+  return kNanosecondsPerBin * layout_.size() / std::max(1, layout_.n_features());
+}
+
 void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram) {
   const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
   store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
@@ -81,11 +86,11 @@ void TreeGrower::find_split(OpenNode& node, uint64_t seed) {
   const std::vector<int32_t> features =
       draw_features(tree_features_, options_.max_features_node, seed, node.node + 1);
   std::vector<Split> by_feature(features.size());
-  const bool alone = layout_.size() < kMinBinsForThreads || options_.rules.criterion;
-  const int threads = alone ? 1 : n_threads_;
-  parallel_for(static_cast<int64_t>(features.size()), threads, 8, [&](int64_t i) {
-    by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
-  });
+  const int threads = options_.rules.criterion ? 1 : n_threads_;
+  parallel_for(
+      static_cast<int64_t>(features.size()), threads, mean_search_nanoseconds(), [&](int64_t i) {
+        by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
+      });
   Split best;
   if (node.rows_counted) {
     best = best_with_enough_rows(node, by_feature);
@@ -251,7 +256,9 @@ void TreeGrower::fill_leaves(Tree& tree, const float* gradients, const float* he
   }
   leaf_of_row_.resize(binned_->n_rows);
   const int32_t* rows = partition_.rows();
-  parallel_for(static_cast<int64_t>(blocks.size()), n_threads_, 1, [&](int64_t b) {
+  const double cost = kNanosecondsPerRow * static_cast<double>(partition_.size()) /
+                      static_cast<double>(blocks.size());
+  parallel_for(static_cast<int64_t>(blocks.size()), n_threads_, cost, [&](int64_t b) {
     Block& block = blocks[b];
     for (int64_t i = block.begin; i < block.end; ++i) {
       const int32_t row = rows[i];

@@ -65,6 +65,7 @@ class TreeGrower {
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;
+  double mean_search_nanoseconds() const;
   int64_t* new_histogram();
   void build_histogram(int64_t begin, int64_t end, int64_t* histogram);
   float threshold(int32_t feature, int32_t bin) const;

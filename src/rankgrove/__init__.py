@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 __version__ = "0.1.0"
@@ -38,26 +37,6 @@ _PUBLIC = {
     "RankgroveError": "rankgrove.errors",
 }
 _MODULES = ("datasets", "metrics", "experiments")
-
-
-def _load_native_core() -> None:
-    """Load the native core with threads that sleep soon when they wait.
-
-    By default GNU OpenMP lets waiting threads spin for long, which makes short parallel loops many
-    times slower where cores are shared. It reads its settings when it is loaded; those of the user
-    take precedence, and the environment is left as it was.
-    """
-    if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
-        importlib.import_module("rankgrove._native")
-        return
-    os.environ["GOMP_SPINCOUNT"] = "5000"
-    try:
-        importlib.import_module("rankgrove._native")
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
-
-
-_load_native_core()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from rankgrove import _native
+import os
 
-_MOST_THREADS = 4096  # beyond any machine, within any integer type
+from rankgrove import _native
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Turn scikit-learn's ``n_jobs`` into a number of threads.
 
-    ``None`` and ``-1`` mean all that OpenMP would use now (so ``OMP_NUM_THREADS`` and threadpoolctl
-    are obeyed), ``-2`` one fewer, and so on.
+    ``None`` and ``-1`` mean all cores that this process may use, or as many as the environment
+    variable ``OMP_NUM_THREADS`` says if that is fewer (joblib and many batch systems set it);
+    ``-2`` means one fewer, and so on. More threads than cores are started only up to 8.
     """
     if n_jobs is None:
-        return _native.max_threads()
+        return _available_threads()
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: use 1 for one thread or -1 for all cores")
     if n_jobs < 0:
-        return max(1, _native.max_threads() + 1 + n_jobs)
-    return min(int(n_jobs), _MOST_THREADS)
+        return max(1, _available_threads() + 1 + n_jobs)
+    return min(int(n_jobs), _native.most_threads())
+
+
+def _available_threads() -> int:
+    cores = _native.usable_cores()
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores

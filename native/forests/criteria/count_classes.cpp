@@ -1,5 +1,7 @@
 #include "forests/criteria/count_classes.hpp"
 
+#include "common/simd.hpp"
+
 namespace rankgrove::forests {
 namespace {
 
@@ -8,9 +10,8 @@ constexpr int64_t kBlock = 255;
 
 }  // namespace
 
-__attribute__((target_clones("avx2", "default"))) void count_classes(const uint8_t* labels,
-                                                                     int64_t n, int32_t n_classes,
-                                                                     uint32_t* counts) {
+RANKGROVE_SIMD void count_classes(const uint8_t* labels, int64_t n, int32_t n_classes,
+                                  uint32_t* counts) {
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);
     for (int32_t c = 0; c < n_classes; ++c) {
@@ -21,11 +22,8 @@ __attribute__((target_clones("avx2", "default"))) void count_classes(const uint8
   }
 }
 
-__attribute__((target_clones("avx2", "default"))) void count_left_classes(const uint8_t* codes,
-                                                                          const uint8_t* labels,
-                                                                          int64_t n, int32_t bin,
-                                                                          int32_t n_classes,
-                                                                          uint32_t* counts) {
+RANKGROVE_SIMD void count_left_classes(const uint8_t* codes, const uint8_t* labels, int64_t n,
+                                       int32_t bin, int32_t n_classes, uint32_t* counts) {
   const auto last = static_cast<uint8_t>(bin);
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);

@@ -1,0 +1,148 @@
+#include "common/thread_pool.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "common/simd.hpp"
+
+namespace rankgrove {
+namespace {
+
+// How often a waiting thread looks before it sleeps: a few microseconds, less than it takes to
+// wake it up.
+constexpr int kLooks = 100;
+// Asking for a few threads more than there are cores is allowed, for trials on small machines.
+constexpr int kAlwaysAllowed = 8;
+
+thread_local bool is_inside_job = false;
+std::atomic<ThreadPool*> shared_pool{nullptr};
+
+template <typename Condition>
+bool look_for(Condition&& condition) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (condition()) return true;
+    cpu_pause();
+  }
+  return false;
+}
+
+// The threads of the parent are not there in a forked child, and its locks may be held for ever:
+// the child leaves that pool alone.
+void forget_pool() {
+  shared_pool.store(nullptr);
+  is_inside_job = false;
+}
+
+[[maybe_unused]] const int fork_watched = pthread_atfork(nullptr, nullptr, forget_pool);
+
+// Signals are for the threads of the program: workers are started with all of them blocked.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+// Never destroyed: workers sleep in it until the process ends.
+ThreadPool& ThreadPool::shared() {
+  ThreadPool* pool = shared_pool.load();
+  if (pool == nullptr) {
+    std::unique_ptr<ThreadPool> fresh(new ThreadPool);
+    if (shared_pool.compare_exchange_strong(pool, fresh.get())) pool = fresh.release();
+  }
+  return *pool;
+}
+
+int ThreadPool::usable_cores() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int ThreadPool::most_threads() { return std::max(kAlwaysAllowed, usable_cores()); }
+
+bool ThreadPool::inside_job() { return is_inside_job; }
+
+void ThreadPool::run_job(Job& job) {
+  int n_to_wake = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (n_workers_ < job.places) start_workers(job.places);
+    job.next = jobs_;
+    jobs_ = &job;
+    has_jobs_.store(true);
+    n_to_wake = std::min(job.places, n_asleep_);
+  }
+  for (int i = 0; i < n_to_wake; ++i) opened_.notify_one();
+  is_inside_job = true;
+  job.call(job.context, true);
+  is_inside_job = false;
+  const auto all_left = [&] { return job.inside.load() == 0; };
+  {
+    const std::lock_guard lock(mutex_);
+    close(job);
+  }
+  if (look_for(all_left)) return;
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, all_left);
+}
+
+// Starts what is missing; where the system refuses a thread, the work is done by fewer.
+void ThreadPool::start_workers(int wanted) {
+  const SignalsBlocked blocked;
+  try {
+    for (wanted = std::min(wanted, most_threads() - 1); n_workers_ < wanted; ++n_workers_) {
+      std::thread([this] { serve(); }).detach();
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+void ThreadPool::serve() {
+  is_inside_job = true;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (Job* job = join()) {
+      lock.unlock();
+      job->call(job->context, false);
+      lock.lock();
+      if (job->inside.fetch_sub(1) == 1) left_.notify_all();
+      continue;
+    }
+    lock.unlock();
+    const bool found = look_for([&] { return has_jobs_.load(std::memory_order_relaxed); });
+    lock.lock();
+    if (found) continue;
+    ++n_asleep_;
+    opened_.wait(lock, [&] { return jobs_ != nullptr; });
+    --n_asleep_;
+  }
+}
+
+// Takes a place in a job, or gives null. Called with the lock, as is close().
+ThreadPool::Job* ThreadPool::join() {
+  Job* job = jobs_;
+  if (job == nullptr) return nullptr;
+  job->inside.fetch_add(1);
+  if (--job->places == 0) close(*job);
+  return job;
+}
+
+void ThreadPool::close(Job& job) {
+  Job** link = &jobs_;
+  while (*link != nullptr && *link != &job) link = &(*link)->next;
+  if (*link == &job) *link = job.next;
+  has_jobs_.store(jobs_ != nullptr);
+}
+
+}  // namespace rankgrove
