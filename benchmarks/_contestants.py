@@ -41,7 +41,7 @@ class Trained:
 def _rankgrove(name: str, **params: Any) -> Callable[[Training], Trained]:
     def run(data: Training) -> Trained:
         from rankgrove.rankers import boosting
-        from rankgrove.rankers.registry import make_ranker
+        from rankgrove.rankers.base.registry import make_ranker
 
         clock = {"binning": 0.0}
         for step in ("find_bins", "bin_matrix"):

@@ -28,7 +28,7 @@ def maker(name: str, model: Any, own: Any, folder: Path) -> Callable[[int], Pred
 
     ``model`` is rankgrove's, ``own`` the one of the library that trained it.
     """
-    ensemble = model.ensemble_
+    ensemble = model.model_.ensemble
     makers: dict[str, Callable[[int], Predict]] = {
         "lightgbm": lambda n: lambda X: own.predict(X, num_threads=n),
         "catboost": lambda n: lambda X: own.predict(X, thread_count=n),

@@ -114,7 +114,7 @@ def run_child(name: str, folder: Path, args: argparse.Namespace) -> dict[str, An
         learning_rate=args.learning_rate,
         threads=args.threads,
     )
-    for module in ("rankgrove.rankers.boosting", "sklearn.utils", name.split("-")[0]):
+    for module in ("rankgrove.rankers.base.boosted", "sklearn.utils", name.split("-")[0]):
         importlib.import_module(module)  # code is no part of the memory that training takes
     before = memory_now()
     trained = CONTESTANTS[name](data)

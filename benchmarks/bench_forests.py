@@ -66,7 +66,7 @@ class Forest:
 
 def rankgrove_forest(name: str, n_trees: int, **params: Any) -> Callable[[Task], Forest]:
     def run(task: Task) -> Forest:
-        from rankgrove.rankers.registry import make_ranker
+        from rankgrove.rankers.base.registry import make_ranker
 
         forest = make_ranker(
             name,
@@ -81,7 +81,7 @@ def rankgrove_forest(name: str, n_trees: int, **params: Any) -> Callable[[Task],
         start = time.perf_counter()
         forest.fit(task.X, task.y, group_sizes=task.sizes)
         seconds = time.perf_counter() - start
-        trees = forest.ensemble_
+        trees = forest.model_.ensemble
         arrays = [getattr(trees, field.name) for field in fields(trees)]
         size = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
         label = f"rankgrove {name}" + "".join(f" {k}={v}" for k, v in params.items())

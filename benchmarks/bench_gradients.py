@@ -13,15 +13,15 @@ import lightgbm
 import numpy as np
 
 from _report import Report, benchmark_arguments, best_time, ratio
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.cosmart import CosineDistance
-from rankgrove.rankers.objectives.klmart import KullbackLeibler
-from rankgrove.rankers.objectives.lambdamart import LambdaGradients
-from rankgrove.rankers.objectives.mart import SquaredError
-from rankgrove.rankers.objectives.mcrank import GradeProbabilities
-from rankgrove.rankers.objectives.plrank import PlackettLuceLikelihood
-from rankgrove.rankers.objectives.xendcg import CrossEntropyNDCG
-from rankgrove.rankers.objectives.yetirank import YetiRankPairs
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.cosmart import CosineDistance
+from rankgrove.boosting.objectives.klmart import KullbackLeibler
+from rankgrove.boosting.objectives.lambdamart import LambdaGradients
+from rankgrove.boosting.objectives.mart import SquaredError
+from rankgrove.boosting.objectives.mcrank import GradeProbabilities
+from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
+from rankgrove.boosting.objectives.xendcg import CrossEntropyNDCG
+from rankgrove.boosting.objectives.yetirank import YetiRankPairs
 
 
 def mslr_shaped(n_queries: int, threads: int) -> TrainingData:

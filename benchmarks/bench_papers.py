@@ -57,7 +57,7 @@ FOLDS = {
 
 def forests(report: Report, arguments: Any) -> None:
     from rankgrove import load_folds, metric
-    from rankgrove.rankers.registry import make_ranker
+    from rankgrove.rankers.base.registry import make_ranker
 
     n_trees, n_runs = (30, 1) if arguments.quick else (arguments.trees, arguments.runs)
     rows, fold_rows = [], []

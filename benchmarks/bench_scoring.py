@@ -149,7 +149,7 @@ def measure(
             "prepare s",
         ],
         rows,
-        caption=f"{model.ensemble_.n_trees} {caption}, {documents.shape[1]} features, "
+        caption=f"{model.model_.ensemble.n_trees} {caption}, {documents.shape[1]} features, "
         f"{len(documents):,} documents",
     )
 

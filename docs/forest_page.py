@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ranker_pages import parameter_rows
 
-from rankgrove.rankers.declaration import parameter_table
-from rankgrove.rankers.forest import ForestRanker
-from rankgrove.rankers.registry import make_ranker, ranker_class
+from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 PAGE = Path(__file__).resolve().parent / "rankers" / "forests.md"
 _PLACE = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)

@@ -11,9 +11,9 @@ import inspect
 import re
 from pathlib import Path
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import Parameter, parameter_table
-from rankgrove.rankers.registry import make_ranker, ranker_class
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import Parameter, parameter_table
+from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 DOCS = Path(__file__).resolve().parent
 NAMES = (

@@ -28,8 +28,10 @@ _PUBLIC = {
     "from_xgboost": "rankgrove.formats.xgboost",
     "from_catboost": "rankgrove.formats.catboost",
     "from_sklearn": "rankgrove.formats.sklearn",
-    "merge": "rankgrove.rankers.merging",
-    "make_ranker": "rankgrove.rankers.registry",
+    "merge": "rankgrove.rankers.base.merging",
+    "make_ranker": "rankgrove.rankers.base.registry",
+    "register_ranker": "rankgrove.rankers.base.registry",
+    "ranker_names": "rankgrove.rankers.base.registry",
     "CustomMART": "rankgrove.rankers.custom",
     "DataError": "rankgrove.errors",
     "DataWarning": "rankgrove.errors",
@@ -45,16 +47,19 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
     else:
-        from rankgrove.rankers.registry import CLASS_NAMES, ranker_class
+        value = None
+        if not name.startswith("_"):
+            from rankgrove.rankers.base.registry import find_class
 
-        if name not in CLASS_NAMES:
+            value = find_class(name)
+        if value is None:
             raise AttributeError(f"module 'rankgrove' has no attribute {name!r}")
-        value = ranker_class(CLASS_NAMES[name])
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    from rankgrove.rankers.registry import CLASS_NAMES
+    from rankgrove.rankers.base.registry import registered
 
-    return sorted(["__version__", *_MODULES, *_PUBLIC, *CLASS_NAMES])
+    classes = {entry.cls.__name__ for entry in registered().values()}
+    return sorted({"__version__", *_MODULES, *_PUBLIC, *classes})

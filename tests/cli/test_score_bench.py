@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.oracles.ensembles import random_ensemble
 
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def test_metrics_are_given_one_by_one_or_at_once(run, folder, metrics):
 def test_training_continues_a_model(run):
     assert run(f"{TRAIN} --out d.rg")[0] == 0
     assert run(f"{TRAIN} --init-model d.rg --out e.rg")[0] == 0
-    assert rankgrove.load_model("e.rg").ensemble_.n_trees == 16
+    assert rankgrove.load_model("e.rg").model_.ensemble.n_trees == 16
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_ctrl_c_writes_the_trees_so_far_and_exits_with_130(run, monkeypatch):
     assert code == 130
     assert "written to cut.rg" in out
     assert "the model has the 1 iterations so far" in err
-    assert rankgrove.load_model("cut.rg").ensemble_.n_trees == 1
+    assert rankgrove.load_model("cut.rg").model_.ensemble.n_trees == 1
 
 
 def test_ctrl_c_before_the_first_tree_writes_nothing(run, monkeypatch, folder):

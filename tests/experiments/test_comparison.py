@@ -18,7 +18,7 @@ def test_boosted_ranker_sees_the_validation_data(split):
     ranker = LambdaMART(n_estimators=60, max_leaf_nodes=15, random_state=1)
     result = measure_ranker("mine", ranker, *split, ["ndcg@10", "map"], early_stopping_rounds=5)
     assert result.name == "mine"
-    assert result.n_trees == ranker.best_iteration_ < 60
+    assert result.n_steps == ranker.best_iteration_ < 60
     assert result.metrics["map"] == pytest.approx(ranker.score(split[2], metric="map"))
     assert result.fit_seconds > 0
     assert result.score_microseconds > 0
@@ -28,7 +28,7 @@ def test_boosted_ranker_sees_the_validation_data(split):
 
 def test_forest_is_measured_without_validation(split):
     result = measure_ranker("rf", RFPoint(n_estimators=3, random_state=1), *split, ["ndcg@10"])
-    assert result.n_trees == 3
+    assert result.n_steps == 3
 
 
 def test_single_feature(split):

@@ -41,7 +41,7 @@ def test_a_cell_is_the_model_that_one_would_train_by_hand(data):
     ).fit(plus_one[0], eval_set=plus_one[1], eval_metric="ndcg@10")
     expected = metric("ndcg@10")(plus_one[2].y, model.predict(test), groups=test.groups)
     assert cell.values == [expected]
-    assert max(model.ensemble_.n_leaves) <= 8
+    assert max(model.model_.ensemble.n_leaves) <= 8
 
 
 def test_shifted_labels_raise_every_ndcg(data):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oracles import forest as oracle
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.registry import make_ranker
 
 NOISE = 1e-12
 METRICS = {
@@ -65,7 +65,7 @@ class GrownTree:
     """A tree of a fitted forest, replayed split by split on its training rows."""
 
     def __init__(self, ranker, X):
-        trees = ranker.ensemble_
+        trees = ranker.model_.ensemble
         self.X = X
         self.feature, self.threshold = trees.feature, trees.threshold
         self.left, self.missing_left = trees.left, trees.missing_left
@@ -220,7 +220,9 @@ def test_pointwise_splits_are_the_best_by_brute_force(criterion, weighted):
 
 def same_trees(a, b):
     for name in ("feature", "threshold", "left", "missing_left", "value", "count", "gain"):
-        np.testing.assert_array_equal(getattr(a.ensemble_, name), getattr(b.ensemble_, name))
+        np.testing.assert_array_equal(
+            getattr(a.model_.ensemble, name), getattr(b.model_.ensemble, name)
+        )
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -285,8 +287,8 @@ def test_a_pointwise_tree_does_not_depend_on_the_node_order(web_data):
 @pytest.mark.parametrize("order", ORDERS)
 def test_max_leaf_nodes_cuts_the_tree_where_the_order_has_got_to(web_data, order):
     common = {"n_estimators": 1, "random_state": 1, "node_order": order}
-    full = make_ranker("rf-point", **common).fit(web_data).ensemble_
-    cut = make_ranker("rf-point", max_leaf_nodes=40, **common).fit(web_data).ensemble_
+    full = make_ranker("rf-point", **common).fit(web_data).model_.ensemble
+    cut = make_ranker("rf-point", max_leaf_nodes=40, **common).fit(web_data).model_.ensemble
     assert cut.n_leaves[0] == 40
     np.testing.assert_array_equal(cut.value, full.value[:79])
 

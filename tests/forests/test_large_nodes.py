@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oracles.forest_scan import NodeScan
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.registry import make_ranker
 
 NOISE = 1e-12
 CRITERIA = ["entropy", "gini", "squared_error"]
@@ -34,7 +34,7 @@ def make_data(n, n_classes, seed, n_values=40, missing=False):
 def grow(X, y, name="rf-point", weight=None, **params):
     defaults = {"n_estimators": 1, "subsample": 1.0, "random_state": 0, "n_jobs": 1}
     ranker = make_ranker(name, **{**defaults, "max_features": "all", **params})
-    return ranker.fit(X, y, group_sizes=[len(y)], sample_weight=weight).ensemble_
+    return ranker.fit(X, y, group_sizes=[len(y)], sample_weight=weight).model_.ensemble
 
 
 def check_tree(

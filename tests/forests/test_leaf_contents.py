@@ -5,7 +5,7 @@ are moved in vectors of 8 and 16)."""
 import numpy as np
 import pytest
 
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.registry import make_ranker
 
 
 @pytest.mark.parametrize("name", ["rf-point", "extra-trees", "rf-rand"])
@@ -19,7 +19,7 @@ def test_leaves_hold_what_their_rules_send_there(name, max_bins, n_features, n_d
     y = rng.integers(0, 5, n_documents)
     forest = make_ranker(name, n_estimators=2, subsample=1.0, max_bins=max_bins, random_state=0)
     forest.fit(X, y, group_sizes=[n_documents])
-    trees = forest.ensemble_
+    trees = forest.model_.ensemble
     for tree, leaf in enumerate(forest.apply(X).T):
         node = trees.tree_offsets[tree] + leaf
         _, inverse, counts = np.unique(node, return_inverse=True, return_counts=True)

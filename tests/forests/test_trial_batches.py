@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.registry import make_ranker
 
 
 def first_split(X, y, sizes):
@@ -20,7 +20,7 @@ def first_split(X, y, sizes):
         random_state=0,
         n_jobs=1,
     )
-    trees = ranker.fit(X, y, group_sizes=sizes).ensemble_
+    trees = ranker.fit(X, y, group_sizes=sizes).model_.ensemble
     return int(trees.feature[0]), float(trees.threshold[0]), float(trees.gain[0])
 
 

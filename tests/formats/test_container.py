@@ -17,7 +17,7 @@ from tests.oracles.ensembles import random_ensemble, rows_for
 import rankgrove
 from rankgrove.errors import ModelError
 from rankgrove.formats.container import PRELUDE, load_model, save_model, to_bytes
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 
 DATA = Path(__file__).parent / "data"
 
@@ -38,12 +38,12 @@ def saved(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("mmap", [False, True])
 def test_a_loaded_model_is_the_saved_one(saved, mmap):
     model, loaded = some_model(), load_model(saved, mmap=mmap)
-    X = rows_for(model.ensemble_, 50, 2)
+    X = rows_for(model.model_.ensemble, 50, 2)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert list(loaded.feature_names_in_) == ["título", "b", "c", "d"]
     assert loaded.get_params() == model.get_params()
     assert type(loaded) is type(model)
-    assert not loaded.ensemble_.value.flags.writeable
+    assert not loaded.model_.ensemble.value.flags.writeable
 
 
 def test_identical_models_give_identical_bytes(saved, tmp_path):
@@ -56,14 +56,14 @@ def test_arrays_are_aligned_and_findable_by_the_documented_layout(saved):
     data = saved.read_bytes()
     magic, version, length, checksum, zero = PRELUDE.unpack_from(data)
     header = data[PRELUDE.size : PRELUDE.size + length]
-    assert (magic, version, zero, zlib.crc32(header)) == (b"RGROVE\r\n", 2, 0, checksum)
+    assert (magic, version, zero, zlib.crc32(header)) == (b"RGROVE\r\n", 3, 0, checksum)
     described = {entry["name"]: entry for entry in json.loads(header)["arrays"]}
     for entry in described.values():
         assert (PRELUDE.size + length + entry["offset"]) % 64 == 0
-    value = described["trees/value"]
+    value = described["model/trees/value"]
     start = PRELUDE.size + length + value["offset"]
     read = np.frombuffer(data, value["dtype"], value["shape"][0], start)
-    np.testing.assert_array_equal(read, some_model().ensemble_.value)
+    np.testing.assert_array_equal(read, some_model().model_.ensemble.value)
 
 
 def test_saving_replaces_atomically(saved, monkeypatch):
@@ -91,11 +91,11 @@ def test_every_version_stays_readable(version):
 
 def test_pickle_goes_through_the_container():
     model = some_model()
-    model.predict(rows_for(model.ensemble_, 3, 1))
+    model.predict(rows_for(model.model_.ensemble, 3, 1))
     data = pickle.dumps(model)
     assert b"RGROVE\r\n" in data
     loaded = pickle.loads(data)
-    X = rows_for(model.ensemble_, 50, 2)
+    X = rows_for(model.model_.ensemble, 50, 2)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     unfitted = pickle.loads(pickle.dumps(ImportedRanker(n_jobs=3)))
     assert unfitted.n_jobs == 3
@@ -111,7 +111,7 @@ def test_public_name():
         (lambda data: b"", "0 bytes are too few"),
         (lambda data: data[:10], "10 bytes are too few"),
         (lambda data: b"PK" + data[2:], "not a rankgrove model file"),
-        (lambda data: data[:8] + struct.pack("<I", 3) + data[12:], "format version 3 is unknown"),
+        (lambda data: data[:8] + struct.pack("<I", 4) + data[12:], "format version 4 is unknown"),
         (lambda data: data[:100] + b"~" + data[101:], "header is damaged"),
         (lambda data: data[:-100] + b"~" + data[-99:], "is damaged"),
         (lambda data: data[:-64], "does not fit the file"),
@@ -122,9 +122,9 @@ def test_public_name():
         (lambda data: resealed(data, lambda h: h.update(ranker="x")), "unknown ranker 'x'"),
         (lambda data: resealed(data, lambda h: h.pop("arrays")), "no list of arrays"),
         (lambda data: resealed(data, lambda h: h.pop("fitted")), "lacks 'fitted'"),
-        (lambda data: resealed(data, lambda h: h["params"].update(n_jobs="x")), "n_jobs"),
-        (lambda data: resealed(data, lambda h: h["fitted"].update(n_features=2)), "feature_names"),
-        (lambda data: resealed(data, lambda h: h["fitted"].update(link="f")), "link 'f'"),
+        (lambda data: resealed(data, lambda h: h["params"].update(missing="x")), "missing"),
+        (lambda data: resealed(data, lambda h: h["model"].update(n_features=2)), "feature_names"),
+        (lambda data: resealed(data, lambda h: h["model"].update(link="f")), "link 'f'"),
         (lambda data: resealed(data, lambda h: h["arrays"][0].update(dtype="|O")), "unknown type"),
         (lambda data: resealed(data, lambda h: h["arrays"][0].update(shape=[-1])), "shape"),
         (lambda data: resealed(data, lambda h: h["arrays"][0].update(shape=[1 << 40])), "fit"),

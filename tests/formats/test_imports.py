@@ -35,7 +35,7 @@ def training_data(seed: int = 0, missing: bool = True, zeros: bool = False):
 def edge_rows(model, n_rows: int = 3000, missing: bool = True, infinite: bool = True):
     """Rows of the values that the model's own splits tell apart."""
     rng = np.random.default_rng(7)
-    ensemble = model.ensemble_
+    ensemble = model.model_.ensemble
     X = rng.normal(size=(n_rows, N_FEATURES)).astype(np.float32)
     for feature in range(N_FEATURES):
         on = ensemble.threshold[ensemble.feature == feature]
@@ -103,7 +103,7 @@ class TestLightGBM:
         path = tmp_path / "model.txt"
         booster.save_model(path)
         expected = booster.predict(X, num_threads=1)
-        assert rankgrove.from_lightgbm(booster).ensemble_.n_trees == 7
+        assert rankgrove.from_lightgbm(booster).model_.ensemble.n_trees == 7
         assert_same(rankgrove.from_lightgbm(booster).predict(X), expected, 1e-12)
         assert_same(rankgrove.from_lightgbm(path).predict(X), expected, 1e-12)
         estimator = self.lightgbm.LGBMRanker(n_estimators=5, verbose=-1, n_jobs=1)
@@ -227,7 +227,7 @@ class TestXGBoost:
         V, v, _ = training_data(5)
         estimator.fit(X, y, qid=qid, eval_set=[(np.nan_to_num(V), v)], eval_qid=[qid], verbose=0)
         model = rankgrove.from_xgboost(estimator)
-        assert model.ensemble_.n_trees == estimator.best_iteration + 1 < 60
+        assert model.model_.ensemble.n_trees == estimator.best_iteration + 1 < 60
         assert_same(model.predict(X), estimator.predict(X))
         booster = self.train()
         expected = booster.predict(self.xgboost.DMatrix(X))
@@ -388,4 +388,4 @@ def test_an_imported_model_cannot_be_fitted():
     X, y, qid = training_data()
     model = rankgrove.from_sklearn(DecisionTreeRegressor(max_depth=2).fit(X, y))
     with pytest.raises(ModelError, match="trained by scikit-learn"):
-        model.fit(X, y, qid)
+        model.fit(X, y, qid=qid)

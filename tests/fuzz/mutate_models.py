@@ -22,7 +22,7 @@ from tests.oracles.ensembles import random_ensemble
 
 from rankgrove.errors import ModelError
 from rankgrove.formats.container import PRELUDE, load_model, to_bytes
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 
 EXTREMES = [-1, 0, 1, 2, 255, 2**31 - 1, -(2**31), 2**62, 1e308, None, "", [], {}, "x", True]

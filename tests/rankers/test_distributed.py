@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rankgrove.datasets import make_ranking
-from rankgrove.rankers.merging import merge
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.merging import merge
+from rankgrove.rankers.base.registry import make_ranker
 
 N_PARTS, TREES_PER_PART = 3, 2
 

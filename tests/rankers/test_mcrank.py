@@ -27,7 +27,7 @@ def test_scores_are_expected_gains(train, ordinal):
     assert scores.min() >= train.y.min()
     assert scores.max() <= train.y.max()
     assert scores.mean() == pytest.approx(train.y.mean(), abs=0.05)
-    assert ranker.ensemble_.n_outputs == len(np.unique(train.y)) - ordinal
+    assert ranker.model_.ensemble.n_outputs == len(np.unique(train.y)) - ordinal
 
 
 @pytest.mark.parametrize("ordinal", [False, True])
@@ -51,7 +51,7 @@ def scores_of_last_stage(ranker, data):
 
 
 def test_background_with_other_outputs_is_refused(train):
-    with pytest.raises(ModelError, match="can only continue a McRank with the same outputs"):
+    with pytest.raises(ModelError, match="McRank can only continue a model with the same outputs"):
         mcrank().fit(train, init_model=LambdaMART(n_estimators=2).fit(train))
     with pytest.raises(ModelError, match="can only continue"):
         mcrank().fit(train, init_model=mcrank(ordinal=True).fit(train))
@@ -60,7 +60,7 @@ def test_background_with_other_outputs_is_refused(train):
 def test_mcrank_can_be_the_background_of_others(train, tmp_path):
     background = mcrank().fit(train)
     ranker = LambdaMART(n_estimators=3, random_state=0).fit(train, init_model=background)
-    raw = Scorer(ranker.ensemble_).predict(train.X)
+    raw = Scorer(ranker.model_.parts[-1].ensemble).predict(train.X)
     np.testing.assert_array_equal(ranker.predict(train), raw + background.predict(train))
     ranker.save(tmp_path / "model.rg")
     loaded = rankgrove.load_model(tmp_path / "model.rg")

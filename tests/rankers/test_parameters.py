@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.rankers.declaration import param, parameter_table, ranker, with_default
-from rankgrove.rankers.parameters import (
+from rankgrove.rankers.base.declaration import declared, param, parameter_table, with_default
+from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
     Flag,
@@ -95,14 +95,14 @@ def test_words(constraint, words):
     assert constraint.describe() == words
 
 
-@ranker
+@declared
 class Base:
     """A base."""
 
     rate: float = param(0.1, Real(0), "how fast")
 
 
-@ranker
+@declared
 class Derived(Base):
     """Derived."""
 

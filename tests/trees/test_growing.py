@@ -153,7 +153,7 @@ def test_rows_outside_the_sample_get_their_leaf_too(large, tree):
 def test_least_squares_chooses_as_unit_hessians_and_answers_with_newton(large):
     _, g, h, binned = large
     unit = TreeGrower(binned).grow(g, None, seed=1)
-    grower = TreeGrower(binned, split_by="least_squares")
+    grower = TreeGrower(binned, criterion="least_squares")
     tree = grower.grow(g, h, seed=1)
     for name in ("feature", "threshold", "left"):
         np.testing.assert_array_equal(getattr(tree, name), getattr(unit, name))
@@ -234,13 +234,13 @@ def test_a_criterion_in_python_chooses_the_splits(large):
         with np.errstate(divide="ignore", invalid="ignore"):
             return gl**2 / hl + gr**2 / hr - parent
 
-    mine = TreeGrower(binned, split_by=newton, max_leaf_nodes=8, min_samples_leaf=50).grow(g, h)
+    mine = TreeGrower(binned, criterion=newton, max_leaf_nodes=8, min_samples_leaf=50).grow(g, h)
     own = TreeGrower(binned, max_leaf_nodes=8, min_samples_leaf=50).grow(g, h)
     np.testing.assert_array_equal(mine.feature, own.feature)
     np.testing.assert_array_equal(mine.threshold, own.threshold)
     np.testing.assert_allclose(mine.gain, own.gain, rtol=1e-5)
 
-    balanced = TreeGrower(binned, split_by=lambda gl, hl, gr, hr: np.minimum(hl, hr)).grow(g, h)
+    balanced = TreeGrower(binned, criterion=lambda gl, hl, gr, hr: np.minimum(hl, hr)).grow(g, h)
     assert abs(int(balanced.count[1]) - int(balanced.count[2])) < 0.05 * len(g)
 
 
@@ -251,9 +251,9 @@ def test_what_a_criterion_raises_or_returns_wrong_reaches_the_caller(large):
         raise RuntimeError("my own mistake")
 
     with pytest.raises(RuntimeError, match="my own mistake"):
-        TreeGrower(binned, split_by=broken).grow(g, h)
+        TreeGrower(binned, criterion=broken).grow(g, h)
     with pytest.raises(ValueError, match="one float64 gain per candidate"):
-        TreeGrower(binned, split_by=lambda gl, hl, gr, hr: gl[:-1]).grow(g, h)
+        TreeGrower(binned, criterion=lambda gl, hl, gr, hr: gl[:-1]).grow(g, h)
 
 
 def test_bad_gradients_and_arguments_are_named(large):
@@ -311,7 +311,7 @@ def test_a_criterion_that_returns_no_number_is_named(large, gain):
         return gains
 
     with pytest.raises(ValueError, match=rf"criterion 'careless' returned {gain}.*feature 0"):
-        TreeGrower(binned, split_by=careless).grow(g, h)
+        TreeGrower(binned, criterion=careless).grow(g, h)
 
 
 def test_a_criterion_may_rule_splits_out(large):
@@ -320,10 +320,10 @@ def test_a_criterion_may_rule_splits_out(large):
     def only_balanced(gl, hl, gr, hr):
         return np.where(np.minimum(hl, hr) > 0.4 * (hl + hr), np.minimum(hl, hr), -np.inf)
 
-    tree = TreeGrower(binned, split_by=only_balanced, max_leaf_nodes=4).grow(g, h)
+    tree = TreeGrower(binned, criterion=only_balanced, max_leaf_nodes=4).grow(g, h)
     assert tree.n_nodes > 1
     assert (
-        not TreeGrower(binned, split_by=lambda *sums: np.full(len(sums[0]), -np.inf))
+        not TreeGrower(binned, criterion=lambda *sums: np.full(len(sums[0]), -np.inf))
         .grow(g, h)
         .n_nodes
         > 1
@@ -351,7 +351,7 @@ def test_references_to_a_criterion_are_counted_beside_other_threads():
         for thread in others:
             thread.start()
         for _ in range(5000):
-            TreeGrower(binned, split_by=criterion, n_jobs=1)
+            TreeGrower(binned, criterion=criterion, n_jobs=1)
     finally:
         stop.set()
         for thread in others:
@@ -368,10 +368,10 @@ def test_the_documented_criterion_grows_the_built_in_tree(large, repository):
     exec(example[0], names)
     for rules in ({"max_leaf_nodes": 200}, {"max_leaf_nodes": 40, "min_samples_leaf": 100}):
         own = TreeGrower(binned, l2=1.0, **rules).grow(g, h)
-        documented = TreeGrower(binned, l2=1.0, split_by=names["newton"], **rules).grow(g, h)
+        documented = TreeGrower(binned, l2=1.0, criterion=names["newton"], **rules).grow(g, h)
         for name in ("feature", "threshold", "left", "missing_left", "value", "count"):
             np.testing.assert_array_equal(getattr(own, name), getattr(documented, name))
     # Nothing to gain: all gradients are equal.
     flat = np.ones_like(g)
     assert TreeGrower(binned, l2=1.0).grow(flat, None).n_nodes == 1
-    assert TreeGrower(binned, l2=1.0, split_by=names["newton"]).grow(flat, None).n_nodes == 1
+    assert TreeGrower(binned, l2=1.0, criterion=names["newton"]).grow(flat, None).n_nodes == 1

@@ -12,7 +12,7 @@ from tests.oracles.ensembles import random_ensemble, rows_for
 
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import ModelError
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.scorer import Scorer
 from rankgrove.trees.top_k import EarlyExit
 

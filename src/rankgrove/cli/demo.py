@@ -125,7 +125,7 @@ def _single_features(test: Dataset) -> list[Result]:
 
 def _trained(name: str, train: Dataset, valid: Dataset, test: Dataset, seed: int) -> Result:
     from rankgrove.experiments.comparison import measure_ranker
-    from rankgrove.rankers.registry import ranker_class
+    from rankgrove.rankers.base.registry import ranker_class
 
     cls = ranker_class(name)
     ranker = cls(random_state=seed, **RANKERS[name])
@@ -156,5 +156,5 @@ def _plain(result: Result) -> dict[str, Any]:
         **result.metrics,
         "fit_seconds": result.fit_seconds,
         "score_microseconds": result.score_microseconds,
-        "trees": result.n_trees,
+        "steps": result.n_steps,
     }

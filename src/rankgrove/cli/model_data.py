@@ -51,12 +51,12 @@ def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[
     """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
     names = getattr(ranker, "feature_names_in_", None)
     first = None if names is None else first_number(names)
-    if first is not None and is_text(path, arguments) and not ranker.needs_queries:
+    if first is not None and is_text(path, arguments) and not ranker.model_.needs_queries:
         from rankgrove.data.streaming import stream_letor
 
         yield from stream_letor(Path(path), ranker.n_features_in_, first, n_jobs=ranker.n_jobs)
     else:
-        yield load_documents(path, ranker, arguments, needs_queries=ranker.needs_queries)
+        yield load_documents(path, ranker, arguments, needs_queries=ranker.model_.needs_queries)
 
 
 def _format(path: str, arguments: argparse.Namespace) -> str:

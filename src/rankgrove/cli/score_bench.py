@@ -73,7 +73,7 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
     latency = _latencies(ranker.predict, queries, seconds)
     percentiles = np.percentile(latency, [50, 90, 99]) * 1e6
     return {
-        "trees": ranker.ensemble_.n_trees if hasattr(ranker, "ensemble_") else None,
+        "steps": ranker.model_.n_steps,
         "documents": len(data.X),
         "queries": len(queries),
         "documents_per_query": len(data.X) / len(queries),
@@ -106,10 +106,10 @@ def _latencies(predict: Callable[[Any], Any], queries: list[Any], seconds: float
 
 
 def _show(model: str, data: str, found: dict[str, Any]) -> None:
-    trees = "" if found["trees"] is None else f", {found['trees']:,} trees"
+    steps = f", {found['steps']:,} steps" if found["steps"] else ""
     show(
         escape(
-            f"{model}{trees}; {data}: {found['documents']:,} documents of "
+            f"{model}{steps}; {data}: {found['documents']:,} documents of "
             f"{found['queries']:,} queries ({found['documents_per_query']:.1f} each)"
         )
     )

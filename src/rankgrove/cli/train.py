@@ -11,7 +11,6 @@ import inspect
 import json
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from rankgrove.cli.options import (
     add_metric_options,
     add_negative_labels_option,
 )
-from rankgrove.errors import TrainingInterrupted
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
@@ -35,7 +33,7 @@ _DEFAULTS_HERE = {"missing": "zero for LETOR text, keep otherwise"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per registered ranker; its options are made when it is chosen."""
-    from rankgrove.rankers.registry import CLASS_NAMES, RANKERS
+    from rankgrove.rankers.base.registry import ranker_names, registered
 
     rankers = parser.add_subparsers(
         dest="ranker",
@@ -43,10 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         parser_class=_RankerParser,
         title="rankers",
-        description=", ".join(RANKERS),
+        description=", ".join(ranker_names()),
     )
-    for class_name, name in CLASS_NAMES.items():
-        chosen = rankers.add_parser(name, aliases=[class_name], ranker_name=name)
+    for name in ranker_names():
+        alias = registered()[name].cls.__name__
+        chosen = rankers.add_parser(name, aliases=[alias], ranker_name=name)
         chosen.set_defaults(ranker=name)
 
 
@@ -66,8 +65,8 @@ class _RankerParser(HelpParser):
 
 
 def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
-    from rankgrove.rankers.declaration import parameter_table
-    from rankgrove.rankers.registry import ranker_class
+    from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.registry import ranker_class
 
     cls = ranker_class(name)
     parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
@@ -130,7 +129,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import is_text, load_like, load_training
     from rankgrove.metrics.metric import metric as as_metric
-    from rankgrove.rankers.registry import make_ranker
+    from rankgrove.rankers.base.registry import make_ranker
 
     require_place(arguments.out)
     metrics = [as_metric(name) for name in arguments.metrics or ["ndcg@10"]]
@@ -158,22 +157,15 @@ def run(arguments: argparse.Namespace) -> None:
         "early_stopping_rounds": arguments.early_stopping_rounds,
         "init_model": None if arguments.init_model is None else load_model(arguments.init_model),
     }
-    known = inspect.signature(ranker.fit).parameters
-    for name in ("early_stopping_rounds", "init_model"):
-        if options[name] is not None and name not in known:
-            raise ValueError(f"{arguments.ranker} has no --{name.replace('_', '-')}")
     start = time.perf_counter()
     interrupted = False
-
-    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        nonlocal interrupted
-        interrupted |= isinstance(message, TrainingInterrupted)
-        print(f"rankgrove train: {message}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = show_warning
-        ranker.fit(train, **{name: value for name, value in options.items() if name in known})
+    try:
+        ranker.fit(train, **options)
+    except KeyboardInterrupt:
+        if not hasattr(ranker, "model_"):
+            raise
+        interrupted = True
+        print("rankgrove train: interrupted: the model is what was finished", file=sys.stderr)
     seconds = time.perf_counter() - start
     ranker.save(arguments.out)
     summary: dict[str, Any] = {
@@ -182,7 +174,7 @@ def run(arguments: argparse.Namespace) -> None:
         "rows": len(train.y),
         "queries": train.n_queries,
         "features": train.n_features,
-        "trees": ranker.ensemble_.n_trees,
+        "steps": ranker.model_.n_steps,
         "best_iteration": getattr(ranker, "best_iteration_", None),
         "seconds": seconds,
         "metrics": {
@@ -197,7 +189,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _summary_text(summary: dict[str, Any]) -> str:
     lines: Sequence[str] = [
-        f"{summary['ranker']}: {summary['trees']} trees on {summary['rows']} rows, "
+        f"{summary['ranker']}: {summary['steps']} steps on {summary['rows']} rows, "
         f"{summary['queries']} queries, {summary['features']} features in "
         f"{summary['seconds']:.1f} s",
         *(

@@ -62,6 +62,18 @@ class Columns:
             )
         return matrix
 
+    def places_in(self, other: Columns, what: str = "X") -> npt.NDArray[np.int64]:
+        """Return where each of these columns stands among others: by name, else by position."""
+        if other.names is not None and self._by_name(other.names):
+            found = self._places(other.names, what)
+            if found is not None:
+                return np.array(found, np.int64)
+        if other.count != self.count:
+            raise DataError(
+                f"{what} has {other.count} features but the model was trained on {self.count}"
+            )
+        return np.arange(self.count)
+
     def _by_name(self, names: tuple[str, ...]) -> bool:
         if self.names is None:
             return False

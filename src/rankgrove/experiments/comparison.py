@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +24,15 @@ class Result:
     metrics : mean of each metric over the test queries
     fit_seconds : wall-clock time of training, None if nothing was trained
     score_microseconds : time to score one document on one thread, None if nothing was trained
-    n_trees : trees of the model, None for others
-    convergence : the first metric on the test data by number of trees
+    n_steps : steps of the fit (boosting iterations, trees of a forest), None for others
+    convergence : the first metric on the test data by number of steps
     """
 
     name: str
     metrics: dict[str, float]
     fit_seconds: float | None = None
     score_microseconds: float | None = None
-    n_trees: int | None = None
+    n_steps: int | None = None
     convergence: Convergence | None = None
 
 
@@ -48,19 +47,19 @@ def measure_ranker(
 ) -> Result:
     """Train a ranker and measure it on the test data.
 
-    ``valid`` and ``fit_options`` go to rankers whose ``fit`` takes them; the first metric decides.
+    The first metric decides on ``valid``; early stopping is for rankers that learn in steps.
     """
-    options = {"eval_set": valid, "eval_metric": metrics[0], **fit_options}
-    known = inspect.signature(ranker.fit).parameters
+    if not ranker.learns_in_steps:
+        fit_options.pop("early_stopping_rounds", None)
     start = time.perf_counter()
-    ranker.fit(train, **{key: value for key, value in options.items() if key in known})
+    ranker.fit(train, eval_set=valid, eval_metric=metrics[0], **fit_options)
     fit_seconds = time.perf_counter() - start
     return Result(
         name=name,
         metrics=_measured(test, ranker.predict(test), metrics),
         fit_seconds=fit_seconds,
         score_microseconds=_microseconds(ranker, test.X),
-        n_trees=ranker.ensemble_.n_trees,
+        n_steps=ranker.model_.n_steps,
         convergence=convergence(ranker, test, metrics[0]),
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold
 from rankgrove.metrics.metric import metric as as_metric
-from rankgrove.rankers.registry import make_ranker
+from rankgrove.rankers.base.registry import make_ranker
 
 RANKERS = ("rcrank", "lambdamart")
 LEAVES = (8, 16, 32, 64)
@@ -92,7 +92,7 @@ def run_grid(
                 early_stopping_rounds=early_stopping_rounds,
             )
             cell.values.append(ranker.score(data.test, metric=measure))
-            cell.n_trees.append(ranker.ensemble_.n_trees)
+            cell.n_trees.append(ranker.model_.n_steps)
     return cells
 
 

@@ -161,7 +161,7 @@ def _table(results: Sequence[Result], metrics: Sequence[str]) -> str:
             _cell(f"{result.metrics[name]:.4f}", result.metrics[name] == best[name])
             for name in metrics
         ]
-        cells.append(_cell("–" if result.n_trees is None else str(result.n_trees), False))
+        cells.append(_cell("–" if result.n_steps is None else str(result.n_steps), False))
         for _, attribute, digits in COSTS:
             value = getattr(result, attribute)
             cells.append(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import ForeignTree, to_ensemble
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 
 _MAX_DEPTH = 16
 

@@ -22,15 +22,22 @@ import numpy.typing as npt
 
 from rankgrove._files import replacing
 from rankgrove.errors import ModelError
-from rankgrove.rankers.registry import ranker_class
+from rankgrove.formats.old_versions import upgraded
+from rankgrove.rankers.base.state import pack, unpack
 
-FORMAT_VERSION = 2  # version 1 had wide node arrays only; it reads the same
+FORMAT_VERSION = 3  # what older versions held, old_versions.py tells
 
 MAGIC = b"RGROVE\r\n"  # a line end, so that a transfer in text mode is noticed
 PRELUDE = struct.Struct("<8sIIII")  # magic, format version, header length, header CRC-32, zero
 ALIGNMENT = 64
 MAX_HEADER = 1 << 28
 DTYPES = frozenset({"|u1", "<u2", "<u4", "<i2", "<i4", "<i8", "<f4", "<f8"})
+
+# Names of other libraries' model files.
+FOREIGN_SUFFIXES = frozenset(
+    {".onnx", ".json", ".ubj", ".txt", ".xml", ".pmml", ".cbm", ".bin", ".model", ".pkl", ".pickle"}
+    | {".joblib", ".h5", ".pt", ".c", ".h", ".npz", ".parquet", ".csv"}
+)
 
 # What reading values of the wrong kind can raise.
 _NONSENSE = (
@@ -47,9 +54,19 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted ranker to a model file; the same model gives the same bytes."""
-    state, arrays = model._get_state()
+    refuse_foreign_suffix(path)
+    state, arrays = pack(model)
     with replacing(path) as stream:
         write_container(stream, state, arrays)
+
+
+def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
+    """Refuse to write a model file under a name that promises another library's format."""
+    suffix = Path(path).suffix.lower()
+    if suffix in FOREIGN_SUFFIXES:
+        raise ModelError(
+            f"{path}: save writes rankgrove's own format, whose files end in .rg, not {suffix}"
+        )
 
 
 def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
@@ -75,34 +92,27 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
             if mmap and os.fstat(stream.fileno()).st_size > 0:
                 data: Any = mmap_module.mmap(stream.fileno(), 0, access=mmap_module.ACCESS_READ)
             else:
-                data = stream.read()
+                head = stream.read(PRELUDE.size)
+                _check_magic(head, source)  # before the rest, which may be anything of any size
+                data = head + stream.read()
     except OSError as error:
         raise ModelError(f"{source}: {error.strerror or error}") from error
     state, arrays = read_container(data, source)
     try:
-        cls = ranker_class(state["ranker"])
-    except (ValueError, TypeError) as error:
-        raise ModelError(f"{source}: {error}") from error
-    return restore(cls, state, arrays, source)
-
-
-def to_bytes(model: Any) -> bytes:
-    """Return the model file as bytes (pickling uses it)."""
-    stream = io.BytesIO()
-    write_container(stream, *model._get_state())
-    return stream.getvalue()
-
-
-def restore(cls: Any, state: Mapping[str, Any], arrays: Arrays, source: str) -> Any:
-    """Build a ranker of a known class from what a container held."""
-    try:
-        return cls._from_state(state, arrays)
+        return unpack(state, arrays)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
     except KeyError as error:
         raise ModelError(f"{source}: the model lacks {error}") from error
     except _NONSENSE as error:
         raise ModelError(f"{source}: the model makes no sense: {error}") from error
+
+
+def to_bytes(model: Any, *, named: bool = True) -> bytes:
+    """Return the model file as bytes (pickling uses it, also for classes without a name)."""
+    stream = io.BytesIO()
+    write_container(stream, *pack(model, named=named))
+    return stream.getvalue()
 
 
 def write_container(stream: BinaryIO, state: Mapping[str, Any], arrays: Arrays) -> None:
@@ -137,8 +147,11 @@ def write_container(stream: BinaryIO, state: Mapping[str, Any], arrays: Arrays) 
 
 
 def read_container(data: Any, source: str) -> tuple[dict[str, Any], Arrays]:
-    """Read what ``write_container`` wrote; the arrays are read-only views of ``data``."""
-    state, begin = _read_header(data, source)
+    """Read what ``write_container`` wrote; the arrays are read-only views of ``data``.
+
+    The state of older versions comes back as this version would have written it.
+    """
+    state, begin, version = _read_header(data, source)
     table = state.pop("arrays", None)
     if not isinstance(table, list):
         raise ModelError(f"{source}: the header has no list of arrays")
@@ -156,15 +169,27 @@ def read_container(data: Any, source: str) -> tuple[dict[str, Any], Arrays]:
         raise ModelError(
             f"{source}: the arrays end at byte {begin + offset} but the file has {len(data)} bytes"
         )
-    return state, arrays
+    try:
+        return upgraded(state, arrays, version)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+    except KeyError as error:
+        raise ModelError(f"{source}: the model lacks {error}") from error
+    except _NONSENSE as error:
+        raise ModelError(f"{source}: the model makes no sense: {error}") from error
 
 
-def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int]:
-    if len(data) < PRELUDE.size:
-        raise ModelError(f"{source}: {len(data)} bytes are too few for a rankgrove model file")
-    magic, version, length, checksum, zero = PRELUDE.unpack_from(data, 0)
+def _check_magic(head: Any, source: str) -> None:
+    if len(head) < PRELUDE.size:
+        raise ModelError(f"{source}: {len(head)} bytes are too few for a rankgrove model file")
+    magic = bytes(head[: len(MAGIC)])
     if magic != MAGIC:
         raise ModelError(f"{source}: not a rankgrove model file (it starts with {magic!r})")
+
+
+def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int, int]:
+    _check_magic(data, source)
+    _, version, length, checksum, zero = PRELUDE.unpack_from(data, 0)
     if not 1 <= version <= FORMAT_VERSION:
         raise ModelError(
             f"{source}: format version {version} is unknown to this rankgrove, which reads "
@@ -182,7 +207,7 @@ def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int]:
         raise ModelError(f"{source}: the header is not JSON: {error}") from error
     if not isinstance(state, dict):
         raise ModelError(f"{source}: the header is not a JSON object")
-    return state, begin
+    return state, begin, version
 
 
 def _read_array(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 
 _ZERO = np.float32(1e-35)  # magnitudes up to it are "zero" to LightGBM
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2

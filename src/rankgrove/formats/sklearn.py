@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 
 

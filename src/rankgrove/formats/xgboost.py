@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import ForeignTree, below, to_ensemble
-from rankgrove.rankers.imported import ImportedRanker
+from rankgrove.rankers.base.imported import ImportedRanker
 
 # Objective -> what predict does to the sum of the trees. base_score is given after that.
 _LINKS = {

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker, with_default
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.cosmart import CosineDistance
-from rankgrove.rankers.parameters import Flag
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.cosmart import CosineDistance
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import Flag
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "cosmart",
+    paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang",
+    optimises="cosine of scores and gains",
+)
 class CosMART(BoostedRanker):
     r"""Boosted cosine loss, a listwise ranker.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.custom import PerQueryObjective, PythonObjective
-from rankgrove.rankers.parameters import AnyOf, Flag, Nothing, Satisfies
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.custom import PerQueryObjective, PythonObjective
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.parameters import AnyOf, Flag, Nothing, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker("custom", optimises="an objective of your own", listed=False)
 class CustomMART(BoostedRanker):
     """Boosting with gradients and Hessians from a Python function.
 
@@ -33,11 +34,6 @@ class CustomMART(BoostedRanker):
         "whether the objective sees one query at a time, compiled with numba if there",
     )
     compiled: bool = param(True, Flag(), "whether numba may compile a per-query objective")
-
-    @property
-    def ranker_name(self) -> str:
-        """The name under which model files know the class."""
-        return "custom"
 
     def _objective(self, data: TrainingData) -> Objective:
         if self.objective is None:

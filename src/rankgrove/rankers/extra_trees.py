@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from rankgrove.rankers.declaration import param, ranker, with_default
-from rankgrove.rankers.forest import ForestRanker
-from rankgrove.rankers.inputs import RankingInput
-from rankgrove.rankers.parameters import Choice
+from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.parameters import Choice
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "extra-trees",
+    paper="Geurts and Louppe 2011",
+    optimises="squared error, entropy or Gini at random thresholds",
+)
 class ExtraTrees(ForestRanker):
     """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006; for ranking, Geurts and Louppe,
     *Learning to Rank with Extremely Randomized Trees*, 2011).
@@ -27,9 +32,6 @@ class ExtraTrees(ForestRanker):
         "gain of a split: fall of the label entropy, of the Gini impurity or of the squared error",
     )
 
-    def _options(self, data: RankingInput) -> dict[str, Any]:
-        return {
-            **super()._options(data),
-            "splitter": "random-threshold",
-            "criterion": self.criterion,
-        }
+    def _growth(self, n_features: int) -> Growth:
+        growth = super()._growth(n_features)
+        return replace(growth, splitter="random-threshold", criterion=self.criterion)

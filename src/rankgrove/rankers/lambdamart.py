@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.lambdamart import LambdaGradients
-from rankgrove.rankers.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.lambdamart import LambdaGradients
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
 
 _METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
 
 
-@ranker
+@register_ranker(
+    "lambdamart",
+    paper="Burges 2010",
+    optimises="NDCG, MAP, ERR or MRR, through pairs",
+)
 class LambdaMART(BoostedRanker):
     r"""LambdaMART for NDCG, MAP, ERR or MRR.
 

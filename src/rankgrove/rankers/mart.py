@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.mart import TARGETS, SquaredError
-from rankgrove.rankers.parameters import Choice
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.mart import TARGETS, SquaredError
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import Choice
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "mart",
+    paper="Friedman 2001; Xia, Zhai and Wang",
+    optimises="squared error of label or gain",
+)
 class MART(BoostedRanker):
     r"""Multiple additive regression trees: least squares, one document at a time.
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from rankgrove._threads import resolve_n_jobs
-from rankgrove.errors import ModelError
-from rankgrove.rankers.base import Arrays
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker, with_default
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.mcrank import GradeProbabilities, expected_gain
-from rankgrove.rankers.parameters import Flag
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.mcrank import GradeProbabilities
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import Flag
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "mcrank",
+    paper="Li, Wu and Burges 2007",
+    optimises="likelihood of the grades",
+)
 class McRank(BoostedRanker):
     r"""Boosted classification into grades; a document's score is the expected gain of its grade.
 
@@ -45,29 +43,4 @@ class McRank(BoostedRanker):
     gain: Any = param("linear", GAIN, GAIN_MEANING)
 
     def _objective(self, data: TrainingData) -> Objective:
-        objective = GradeProbabilities(data, ordinal=self.ordinal, gain=self.gain)
-        self.grade_gains_: npt.NDArray[np.float64] = objective.grade_gains
-        self.grades_: npt.NDArray[np.float64] = objective.grades
-        self.ordinal_ = self.ordinal
-        return objective
-
-    def _link(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        outputs = raw.reshape(len(raw), -1).T
-        return expected_gain(outputs, self.grade_gains_, self.ordinal_, resolve_n_jobs(self.n_jobs))
-
-    def _output_meaning(self) -> Hashable:
-        return self.ordinal_, tuple(self.grades_)
-
-    def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
-        values, arrays = super()._get_fitted()
-        arrays |= {"grades": self.grades_, "grade_gains": self.grade_gains_}
-        return {**values, "ordinal": self.ordinal_}, arrays
-
-    def _set_fitted(self, values: dict[str, Any], arrays: Arrays) -> None:
-        super()._set_fitted(values, arrays)
-        self.grades_, self.ordinal_ = arrays["grades"], bool(values["ordinal"])
-        self.grade_gains_ = arrays.get("grade_gains", self.grades_)
-        n_grades = self.ensemble_.n_outputs + self.ordinal_
-        for name, array in (("grades", self.grades_), ("grade_gains", self.grade_gains_)):
-            if array.dtype != np.float64 or array.shape != (n_grades,):
-                raise ModelError(f"{name} are not {n_grades} numbers")
+        return GradeProbabilities(data, ordinal=self.ordinal, gain=self.gain)

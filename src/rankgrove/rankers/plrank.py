@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker, with_default
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.plrank import PlackettLuceLikelihood
-from rankgrove.rankers.parameters import Integer, Real
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.parameters import Integer, Real
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "plrank",
+    paper="Xia, Zhai and Wang",
+    optimises="Plackett-Luce likelihood of permutations",
+)
 class PLRank(BoostedRanker):
     r"""Boosted Plackett-Luce model, a listwise ranker.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from rankgrove.rankers.declaration import ranker, with_default
-from rankgrove.rankers.forest import ForestRanker
+from rankgrove.rankers.base.declaration import with_default
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "rf",
+    paper="Mohan, Chen and Weinberger 2011",
+    optimises="squared error of the label",
+)
 class RandomForest(ForestRanker):
     """Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient
     Boosted Regression Trees*, 2011, section 3).
@@ -16,6 +21,6 @@ class RandomForest(ForestRanker):
     10,000 trees.
     """
 
-    sampling: str = with_default(ForestRanker, "sampling", "documents")
+    sampling: str = with_default(ForestRanker, "sampling", "bootstrap")
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)
     max_features: int | float | str = with_default(ForestRanker, "max_features", 0.1)

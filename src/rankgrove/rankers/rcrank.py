@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from rankgrove.rankers.declaration import ranker, with_default
+from rankgrove.rankers.base.declaration import with_default
+from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.lambdamart import LambdaMART
 
 
-@ranker
+@register_ranker(
+    "rcrank",
+    paper="Modry and Ferov 2016",
+    optimises="NDCG, MAP, ERR or MRR, through pairs",
+)
 class RCRank(LambdaMART):
     r"""LambdaMART whose trees have one rule (feature, threshold) for all nodes of a level.
 
@@ -25,4 +30,4 @@ class RCRank(LambdaMART):
     tree: str = with_default(LambdaMART, "tree", "oblivious")
     max_depth: int | None = with_default(LambdaMART, "max_depth", 6)
     max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None)
-    split_by: str = with_default(LambdaMART, "split_by", "least_squares")
+    criterion: str = with_default(LambdaMART, "criterion", "least_squares")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.forest import UNLIMITED
-from rankgrove.rankers.inputs import RankingInput
-from rankgrove.rankers.parameters import AnyOf, Choice, Integer, Nothing
+from rankgrove.forests.growing import UNLIMITED, Growth
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing
+from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.rf_list import RFList
 
 
-@ranker
+@register_ranker(
+    "rf-hybrid",
+    paper="Ibrahim and Carman 2016",
+    optimises="NDCG itself, then entropy of the labels",
+)
 class RFHybrid(RFList):
     """Forest of listwise and pointwise splits: RF-hybrid-Lx (Ibrahim and Carman 2016, section 4.4).
 
@@ -30,10 +34,10 @@ class RFHybrid(RFList):
         "gain of the pointwise splits",
     )
 
-    def _options(self, data: RankingInput) -> dict[str, Any]:
+    def _growth(self, n_features: int) -> Growth:
         levels = UNLIMITED if self.listwise_levels is None else self.listwise_levels
-        return {
-            **super()._options(data),
-            "listwise_levels": min(levels, UNLIMITED),
-            "criterion": self.criterion,
-        }
+        return replace(
+            super()._growth(n_features),
+            listwise_levels=min(levels, UNLIMITED),
+            criterion=self.criterion,
+        )

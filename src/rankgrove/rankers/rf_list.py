@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rankgrove import _native
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.forest import UNLIMITED, ForestRanker
-from rankgrove.rankers.forest_data import filled_offsets
-from rankgrove.rankers.inputs import RankingInput
-from rankgrove.rankers.listwise_metric import is_position_metric, position_metric
-from rankgrove.rankers.parameters import AnyOf, Nothing, Real, Satisfies
+from rankgrove.forests.growing import UNLIMITED, Growth
+from rankgrove.forests.listwise_metric import PositionMetric, is_position_metric, position_metric
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.parameters import AnyOf, Nothing, Real, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
 
 
 def _is_table(value: Any) -> bool:
@@ -30,7 +31,11 @@ def _read_table(text: str) -> list[float]:
 _TABLE = AnyOf(Nothing(), Satisfies(_is_table, "a list of numbers", _read_table))
 
 
-@ranker
+@register_ranker(
+    "rf-list",
+    paper="Ibrahim and Carman 2016",
+    optimises="NDCG itself (or DCG, P@k, RBP)",
+)
 class RFList(ForestRanker):
     """Listwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective
     Functions for Random Forest based Learning-to-Rank*, 2016, section 4.3).
@@ -70,26 +75,25 @@ class RFList(ForestRanker):
         1.0, Real(0, 1, above=True), "part of the thresholds of a feature that a node tries"
     )
 
-    def _options(self, data: RankingInput) -> dict[str, Any]:
+    def _growth(self, n_features: int) -> Growth:
         if self.sampling != "queries":
             raise ValueError(
                 f"parameter sampling of {type(self).__name__} must be 'queries', not "
                 f"{self.sampling!r}: a listwise gain needs whole queries"
             )
-        return {
-            **super()._options(data),
-            "listwise_levels": UNLIMITED,
-            "query_fraction": self.query_fraction,
-            "threshold_fraction": self.threshold_fraction,
-        }
+        return replace(
+            super()._growth(n_features),
+            listwise_levels=UNLIMITED,
+            query_fraction=self.query_fraction,
+            threshold_fraction=self.threshold_fraction,
+        )
 
-    def _prepare(self, native: _native.ForestData, data: RankingInput) -> None:
-        prepared = position_metric(
+    def _metric(self, data: RankingInput) -> PositionMetric:
+        return position_metric(
             self.metric,
             data.y,
-            filled_offsets(data),
+            data.filled_offsets,
             gain_table=self.gain_table,
             discount_table=self.discount_table,
             document_weight=data.weight if self.weighting == "split" else None,
         )
-        native.set_metric(prepared.gain, prepared.discount, prepared.scale, prepared.weight)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.forest import ForestRanker
-from rankgrove.rankers.inputs import RankingInput
-from rankgrove.rankers.parameters import Choice, Real
+from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.parameters import Choice, Real
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "rf-point",
+    paper="Ibrahim and Carman 2016",
+    optimises="entropy of the labels",
+)
 class RFPoint(ForestRanker):
     """Pointwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective
     Functions for Random Forest based Learning-to-Rank*, 2016, section 4.2).
@@ -30,9 +35,9 @@ class RFPoint(ForestRanker):
         1.0, Real(0, 1, above=True), "part of the thresholds of a feature that a node tries"
     )
 
-    def _options(self, data: RankingInput) -> dict[str, Any]:
-        return {
-            **super()._options(data),
-            "criterion": self.criterion,
-            "threshold_fraction": self.threshold_fraction,
-        }
+    def _growth(self, n_features: int) -> Growth:
+        return replace(
+            super()._growth(n_features),
+            criterion=self.criterion,
+            threshold_fraction=self.threshold_fraction,
+        )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from rankgrove.rankers.declaration import ranker
-from rankgrove.rankers.forest import ForestRanker
-from rankgrove.rankers.inputs import RankingInput
+from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "rf-rand",
+    paper="Ibrahim and Carman 2016",
+    optimises="nothing: splits are random",
+)
 class RFRand(ForestRanker):
     """Completely randomised forest (Ibrahim and Carman 2016, section 6.1).
 
@@ -19,5 +23,5 @@ class RFRand(ForestRanker):
     to the resolution of the bins. ``max_features`` and ``min_gain`` have no effect.
     """
 
-    def _options(self, data: RankingInput) -> dict[str, Any]:
-        return {**super()._options(data), "splitter": "random"}
+    def _growth(self, n_features: int) -> Growth:
+        return replace(super()._growth(n_features), splitter="random")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.xendcg import CrossEntropyNDCG
-from rankgrove.rankers.parameters import Integer
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.xendcg import CrossEntropyNDCG
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import Integer
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "xendcg",
+    paper="Bruch 2021",
+    optimises="cross entropy that bounds NDCG",
+)
 class XENDCG(BoostedRanker):
     r"""Boosted cross entropy against a random target that bounds NDCG.
 

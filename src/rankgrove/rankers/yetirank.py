@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankgrove.rankers.boosting import BoostedRanker
-from rankgrove.rankers.declaration import param, ranker
-from rankgrove.rankers.gain_parameter import GAIN, GAIN_MEANING
-from rankgrove.rankers.objectives.base import Objective, TrainingData
-from rankgrove.rankers.objectives.yetirank import YetiRankPairs
-from rankgrove.rankers.parameters import AnyOf, Integer, Nothing, Real
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.objectives.yetirank import YetiRankPairs
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing, Real
+from rankgrove.rankers.base.registry import register_ranker
 
 
-@ranker
+@register_ranker(
+    "yetirank",
+    paper="Gulin, Kuralenok and Pavlov 2011",
+    optimises="neighbours in perturbed rankings",
+)
 class YetiRank(BoostedRanker):
     r"""Boosted pair losses with stochastic weights; ``tree="oblivious"`` is the CatBoost-like form.
 

@@ -122,21 +122,25 @@ class TreeEnsemble:
             **{name: getattr(self, name)[start:] for name in NODE_TYPES},
         )
 
-    def followed_by(self, other: TreeEnsemble) -> TreeEnsemble:
-        """Append the trees of another ensemble with the same features and outputs."""
-        if (self.n_features, self.n_outputs) != (other.n_features, other.n_outputs):
-            raise ValueError(
-                f"an ensemble of {other.n_features} features and {other.n_outputs} outputs cannot "
-                f"follow one of {self.n_features} and {self.n_outputs}"
-            )
+    def followed_by(self, *others: TreeEnsemble) -> TreeEnsemble:
+        """Append the trees of other ensembles with the same features and outputs."""
+        for other in others:
+            if (self.n_features, self.n_outputs) != (other.n_features, other.n_outputs):
+                raise ValueError(
+                    f"an ensemble of {other.n_features} features and {other.n_outputs} outputs "
+                    f"cannot follow one of {self.n_features} and {self.n_outputs}"
+                )
+        parts = (self, *others)
         names = ("tree_weights", "tree_outputs", *NODE_TYPES)
         joined: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
         }
+        starts = np.cumsum([0, *(part.tree_offsets[-1] for part in parts[:-1])])
+        offsets = [part.tree_offsets[1:] + start for part, start in zip(parts, starts, strict=True)]
         return replace(
             self,
-            tree_offsets=np.r_[self.tree_offsets, other.tree_offsets[1:] + self.tree_offsets[-1]],
-            base_score=self.base_score + other.base_score,
+            tree_offsets=np.concatenate([[0], *offsets]).astype(np.int64),
+            base_score=np.add.reduce([part.base_score for part in parts]),
             **joined,
         )
 

@@ -33,7 +33,7 @@ class TreeGrower:
     min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child; a level of an
         oblivious tree splits all of its nodes, however small, and does not ask for them
     l2, min_gain : regularisation of leaf values, and the gain that a split must exceed
-    split_by : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
+    criterion : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
         (a regression tree fitted to the gradients), or a function
         ``gain(G_left, H_left, G_right, H_right)`` of float64 arrays, one entry per candidate split
         of a feature, that returns the gains; leaves answer with the Newton step in any case
@@ -53,15 +53,15 @@ class TreeGrower:
         min_child_weight: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
-        split_by: str | SplitCriterion = "newton",
+        criterion: str | SplitCriterion = "newton",
         max_features_tree: float = 1.0,
         max_features: float = 1.0,
         monotone: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        if not callable(split_by) and split_by not in ("newton", "least_squares"):
+        if not callable(criterion) and criterion not in ("newton", "least_squares"):
             raise ValueError(
-                f"split_by must be 'newton', 'least_squares' or a function, not {split_by!r}"
+                f"criterion must be 'newton', 'least_squares' or a function, not {criterion!r}"
             )
         self._grower = _native.make_grower(
             binned,
@@ -72,11 +72,11 @@ class TreeGrower:
             min_child_weight,
             l2,
             min_gain,
-            split_by == "least_squares",
+            criterion == "least_squares",
             max_features_tree,
             max_features,
             None if monotone is None else np.ascontiguousarray(monotone, np.int8),
-            split_by if callable(split_by) else None,
+            criterion if callable(criterion) else None,
             resolve_n_jobs(n_jobs),
         )
 

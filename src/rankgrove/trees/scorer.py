@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.features import check_columns, feature_matrix
+from rankgrove.data.columns import Columns
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TreeEnsemble
+from rankgrove.trees.links import IDENTITY, Link
 from rankgrove.trees.top_k import EarlyExit, top_k
 
 _SCORED_FIELDS = (
@@ -44,7 +44,8 @@ class Scorer:
         missing, and each split's own direction decides. None: all features keep them.
     missing_up_to : float32 array of n_features magnitudes; a value up to that counts as missing as
         well (some models take 0 for missing). Negative, or None: only NaN is missing.
-    feature_names : names of the columns, against which those of frames and Datasets are checked
+    columns : the columns of the training data, by which those of frames and Datasets are matched
+    link : from the outputs of the trees to the score; None: scores are the outputs themselves
     walk : walk through all trees node by node, instead of the fastest way for each
     simd : use vector instructions where the machine has them
     """
@@ -54,8 +55,9 @@ class Scorer:
         ensemble: TreeEnsemble,
         fill: npt.ArrayLike | None = None,
         missing_up_to: npt.ArrayLike | None = None,
-        feature_names: Sequence[str] | None = None,
         *,
+        columns: Columns | None = None,
+        link: Link | None = None,
         walk: bool = False,
         simd: bool = True,
     ) -> None:
@@ -77,7 +79,8 @@ class Scorer:
             "simd": simd,
         }
         self._parts: dict[tuple[int, int], Scorer] = {}
-        self.feature_names = feature_names
+        self._columns = Columns(None, ensemble.n_features) if columns is None else columns
+        self._link = None if link == IDENTITY else link
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
 
@@ -100,11 +103,11 @@ class Scorer:
 
         Returns
         -------
-        float64 array of n scores, or (n, n_outputs) if the model has several outputs
+        float64 array of n scores, or (n, n_outputs) if there are several outputs and no link
         """
+        n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
-        n_rows = matrix.shape[0]
-        shape = (n_rows,) if self.n_outputs == 1 else (n_rows, self.n_outputs)
+        shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
         elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
@@ -112,7 +115,13 @@ class Scorer:
                 f"out must be a C-contiguous float64 array of shape {shape}, "
                 f"not {out.dtype} of shape {out.shape}"
             )
-        self._native.predict(matrix, resolve_n_jobs(n_jobs), out.reshape(n_rows, self.n_outputs))
+        n_threads = resolve_n_jobs(n_jobs)
+        if self._link is None:
+            self._native.predict(matrix, n_threads, out.reshape(len(matrix), self.n_outputs))
+        else:
+            raw = np.empty((len(matrix), self.n_outputs))
+            self._native.predict(matrix, n_threads, raw)
+            out[:] = self._link.apply(np.ascontiguousarray(raw.T), n_threads)
         return out
 
     def top_k(
@@ -133,10 +142,11 @@ class Scorer:
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        return top_k(self, self._matrix(X), k, early_exit)
+        rows, scores = top_k(self, self._matrix(X), k, early_exit)
+        return rows, scores if self._link is None else self._link.apply(scores[None, :])
 
     def part(self, first: int, last: int) -> Scorer:
-        """Return a scorer of the trees ``first:last``, prepared once."""
+        """Return a scorer of the trees ``first:last`` without link, prepared once."""
         part = self._parts.get((first, last))
         if part is None:
             trees = self.ensemble.head(last)
@@ -144,6 +154,12 @@ class Scorer:
                 trees = trees.tail(first)
             part = self._parts[first, last] = Scorer(trees, **self._options)
         return part
+
+    def raw(self, X: npt.NDArray[Any], n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
+        outputs = np.empty((len(X), self.n_outputs))
+        self._native.predict(X, resolve_n_jobs(n_jobs), outputs)
+        return outputs
 
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
@@ -158,9 +174,7 @@ class Scorer:
             and (X.dtype == np.float32 or X.dtype == np.float64)
         ):
             return addressable(X)
-        matrix, names = feature_matrix(X)
-        check_columns(matrix.shape[1], names, self.n_features, self.feature_names)
-        return matrix
+        return self._columns.match(X)
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:

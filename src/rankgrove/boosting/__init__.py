@@ -1,0 +1,1 @@
+"""Gradient boosting over queries: objectives, row samples, the loop."""

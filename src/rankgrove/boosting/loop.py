@@ -1,0 +1,104 @@
+"""Gradient boosting: the loop that every boosted ranker shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.boosting.objectives.base import Objective
+from rankgrove.boosting.sampling import RowSampler
+from rankgrove.boosting.start import Start
+from rankgrove.training.inputs import RankingInput
+from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
+from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_binned
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Followed:
+    """Documents whose outputs are kept up to date while trees are added, in grouped order."""
+
+    binned: BinnedMatrix
+    outputs: Floats
+
+    @classmethod
+    def of(cls, data: RankingInput, bins: Bins, start: Start, n_jobs: int | None) -> Followed:
+        """Bin a set like the training data, at the start scores."""
+        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        return cls(binned, start.scores(data, n_jobs))
+
+    def add(self, trees: list[Tree], n_jobs: int | None) -> None:
+        """Add the trees of one step, one per output."""
+        for output, tree in enumerate(trees):
+            leaves = apply_binned(tree, self.binned, n_jobs)
+            add_leaf_values(self.outputs[output], leaves, tree.value, n_jobs)
+
+
+@dataclass
+class Boosting:
+    """Adds one tree per output in each step.
+
+    A step computes the gradients of the objective at the current outputs, grows the trees on them,
+    sets their leaf values (Newton steps unless the objective has its own) and adds them to the
+    outputs, shrunken by the learning rate.
+
+    Attributes
+    ----------
+    outputs : of the training documents, (n_outputs, n_rows) in grouped order
+    followed : other documents that follow the growing model
+    trees : of each step so far, one per output
+    """
+
+    objective: Objective
+    grower: TreeGrower
+    sampler: RowSampler
+    outputs: Floats
+    learning_rate: float
+    seed: int
+    n_jobs: int | None
+    followed: list[Followed] = field(default_factory=list)
+    trees: list[list[Tree]] = field(default_factory=list)
+
+    def steps(self, n_steps: int) -> Iterator[None]:
+        """Take up to so many steps, one each time the next is asked for."""
+        objective, outputs = self.objective, self.outputs
+        gradients = np.empty(outputs.shape, np.float32)
+        hessians = None if objective.constant_hessian else np.empty(outputs.shape, np.float32)
+        for step in range(n_steps):
+            objective.gradients(outputs, gradients, hessians, step)
+            rows = self.sampler.draw(step)
+            old = outputs if len(outputs) == 1 else outputs.copy()
+            grown = [
+                self._grow(step, output, old, gradients, hessians, rows)
+                for output in range(len(outputs))
+            ]
+            for followed in self.followed:
+                followed.add(grown, self.n_jobs)
+            self.trees.append(grown)
+            yield
+
+    def _grow(
+        self,
+        step: int,
+        output: int,
+        old: Floats,
+        gradients: npt.NDArray[np.float32],
+        hessians: npt.NDArray[np.float32] | None,
+        rows: npt.NDArray[Any] | None,
+    ) -> Tree:
+        tree = self.grower.grow(
+            gradients[output],
+            None if hessians is None else hessians[output],
+            rows=rows,
+            seed=self.seed + step * len(old) + output,
+        )
+        leaf_of_row = self.grower.leaf_of_row
+        values = self.objective.leaf_values(old, leaf_of_row, tree.n_nodes, output)
+        tree.value[:] = self.learning_rate * (tree.value if values is None else values)
+        add_leaf_values(self.outputs[output], leaf_of_row, tree.value, self.n_jobs)
+        return tree

@@ -1,0 +1,76 @@
+"""Where the scores of a boosted fit start: at a constant, or at a model's scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.boosting.objectives.base import Objective
+from rankgrove.errors import ModelError
+from rankgrove.models.model import Model
+from rankgrove.models.sums import add_up
+from rankgrove.models.trees import TreesModel
+from rankgrove.training.inputs import RankingInput
+from rankgrove.trees.links import IDENTITY
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of one fit.
+
+    Attributes
+    ----------
+    base_score : score of every document before the first tree, per output; 0 if there is a model
+    model : the background model, or None
+    raw : whether new trees add to the model's outputs, before the link
+    """
+
+    base_score: Floats
+    model: Model | None = None
+    raw: bool = False
+
+    @classmethod
+    def of(cls, model: Model | None, objective: Objective, owner: str) -> Start:
+        """Find out how a background model can carry the trees of an objective."""
+        base = objective.base_score()
+        if model is None:
+            return cls(base)
+        zero = np.zeros_like(base)
+        if (
+            isinstance(model, TreesModel)
+            and model.link == objective.link
+            and model.ensemble.n_outputs == len(base)
+        ):
+            return cls(zero, model, raw=True)
+        if objective.link != IDENTITY:
+            raise ModelError(
+                f"{owner} can only continue a model with the same outputs and grades, not this "
+                f"{model.kind} model"
+            )
+        return cls(zero, model)
+
+    def scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
+        """Outputs of each document before the first tree, (n_outputs, n_rows), in grouped order."""
+        if self.model is None:
+            return np.repeat(self.base_score[:, None], len(data.X), axis=1)
+        if self.raw and isinstance(self.model, TreesModel):
+            outputs = self.model.scorer.raw(data.X, n_jobs=n_jobs)
+        else:
+            outputs = self.model.scores(data.X, data.groups, n_jobs)[:, None]
+        return np.ascontiguousarray(data.groups.grouped(outputs).T)
+
+    def followed_by(self, trees: TreesModel) -> Model:
+        """Return the sum of the background model and the new trees: one ensemble if it can be."""
+        if self.model is None:
+            return trees
+        if self.raw and isinstance(self.model, TreesModel):
+            whole = self.model.followed_by(trees)
+            if whole is not None:
+                return whole
+            if trees.link != IDENTITY:
+                raise ModelError("trees that treat missing values differently do not add up")
+        return add_up([self.model, trees])

@@ -1,0 +1,1 @@
+"""Why a model ranks as it does."""

@@ -1,0 +1,42 @@
+"""Permutation importance: how much a metric loses when one column is shuffled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.models.model import Model
+from rankgrove.training.inputs import RankingInput
+
+
+def permutation_importances(
+    model: Model,
+    data: RankingInput,
+    metric: Any,
+    n_repeats: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> npt.NDArray[np.float64]:
+    """Mean loss of the metric over ``n_repeats`` shuffles of each column over all rows."""
+    from rankgrove.metrics.metric import metric as as_metric
+
+    measure = as_metric(metric)
+    labels = data.groups.restored(data.y)
+    evaluate = measure.prepare(labels, data.groups, n_jobs=n_jobs)
+    sign = 1.0 if measure.greater_is_better else -1.0
+    rng = np.random.default_rng(random_state)
+    matrix = data.X.copy()
+
+    def quality() -> float:
+        return sign * evaluate(model.scores(matrix, data.groups, n_jobs))
+
+    intact = quality()
+    result = np.zeros(matrix.shape[1])
+    for feature in range(matrix.shape[1]):
+        for _ in range(n_repeats):
+            matrix[:, feature] = rng.permutation(matrix[:, feature])
+            result[feature] += (intact - quality()) / n_repeats
+        matrix[:, feature] = data.X[:, feature]
+    return result

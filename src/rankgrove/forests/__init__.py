@@ -1,0 +1,1 @@
+"""Forests: growing, out-of-bag predictions, statistics, strength."""

@@ -1,0 +1,74 @@
+"""Which documents each tree of a forest sees, and how many features each node tries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.training.inputs import RankingInput
+
+Floats = npt.NDArray[np.float64]
+
+MAX_SAMPLE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class TreeSample:
+    """The sample of a tree.
+
+    Attributes
+    ----------
+    unit : ``"queries"`` (without replacement) or ``"documents"`` (with replacement)
+    size : how many are drawn
+    weights : chance of each query or document, in grouped order; None: all the same
+    """
+
+    unit: str
+    size: int
+    weights: Floats | None = None
+
+    @classmethod
+    def of(
+        cls, data: RankingInput, subsample: float, sampling: str, weights: Floats | None = None
+    ) -> TreeSample:
+        """Turn the parameters of a forest into a sample; ``weights`` belong to documents."""
+        if sampling == "bootstrap":
+            return cls("documents", _share(subsample, data.groups.n_rows), weights)
+        offsets = data.filled_offsets
+        n_queries = len(offsets) - 1
+        if weights is not None:
+            weights = np.add.reduceat(weights, offsets[:-1]) / np.diff(offsets)
+            n_queries = int((weights > 0).sum())
+        return cls("queries", min(_share(subsample, n_queries), n_queries), weights)
+
+    def native(self) -> dict[str, Any]:
+        """Return the options of the native functions."""
+        return {
+            "sample_unit": self.unit,
+            "sample_size": self.size,
+            "sample_weights": self.weights,
+        }
+
+
+def _share(subsample: float, n_units: int) -> int:
+    """A share up to 1, or a number above 1, of so many units; at least one."""
+    if subsample <= 1:
+        return max(1, round(float(subsample) * n_units))
+    return int(subsample)
+
+
+def n_candidates(max_features: Any, n_features: int) -> int:
+    """Return the number of features that a node tries."""
+    if max_features is None or max_features == "all":
+        return n_features
+    if max_features == "log2":
+        return int(math.log2(n_features)) + 1
+    if max_features == "sqrt":
+        return max(1, math.isqrt(n_features))
+    if isinstance(max_features, float | np.floating):
+        return max(1, round(float(max_features) * n_features))
+    return min(int(max_features), n_features)

@@ -1,0 +1,81 @@
+"""How strong the single trees of a forest are, as they grow (Ibrahim and Carman 2016, figure 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.forests.listwise_metric import position_metric
+from rankgrove.models.model import Model
+from rankgrove.models.trees import TreesModel
+from rankgrove.training.inputs import RankingInput
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StrengthCurve:
+    """The metric of a single tree after each of its splits, averaged over trees.
+
+    Attributes
+    ----------
+    n_splits : numbers of splits, from 0
+    mean : mean over the trees; a tree that has ended keeps its last value
+    """
+
+    n_splits: npt.NDArray[np.int64]
+    mean: Floats
+
+    def thinned(self, n_points: int = 300) -> StrengthCurve:
+        """Keep about so many points, dense at the start where the curve is steep."""
+        last = len(self.mean) - 1
+        places = np.unique(np.geomspace(1, last + 1, n_points).astype(np.int64) - 1)
+        return StrengthCurve(self.n_splits[places], self.mean[places])
+
+
+def strength_curve(
+    model: Model, data: RankingInput, metric: str, n_trees: int | None, n_jobs: int | None
+) -> StrengthCurve:
+    """Grow the trees of a forest again, split by split, on any data."""
+    if not isinstance(model, TreesModel):
+        raise model.refusal("have its trees measured", "they do not rank single documents")
+    trees = model.ensemble
+    trees = trees.head(min(n_trees or trees.n_trees, trees.n_trees))
+    n_threads = resolve_n_jobs(n_jobs)
+    offsets = data.filled_offsets
+    prepared = position_metric(metric, data.y, offsets)
+    arrays = (
+        trees.tree_offsets,
+        trees.feature,
+        trees.threshold,
+        trees.left,
+        trees.missing_left,
+    )
+    leaves = replace(model, ensemble=trees).leaves(data.X, n_jobs)
+    leaves = data.groups.grouped(leaves)
+    curves = _native.strength_curves(
+        *arrays,
+        trees.value,
+        np.ascontiguousarray(leaves).ravel(),
+        offsets,
+        prepared.gain,
+        prepared.discount,
+        prepared.scale,
+        prepared.weight,
+        n_threads,
+    )
+    return StrengthCurve(*_averaged(curves))
+
+
+def _averaged(curves: list[Any]) -> tuple[npt.NDArray[np.int64], Floats]:
+    longest = max(len(curve) for curve in curves)
+    total = np.zeros(longest)
+    for curve in curves:
+        total[: len(curve)] += curve
+        total[len(curve) :] += curve[-1]
+    return np.arange(longest), total / len(curves)

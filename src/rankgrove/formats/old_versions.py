@@ -1,0 +1,112 @@
+"""States of older model files, brought to the newest version.
+
+Versions 1 and 2 (they differ in the types of node arrays only) had no kinds of model: what the
+model was stood in the ranker's ``fitted`` values, arrays had no prefixes, and a background model
+that was not one ensemble with the new trees was stored whole under ``background``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import ModelError
+from rankgrove.models.model import below, prefixed
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_RENAMED = {
+    "split_by": "criterion",
+    "subsample_unit": "sampling",
+}
+_VALUES = {
+    ("sampling", "query"): "queries",
+    ("sampling", "document"): "documents",
+}
+_FORESTS = ("rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair", "extra-trees", "rf")
+_GONE = ("n_jobs", "verbose")
+
+
+def upgraded(state: dict[str, Any], arrays: Arrays, version: int) -> tuple[dict[str, Any], Arrays]:
+    """Return the state as the newest version writes it."""
+    if version >= 3:
+        return state, arrays
+    fitted, own = state["fitted"], dict(arrays)
+    model, model_arrays = _model(state["ranker"], fitted, own)
+    background = fitted.get("background")
+    if background is not None:
+        inner = below("background", arrays)
+        before, before_arrays = upgraded(dict(background), inner, version)
+        model = {
+            **{key: model[key] for key in ("n_features", "feature_names", "absent")},
+            "kind": "sum",
+            "parts": [before["model"], model],
+            "weights": [1.0, 1.0],
+        }
+        model_arrays = {
+            **prefixed("part0", below("model", before_arrays)),
+            **prefixed("part1", model_arrays),
+        }
+        _same_columns(model)
+    kept = ("tree_seeds", "tree_numbers", "oob_sum", "oob_count")
+    return {
+        "ranker": state["ranker"],
+        "params": _params(state["ranker"], state["params"]),
+        "fitted": {
+            key: fitted[key]
+            for key in ("evals_result", "best_iteration", "oob_score", "source")
+            if key in fitted
+        },
+        "model": model,
+    }, {
+        **prefixed("model", model_arrays),
+        **prefixed("fitted", {name: own[name] for name in kept if name in own}),
+    }
+
+
+def _model(ranker: str, fitted: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    link: Any = fitted.get("link", "identity")
+    kept = {name: a for name, a in arrays.items() if name.startswith("trees/")}
+    for name in ("fill", "missing_up_to"):
+        if name in arrays:
+            kept[name] = arrays[name]
+    if "grades" in arrays:
+        link = {"expected_gain": "ordinal" if fitted["ordinal"] else "multiclass"}
+        kept["grades"] = arrays["grades"]
+        kept["grade_gains"] = arrays.get("grade_gains", arrays["grades"])
+    n_outputs = len(np.atleast_1d(arrays["trees/base_score"]))
+    return {
+        "kind": "pairs" if ranker == "rf-pair" else "trees",
+        "n_features": fitted["n_features"],
+        "feature_names": fitted["feature_names"],
+        "absent": None,
+        "link": link,
+        "n_background_trees": fitted.get("n_background_trees", 0),
+        "trees_per_step": max(1, n_outputs),
+        "averaged": ranker in _FORESTS,
+    }, kept
+
+
+def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(params, dict):
+        raise ModelError("the parameters are not a table")
+    result = {}
+    for old, given in params.items():
+        value = given
+        name = _RENAMED.get(old, old)
+        if isinstance(value, str):
+            value = _VALUES.get((name, value), value)
+        if name == "sampling" and value == "documents" and ranker in _FORESTS:
+            value = "bootstrap"
+        if old not in _GONE:
+            result[name] = value
+    return result
+
+
+def _same_columns(model: dict[str, Any]) -> None:
+    """Columns were compared by number alone: all parts get the names of the sum."""
+    for part in model["parts"]:
+        part["feature_names"] = model["feature_names"]

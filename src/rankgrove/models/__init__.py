@@ -1,0 +1,1 @@
+"""What a fitted ranker is: models that score documents, one kind per file."""

@@ -1,0 +1,203 @@
+"""What every model is: it scores documents, knows its columns, and turns into arrays and back.
+
+Life of a model:
+
+1. An estimator's ``fit`` makes it (or an importer, or a sum of models). It never changes again.
+2. ``scores`` and ``stages`` score a matrix whose columns are the model's own; ``columns.match``
+   makes such a matrix from what a caller hands over.
+3. ``get_state`` and ``from_state`` carry it to a model file and back.
+
+A kind of model registers itself by ``@kind("name")``; the name stands in model files. What a kind
+cannot do (compile a pair model, say) it refuses by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError, ModelError
+
+if TYPE_CHECKING:
+    from rankgrove.trees.scorer import Scorer
+
+Arrays = dict[str, npt.NDArray[Any]]
+Floats = npt.NDArray[np.float64]
+Matrix = npt.NDArray[Any]
+Self = TypeVar("Self", bound="Model")
+
+_KINDS: dict[str, type[Model]] = {}
+_BUILT_IN = ("trees", "pairs", "linear", "sums")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model(ABC):
+    """Base of all models.
+
+    Attributes
+    ----------
+    columns : the columns of the training data
+    absent : how features that were absent from text files were read in training (``"zero"``,
+        ``"missing"``), None if the data did not come from text
+    """
+
+    kind: ClassVar[str]
+
+    columns: Columns
+    absent: str | None = field(default=None)
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether a document's score depends on the other documents of its query."""
+        return False
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps in which the model was built and can be scored; 0 if it has none."""
+        return 0
+
+    @abstractmethod
+    def scores(
+        self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Score each row of a matrix with the model's columns; ``groups`` where queries matter."""
+
+    def stages(
+        self,
+        X: Matrix,
+        groups: QueryGroups | None = None,
+        *,
+        steps: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Iterator[Floats]:
+        """Yield the scores after each of ``steps`` (ascending, from 1; None: after every one)."""
+        raise self.refusal("be scored step by step", "it was not built in steps")
+
+    def compile(self) -> Scorer:
+        """Return one prepared scorer for serving."""
+        raise self.refusal("be compiled", "only trees on documents become one scorer")
+
+    def leaves(self, X: Matrix, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
+        """Return the leaf of every row in every tree, shape (rows, trees)."""
+        raise self.refusal("tell the leaves of documents", "it has no trees on documents")
+
+    def importances(self, kind: str) -> Floats:
+        """Return what each feature adds, unscaled: ``"gain"`` or ``"split"``."""
+        raise self.refusal(f"tell importances by {kind}", "it has no splits; use permutation")
+
+    @abstractmethod
+    def with_columns(self: Self, columns: Columns) -> Self:
+        """Return the same model for data with these columns (in another order, or more).
+
+        Columns are found by name where names are known on both sides, else by position.
+        """
+
+    @abstractmethod
+    def get_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what a model file keeps besides columns: values for JSON, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(
+        cls: type[Self], values: Mapping[str, Any], arrays: Arrays, columns: Columns
+    ) -> Self:
+        """Build a model from what ``get_state`` gave; ModelError if it makes no sense."""
+
+    def refusal(self, what: str, why: str) -> ModelError:
+        """Return the error of a model that is asked for what its kind cannot do."""
+        return ModelError(f"a model of the kind {self.kind!r} cannot {what}: {why}")
+
+    def lists(self, groups: QueryGroups | None) -> QueryGroups:
+        """Return the queries, or say that this model cannot do without them."""
+        if groups is None:
+            raise DataError(
+                "this model scores a document against the others of its query: pass qid (one query "
+                "id per row) or group_sizes, or a Dataset"
+            )
+        return groups
+
+
+Kind = TypeVar("Kind", bound=type[Model])
+
+
+def kind(name: str) -> Callable[[Kind], Kind]:
+    """Register a kind of model under the name that model files use."""
+
+    def register(cls: Kind) -> Kind:
+        if _KINDS.setdefault(name, cls).__qualname__ != cls.__qualname__:
+            raise ValueError(f"there is another kind of model with the name {name!r}")
+        cls.kind = name
+        _KINDS[name] = cls
+        return cls
+
+    return register
+
+
+def pack_model(model: Model) -> tuple[dict[str, Any], Arrays]:
+    """Return a model with its kind and columns, as a JSON-able dict and arrays."""
+    values, arrays = model.get_state()
+    names = model.columns.names
+    head = {
+        "kind": model.kind,
+        "n_features": model.columns.count,
+        "feature_names": None if names is None else list(names),
+        "absent": model.absent,
+    }
+    return {**values, **head}, arrays
+
+
+def unpack_model(values: Mapping[str, Any], arrays: Arrays) -> Model:
+    """Build the model that ``pack_model`` described; nothing in it is trusted."""
+    name, n_features, names = values["kind"], values["n_features"], values["feature_names"]
+    for module in _BUILT_IN:
+        importlib.import_module(f"rankgrove.models.{module}")
+    if not isinstance(name, str) or name not in _KINDS:
+        raise ModelError(
+            f"unknown kind of model {name!r:.100}: this rankgrove knows {', '.join(_KINDS)}"
+        )
+    if type(n_features) is not int or not 0 <= n_features < 2**31:
+        raise ModelError(f"n_features is {n_features!r:.100}")
+    if names is not None and (
+        not isinstance(names, list)
+        or len(names) != n_features
+        or not all(isinstance(text, str) for text in names)
+    ):
+        raise ModelError(f"feature_names does not name {n_features} features")
+    absent = values["absent"]
+    if absent not in (None, "zero", "missing"):
+        raise ModelError(f"absent is {absent!r:.100}")
+    columns = Columns(None if names is None else tuple(names), n_features)
+    model = _KINDS[name].from_state(values, arrays, columns)
+    object.__setattr__(model, "absent", absent)
+    return model
+
+
+def per_feature(
+    arrays: Arrays, name: str, n_features: int, dtype: type[np.generic] = np.float32
+) -> npt.NDArray[Any] | None:
+    """Return the array of one value per feature from a model file, None if it is not there."""
+    array = arrays.get(name)
+    if array is not None and (array.shape != (n_features,) or array.dtype != dtype):
+        raise ModelError(
+            f"{name} does not have a {np.dtype(dtype).name} value for {n_features} features"
+        )
+    return array
+
+
+def prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    """Put a prefix before the names of arrays."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def below(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays whose names have the prefix, without it."""
+    head = f"{prefix}/"
+    return {n.removeprefix(head): array for n, array in arrays.items() if n.startswith(head)}

@@ -1,0 +1,125 @@
+"""Trees on differences of two documents: what RF-pair learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind
+from rankgrove.models.trees import TreesModel
+
+Rows = npt.NDArray[np.int64]
+
+MAX_LIST = 10_000  # a longer list would take hours: its time grows with the square
+_BLOCK = 1 << 17  # pairs that are in memory at once
+
+
+@kind("pairs")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairsModel(Model):
+    """The probability that the first of two documents is the more relevant one.
+
+    A document's score is its mean probability of winning against the other documents of its query,
+    each pair asked in both orders; alone in its query it scores one half.
+
+    Attributes
+    ----------
+    trees : from the difference of two documents' features to the probability that the first wins;
+        its fill stands in for missing values before the difference is taken
+    """
+
+    trees: TreesModel
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether a document's score depends on the other documents of its query: yes."""
+        return True
+
+    def scores(
+        self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Score the documents of each query against each other."""
+        groups = self.lists(groups)
+        longest = int(groups.sizes.max(initial=0))
+        if longest > MAX_LIST:
+            query = groups.ids[int(groups.sizes.argmax())]
+            raise DataError(
+                f"query {query!r} has {longest} documents: comparing all pairs of more than "
+                f"{MAX_LIST} takes too long, score fewer documents per query"
+            )
+        # Alone in their query, documents have nobody to win against: they are not looked at.
+        several = np.flatnonzero(np.repeat(groups.sizes > 1, groups.sizes))
+        sizes = groups.sizes[groups.sizes > 1]
+        rows = several if groups.order is None else groups.order[several]
+        in_place = len(rows) == len(X) and groups.order is None
+        matrix = filled(X if in_place else X[rows], self.trees.fill)
+        # How far above and below one half the chances of winning are, in either order.
+        as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
+        ensemble = replace(self.trees, fill=None) if self.trees.fill is not None else self.trees
+        for first, second in all_pairs(np.r_[0, np.cumsum(sizes)]):
+            lead = ensemble.scores(differences(matrix, first, second), n_jobs=n_jobs) - 0.5
+            as_first += np.bincount(first, lead, minlength=len(matrix))
+            as_second += np.bincount(second, lead, minlength=len(matrix))
+        scores = np.full(len(X), 0.5)
+        games = 2.0 * np.repeat(sizes - 1, sizes)
+        scores[rows] += (as_first - as_second) / games
+        return scores
+
+    def importances(self, kind: str) -> Floats:
+        """Return the sum of split gains, or the number of splits, of each feature's difference."""
+        return self.trees.importances(kind)
+
+    def with_columns(self, columns: Columns) -> PairsModel:
+        """Number the features as these columns do."""
+        return replace(self, columns=columns, trees=self.trees.with_columns(columns))
+
+    def get_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the state of the trees."""
+        return self.trees.get_state()
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> PairsModel:
+        """Build the model."""
+        return cls(columns=columns, trees=TreesModel.from_state(values, arrays, columns))
+
+
+def filled(X: Matrix, fill: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32]:
+    """Return the matrix in float32, with the fill in place of NaN."""
+    with np.errstate(over="ignore"):
+        matrix = X.astype(np.float32, copy=False)
+    return matrix if fill is None else np.where(np.isnan(matrix), fill, matrix)
+
+
+def differences(
+    X: npt.NDArray[np.float32], first: npt.NDArray[Any], second: npt.NDArray[Any]
+) -> npt.NDArray[np.float32]:
+    """Return the differences of the documents of pairs."""
+    with np.errstate(invalid="ignore"):  # infinity less infinity is unknown: a missing value
+        return np.asarray(X[first] - X[second], np.float32)
+
+
+def all_pairs(offsets: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield all ordered pairs of different documents of each query, a block at a time."""
+    sizes = np.diff(offsets)
+    opponents = np.repeat(sizes, sizes)
+    start = np.repeat(offsets[:-1], sizes)
+    ends = np.cumsum(opponents)
+    row = 0
+    while row < len(opponents):
+        done = ends[row] - opponents[row]
+        stop = max(row + 1, int(np.searchsorted(ends, done + _BLOCK, side="right")))
+        first = np.repeat(np.arange(row, stop), opponents[row:stop])
+        place = np.arange(len(first)) - np.repeat(
+            ends[row:stop] - opponents[row:stop] - done, opponents[row:stop]
+        )
+        second = np.repeat(start[row:stop], opponents[row:stop]) + place
+        different = first != second
+        yield first[different], second[different]
+        row = stop

@@ -1,0 +1,168 @@
+"""A weighted sum of models: a model continued on a background, or a blend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import ModelError
+from rankgrove.models.model import (
+    Arrays,
+    Floats,
+    Matrix,
+    Model,
+    below,
+    kind,
+    pack_model,
+    prefixed,
+    unpack_model,
+)
+from rankgrove.models.trees import TreesModel
+from rankgrove.trees.links import IDENTITY
+
+MAX_PARTS = 1000
+
+
+@kind("sum")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumModel(Model):
+    """Parts that cannot be one ensemble; made by ``add_up``.
+
+    Attributes
+    ----------
+    parts : the models, all with the sum's columns; the steps of the last one are the sum's
+    weights : factor of each part's scores
+    """
+
+    parts: tuple[Model, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether one of the parts looks at the whole query."""
+        return any(part.needs_queries for part in self.parts)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the last part."""
+        return self.parts[-1].n_steps
+
+    def scores(
+        self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Add the scores of the parts."""
+        total = np.zeros(len(X))
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            total += weight * part.scores(X, groups, n_jobs)
+        return total
+
+    def stages(
+        self,
+        X: Matrix,
+        groups: QueryGroups | None = None,
+        *,
+        steps: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Iterator[Floats]:
+        """Yield the scores after steps of the last part; the others are part of all."""
+        before = np.zeros(len(X))
+        for weight, part in zip(self.weights[:-1], self.parts[:-1], strict=True):
+            before += weight * part.scores(X, groups, n_jobs)
+        for scores in self.parts[-1].stages(X, groups, steps=steps, n_jobs=n_jobs):
+            yield before + self.weights[-1] * scores
+
+    def importances(self, kind: str) -> Floats:
+        """Add the importances of the parts."""
+        return np.asarray(np.sum([part.importances(kind) for part in self.parts], axis=0))
+
+    def with_columns(self, columns: Columns) -> SumModel:
+        """Number the features of all parts as these columns do."""
+        parts = tuple(part.with_columns(columns) for part in self.parts)
+        return replace(self, columns=columns, parts=parts)
+
+    def get_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the states of the parts, numbered."""
+        packed = [pack_model(part) for part in self.parts]
+        arrays: Arrays = {}
+        for number, (_, inner) in enumerate(packed):
+            arrays.update(prefixed(f"part{number}", inner))
+        return {"parts": [values for values, _ in packed], "weights": list(self.weights)}, arrays
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> SumModel:
+        """Build the parts."""
+        states, weights = values["parts"], values["weights"]
+        if (
+            not isinstance(states, list)
+            or not isinstance(weights, list)
+            or not 1 <= len(states) == len(weights) <= MAX_PARTS
+            or not all(isinstance(w, float) and np.isfinite(w) for w in weights)
+        ):
+            raise ModelError("a sum of models needs parts, and a finite weight for each")
+        parts = tuple(
+            unpack_model(state, below(f"part{number}", arrays))
+            for number, state in enumerate(states)
+        )
+        if any(part.columns != columns for part in parts):
+            raise ModelError("the parts of a sum of models differ in their columns")
+        return cls(columns=columns, parts=parts, weights=tuple(weights))
+
+
+def add_up(
+    models: Iterable[Model], weights: Iterable[float] | None = None, columns: Columns | None = None
+) -> Model:
+    """Add models: columns are matched by name, and neighbouring trees melt into one ensemble.
+
+    Parameters
+    ----------
+    models : in the order of training: the steps of the last are the sum's steps
+    weights : factor of each; 1 if None
+    columns : the columns of the sum; None: those of the last model
+    """
+    given = list(models)
+    factors = [1.0] * len(given) if weights is None else [float(weight) for weight in weights]
+    if not given or len(factors) != len(given):
+        raise ModelError(f"{len(factors)} weights for a sum of {len(given)} models")
+    own = given[-1].columns if columns is None else columns
+    parts: list[Model] = []
+    kept: list[float] = []
+    for part, factor in _flat(given, factors):
+        _add_part(parts, kept, part.with_columns(own), factor)
+    if len(parts) == 1 and kept[0] == 1.0:
+        return replace(parts[0], absent=given[-1].absent)
+    return SumModel(columns=own, absent=given[-1].absent, parts=tuple(parts), weights=tuple(kept))
+
+
+def _flat(models: Sequence[Model], factors: Sequence[float]) -> Iterator[tuple[Model, float]]:
+    for model, factor in zip(models, factors, strict=True):
+        if isinstance(model, SumModel):
+            yield from _flat(model.parts, [factor * weight for weight in model.weights])
+        else:
+            yield model, factor
+
+
+def _add_part(parts: list[Model], kept: list[float], part: Model, factor: float) -> None:
+    """Append a part, or melt it into the one before it."""
+    if isinstance(part, TreesModel) and part.link == IDENTITY and factor != 1.0:
+        part, factor = _scaled(part, factor), 1.0
+    before = parts[-1] if parts and kept[-1] == factor == 1.0 else None
+    if isinstance(before, TreesModel) and isinstance(part, TreesModel) and part.link == IDENTITY:
+        melted = before.followed_by(part)
+        if melted is not None:
+            parts[-1] = melted
+            return
+    parts.append(part)
+    kept.append(factor)
+
+
+def _scaled(model: TreesModel, factor: float) -> TreesModel:
+    trees = model.ensemble
+    ensemble = replace(
+        trees, tree_weights=factor * trees.tree_weights, base_score=factor * trees.base_score
+    )
+    return replace(model, ensemble=ensemble)

@@ -1,0 +1,236 @@
+"""Trees on documents: what boosted rankers, forests and importers make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.columns import Columns
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import ModelError
+from rankgrove.models.model import (
+    Arrays,
+    Floats,
+    Matrix,
+    Model,
+    below,
+    kind,
+    per_feature,
+    prefixed,
+)
+from rankgrove.trees.ensemble import TreeEnsemble, feature_type
+from rankgrove.trees.links import IDENTITY, Link, link_from_state
+from rankgrove.trees.scorer import Scorer, check_ensemble
+
+Float32s = npt.NDArray[np.float32]
+
+
+@kind("trees")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreesModel(Model):
+    """A weighted sum of trees, per output, and the link that turns outputs into one score.
+
+    Attributes
+    ----------
+    ensemble : the trees
+    fill : per feature, the value that stands in for NaN (NaN: it stays missing); None: all stay
+    missing_up_to : per feature, the magnitude up to which a value counts as missing as well (models
+        of other libraries); None: only NaN is missing
+    link : from outputs to the score
+    n_background_trees : trees that stood before the first step, from a model that was continued
+    trees_per_step : trees that one step of the fit added
+    averaged : whether a score is the mean of the steps, not their sum: then the scores after part
+        of the steps are the mean of these
+    """
+
+    ensemble: TreeEnsemble
+    fill: Float32s | None = None
+    missing_up_to: Float32s | None = None
+    link: Link = IDENTITY
+    n_background_trees: int = 0
+    trees_per_step: int = 1
+    averaged: bool = False
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The prepared scorer; its scores are the model's."""
+        return Scorer(
+            self.ensemble, self.fill, self.missing_up_to, columns=self.columns, link=self.link
+        )
+
+    def compile(self) -> Scorer:
+        """Return the prepared scorer."""
+        return self.scorer
+
+    def scores(
+        self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Score each row; queries do not matter."""
+        return self.scorer.predict(X, n_jobs=n_jobs)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps: boosting iterations, or trees of a forest."""
+        return (self.ensemble.n_trees - self.n_background_trees) // self.trees_per_step
+
+    def stages(
+        self,
+        X: Matrix,
+        groups: QueryGroups | None = None,
+        *,
+        steps: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Iterator[Floats]:
+        """Yield the scores after each of the steps; trees before the first are part of all."""
+        n_threads = resolve_n_jobs(n_jobs)
+        first, size = self.n_background_trees, self.trees_per_step
+        weights = np.r_[0.0, np.cumsum(self.ensemble.tree_weights)]
+        raw = self._outputs_of(self.ensemble.head(first), X, n_jobs)
+        done = first
+        for step in range(1, self.n_steps + 1) if steps is None else steps:
+            last = first + step * size
+            raw = raw + self._outputs_of(self.ensemble.head(last).tail(done), X, n_jobs)
+            done = last
+            share = weights[last] / weights[-1] if self.averaged else 1.0
+            yield self.link.apply(np.ascontiguousarray(raw.T) / share, n_threads)
+
+    def _outputs_of(self, trees: TreeEnsemble, X: Matrix, n_jobs: int | None) -> Floats:
+        return Scorer(trees, self.fill, self.missing_up_to).raw(X, n_jobs=n_jobs)
+
+    def leaves(self, X: Matrix, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
+        """Return the leaf of every row in every tree, as its number within the tree."""
+        trees = self.ensemble
+        if self.missing_up_to is not None:
+            raise self.refusal("tell the leaves of documents", "it takes other values for missing")
+        leaves = _native.find_leaves(
+            X.astype(np.float32, copy=False),
+            self.fill,
+            trees.tree_offsets,
+            trees.feature,
+            trees.threshold,
+            trees.left,
+            trees.missing_left,
+            resolve_n_jobs(n_jobs),
+        )
+        return leaves.reshape(len(X), trees.n_trees)
+
+    def importances(self, kind: str) -> Floats:
+        """Return the sum of split gains, or the number of splits, of each feature."""
+        return self.ensemble.importances(kind)
+
+    def with_columns(self, columns: Columns) -> TreesModel:
+        """Number the features as these columns do."""
+        where = self.columns.places_in(columns, "the data")
+        if columns.count == self.columns.count and np.array_equal(where, np.arange(len(where))):
+            return replace(self, columns=columns)
+        feature = self.ensemble.feature
+        moved = np.where(feature >= 0, np.r_[where, 0][feature], -1)
+        ensemble = replace(
+            self.ensemble,
+            n_features=columns.count,
+            feature=moved.astype(feature_type(columns.count)),
+        )
+        return replace(
+            self,
+            columns=columns,
+            ensemble=ensemble,
+            fill=_moved(self.fill, where, columns.count, np.nan),
+            missing_up_to=_moved(self.missing_up_to, where, columns.count, -1.0),
+        )
+
+    def melted(self) -> TreesModel:
+        """Return the same model without fill: each split itself knows where its NaN goes."""
+        if self.fill is None:
+            return self
+        trees = self.ensemble
+        stand_in = np.where(trees.feature >= 0, np.r_[self.fill, np.nan][trees.feature], np.nan)
+        left = np.where(np.isnan(stand_in), trees.missing_left != 0, stand_in <= trees.threshold)
+        inner = trees.feature >= 0
+        ensemble = replace(trees, missing_left=(left & inner).astype(np.uint8))
+        return replace(self, ensemble=ensemble, fill=None)
+
+    def followed_by(self, other: TreesModel) -> TreesModel | None:
+        """Append the trees of another model, as its background; None if they do not add up."""
+        if self.link != other.link or self.ensemble.n_outputs != other.ensemble.n_outputs:
+            return None
+        if not _same(self.missing_up_to, other.missing_up_to):
+            return None
+        first, second = self, other
+        if not _same(self.fill, other.fill):
+            first, second = self.melted(), other.melted()
+        n_before = first.ensemble.n_trees
+        return replace(
+            second,
+            ensemble=first.ensemble.followed_by(second.ensemble),
+            n_background_trees=n_before + second.n_background_trees,
+        )
+
+    def get_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the arrays of the trees and what stands beside them."""
+        trees = {f.name: getattr(self.ensemble, f.name) for f in _tree_fields()}
+        link, arrays = self.link.get_state()
+        arrays = {**arrays, **prefixed("trees", trees)}
+        if self.fill is not None:
+            arrays["fill"] = self.fill
+        if self.missing_up_to is not None:
+            arrays["missing_up_to"] = self.missing_up_to
+        values = {
+            "link": link,
+            "n_background_trees": self.n_background_trees,
+            "trees_per_step": self.trees_per_step,
+            "averaged": self.averaged,
+        }
+        return values, arrays
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> TreesModel:
+        """Build the model and check all that scoring relies on."""
+        trees = below("trees", arrays)
+        ensemble = TreeEnsemble(
+            n_features=columns.count, **{f.name: trees[f.name] for f in _tree_fields()}
+        )
+        check_ensemble(ensemble)
+        first, size = values["n_background_trees"], values["trees_per_step"]
+        if type(first) is not int or not 0 <= first <= ensemble.n_trees:
+            raise ModelError(
+                f"n_background_trees is {first!r:.100} in a model of {ensemble.n_trees} trees"
+            )
+        if type(size) is not int or size < 1 or (ensemble.n_trees - first) % size:
+            raise ModelError(f"trees_per_step is {size!r:.100}")
+        return cls(
+            columns=columns,
+            ensemble=ensemble,
+            fill=per_feature(arrays, "fill", columns.count),
+            missing_up_to=per_feature(arrays, "missing_up_to", columns.count),
+            link=link_from_state(values["link"], arrays, ensemble.n_outputs),
+            n_background_trees=first,
+            trees_per_step=size,
+            averaged=bool(values["averaged"]),
+        )
+
+
+def _tree_fields() -> list[Any]:
+    return [f for f in fields(TreeEnsemble) if f.name != "n_features"]
+
+
+def _same(a: Float32s | None, b: Float32s | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b, equal_nan=True)
+
+
+def _moved(
+    values: Float32s | None, where: npt.NDArray[np.int64], count: int, other: float
+) -> Float32s | None:
+    if values is None:
+        return None
+    moved = np.full(count, other, np.float32)
+    moved[where] = values
+    return moved

@@ -1,0 +1,1 @@
+"""What the rankers share: their bases, tables of parameters, the registry."""

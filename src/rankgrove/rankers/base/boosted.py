@@ -1,0 +1,193 @@
+"""Boosted trees: the parameters of the loop, and a fit that is the same for every objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.boosting.loop import Boosting, Followed
+from rankgrove.boosting.objectives.base import Objective, TrainingData
+from rankgrove.boosting.sampling import RowSampler
+from rankgrove.boosting.start import Start
+from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.declaration import declared, param
+from rankgrove.rankers.base.estimator import BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.parameters import (
+    AnyOf,
+    Choice,
+    Integer,
+    Nothing,
+    Real,
+    Satisfies,
+    numbers_reader,
+)
+from rankgrove.training.watch import WatchedSet
+from rankgrove.trees.binning import BinnedMatrix, bin_matrix, find_bins
+from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.growing import SplitCriterion, TreeGrower
+
+Floats = npt.NDArray[np.float64]
+
+
+def _is_sign_list(value: Any) -> bool:
+    return np.ndim(value) == 1 and bool(np.isin(np.asarray(value), (-1, 0, 1)).all())
+
+
+@declared
+class BoostedRanker(BaseRanker):
+    """Base of the boosted rankers; a subclass gives its objective by ``_objective``.
+
+    Each iteration computes the gradients of the objective at the current scores, grows one tree per
+    output on them, sets its leaf values (Newton steps unless the objective has its own) and adds it
+    to the scores, shrunken by the learning rate.
+    """
+
+    family: ClassVar[str] = "boosted trees"
+    learns_in_steps: ClassVar[bool] = True
+    continues_models: ClassVar[bool] = True
+
+    n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
+    learning_rate: float = param(0.1, Real(0, above=True), "shrinkage of each tree")
+    tree: str = param(
+        "leafwise",
+        Choice("leafwise", "levelwise", "oblivious"),
+        "how trees grow: best leaf first, level by level, or one rule for all nodes of a level",
+    )
+    max_leaf_nodes: int | None = param(
+        31, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
+    )
+    max_depth: int | None = param(
+        None,
+        AnyOf(Integer(1), Nothing()),
+        "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows)",
+    )
+    min_samples_leaf: int = param(20, Integer(1), "documents in a leaf at least")
+    min_child_weight: float = param(1e-3, Real(0), "sum of Hessians in a leaf at least")
+    l2: float = param(1.0, Real(0), "added to the sum of Hessians of a leaf; more suits small data")
+    min_gain: float = param(0.0, Real(0), "gain of a split at least")
+    criterion: str | SplitCriterion = param(
+        "newton",
+        AnyOf(
+            Choice("newton", "least_squares"),
+            Satisfies(callable, "a function gain(G_left, H_left, G_right, H_right)"),
+        ),
+        "gain of a split: G² / H summed over the children, or as if all Hessians were 1 (a "
+        "regression tree fitted to the gradients), or by a function of your own on arrays of sums "
+        "of gradients G and Hessians H",
+    )
+    subsample: float = param(
+        1.0, Real(0, 1, above=True), "part of the data from which each tree learns"
+    )
+    sampling: str = param(
+        "queries",
+        Choice("queries", "documents"),
+        "what ``subsample`` draws, without replacement: whole queries, or single documents",
+    )
+    max_features: float = param(1.0, Real(0, 1, above=True), "part of the features tried per node")
+    max_features_tree: float = param(
+        1.0, Real(0, 1, above=True), "part of the features that each tree may use"
+    )
+    monotone: Sequence[int] | None = param(
+        None,
+        AnyOf(
+            Nothing(),
+            Satisfies(_is_sign_list, "one of -1, 0, 1 per feature", numbers_reader),
+        ),
+        "direction of each feature's effect: 1 the score never falls as it grows, -1 never rises, "
+        "0 free",
+    )
+    max_bins: int = param(
+        255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
+    )
+
+    def _objective(self, data: TrainingData) -> Objective:
+        """Build the objective of this ranker for the training data."""
+        raise NotImplementedError
+
+    def _learn(self, fit: Fit) -> Learnt:
+        data, n_jobs = fit.data, self.n_jobs
+        bins = find_bins(data.X, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
+        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        objective = self._objective(
+            TrainingData(data.y, data.groups.offsets, data.weight, resolve_n_jobs(n_jobs), fit.seed)
+        )
+        self._refuse_monotone(objective, data.columns.count)
+        start = Start.of(fit.background, objective, type(self).__name__)
+        followed = {
+            watched.name: Followed.of(watched.data, bins, start, n_jobs)
+            for watched in fit.watch.held_out
+        }
+        boosting = Boosting(
+            objective=objective,
+            grower=self._grower(binned),
+            sampler=RowSampler(data.groups, self.subsample, self.sampling, fit.seed),
+            outputs=start.scores(data, n_jobs),
+            learning_rate=self.learning_rate,
+            seed=fit.seed,
+            n_jobs=n_jobs,
+            followed=list(followed.values()),
+        )
+
+        def scores_of(watched: WatchedSet) -> Floats:
+            outputs = boosting.outputs if watched.is_train else followed[watched.name].outputs
+            return objective.link.apply(outputs, resolve_n_jobs(n_jobs))
+
+        outcome = fit.steps(self, self.n_estimators).follow(
+            boosting.steps(self.n_estimators), scores_of
+        )
+        trees = boosting.trees[: outcome.n_kept]
+        n_outputs = len(start.base_score)
+        model = TreesModel(
+            columns=data.columns,
+            absent=data.absent,
+            ensemble=TreeEnsemble.from_trees(
+                [tree for grown in trees for tree in grown],
+                data.columns.count,
+                outputs=np.tile(np.arange(n_outputs), len(trees)),
+                base_score=start.base_score,
+            ),
+            fill=fit.fill,
+            link=objective.link,
+            trees_per_step=n_outputs,
+        )
+        return Learnt(start.followed_by(model), interrupted=outcome.interrupted)
+
+    def _refuse_monotone(self, objective: Objective, n_features: int) -> None:
+        """Refuse constraints that do not fit the data or that leaf values would break."""
+        if self.monotone is None:
+            return
+        if len(self.monotone) != n_features:
+            raise ValueError(
+                f"parameter monotone has {len(self.monotone)} entries but the data has "
+                f"{n_features} features"
+            )
+        if objective.sets_leaf_values:
+            raise ValueError(
+                f"{type(self).__name__} sets leaf values by its own rule and cannot keep "
+                "monotone constraints"
+            )
+
+    def _grower(self, binned: BinnedMatrix) -> TreeGrower:
+        max_leaf_nodes = binned.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
+        max_depth = self.max_depth
+        if self.tree == "oblivious" and max_depth is None:
+            max_depth = min(12, max(1, max_leaf_nodes.bit_length() - 1))
+        return TreeGrower(
+            binned,
+            tree=self.tree,
+            max_leaf_nodes=max(2, max_leaf_nodes),
+            max_depth=max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            min_child_weight=self.min_child_weight,
+            l2=self.l2,
+            min_gain=self.min_gain,
+            criterion=self.criterion,
+            max_features=self.max_features,
+            max_features_tree=self.max_features_tree,
+            monotone=self.monotone,
+            n_jobs=self.n_jobs,
+        )

@@ -1,0 +1,92 @@
+"""Rankers declared as tables: each parameter is one line with its default, range and meaning.
+
+::
+
+    @register_ranker("lambdamart")
+    class LambdaMART(BoostedRanker):
+        '''The paper, the formula.'''
+
+        sigma: float = param(1.0, Real(0, above=True), "steepness of the pair probability")
+
+``declared`` (which ``register_ranker`` calls) writes ``__init__`` (keywords only), adds the
+parameters to the docstring and collects their ranges in ``_constraints``; the command line and the
+docs read ``parameter_table``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import textwrap
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rankgrove.rankers.base.parameters import Constraint
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Any:
+        """Tell type checkers, and nobody else, what ``declared`` does."""
+        return lambda decorator: decorator
+
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter of a ranker: what fit checks, the command line offers and the docs list."""
+
+    name: str
+    default: Any
+    constraint: Constraint
+    meaning: str
+
+
+def param(default: Any, constraint: Constraint, meaning: str) -> Any:
+    """Declare a parameter in the body of a class decorated with ``declared``."""
+    return dataclasses.field(
+        default=default, metadata={"constraint": constraint, "meaning": meaning}
+    )
+
+
+def with_default(base: type, name: str, default: Any) -> Any:
+    """Declare an inherited parameter anew, with another default."""
+    field = base.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return dataclasses.field(default=default, metadata=field.metadata)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, with_default))
+def declared(cls: Class) -> Class:
+    """Turn the declared parameters of a class into its ``__init__``, ranges and documentation."""
+    own = [name for name in inspect.get_annotations(cls) if name in cls.__dict__]
+    cls = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)  # type: ignore[assignment]
+    table = parameter_table(cls)
+    cls._constraints = {parameter.name: parameter.constraint for parameter in table}  # type: ignore[attr-defined]
+    own_first = sorted(table, key=lambda parameter: parameter.name not in own)
+    cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_parameter_section(own_first)}"
+    return cls
+
+
+def parameter_table(cls: type) -> list[Parameter]:
+    """Parameters of a declared ranker, inherited ones first."""
+    return [
+        Parameter(
+            field.name, field.default, field.metadata["constraint"], field.metadata["meaning"]
+        )
+        for field in dataclasses.fields(cls)
+        if field.init
+    ]
+
+
+def _parameter_section(table: list[Parameter]) -> str:
+    lines = ["Parameters", "----------"]
+    for parameter in table:
+        lines.append(
+            f"{parameter.name} : {parameter.constraint.describe()}, default={parameter.default!r}"
+        )
+        lines.extend(
+            textwrap.wrap(parameter.meaning, 95, initial_indent="    ", subsequent_indent="    ")
+        )
+    return "\n".join(lines)

@@ -1,0 +1,325 @@
+"""Forests: their parameters, and a fit that is the same for every way to choose splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.errors import DataError, ModelError
+from rankgrove.forests.growing import UNLIMITED, ForestGrower, Grown, Growth
+from rankgrove.forests.listwise_metric import PositionMetric
+from rankgrove.forests.out_of_bag import OutOfBag, out_of_bag_ndcg
+from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
+from rankgrove.forests.seeded_trees import SeededTrees
+from rankgrove.forests.statistics import TreeStatistics, tree_statistics
+from rankgrove.models.model import Model
+from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.declaration import declared, param
+from rankgrove.rankers.base.estimator import Arrays, BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
+from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.progress import FitProgress, progress_bar
+from rankgrove.trees.ensemble import TreeEnsemble
+
+if TYPE_CHECKING:
+    from rankgrove.forests.strength import StrengthCurve
+
+Floats = npt.NDArray[np.float64]
+
+NODE_ORDERS = ("breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first")
+
+
+@declared
+class ForestRanker(BaseRanker):
+    """Base of the forest rankers; a subclass says how its trees choose their splits.
+
+    Attributes
+    ----------
+    tree_seeds_, tree_numbers_ : what each tree was seeded by
+    oob_prediction_ : with ``oob_score``, per training document the mean over the trees whose sample
+        did not hold it; NaN if there is none
+    oob_score_ : NDCG@10 of these over the queries that have them
+    """
+
+    family: ClassVar[str] = "forest"
+
+    n_estimators: int = param(500, Integer(1), "number of trees")
+    subsample: float | int = param(
+        0.63,
+        AnyOf(Real(0, 1, above=True), Integer(1, MAX_SAMPLE)),
+        "sample of each tree: a share up to 1, or a number above 1, of the queries or documents",
+    )
+    sampling: str = param(
+        "queries",
+        Choice("queries", "bootstrap"),
+        "what is sampled: whole queries without replacement, or documents with replacement",
+    )
+    max_features: int | float | str | None = param(
+        "log2",
+        AnyOf(Choice("log2", "sqrt", "all"), Integer(1), Real(0, 1, above=True), Nothing()),
+        "features tried per node: floor(log2(number)) + 1, the root, all (or None), a number or a "
+        "fraction",
+    )
+    min_samples_split: int = param(2, Integer(2), "documents of a node that may be split at least")
+    min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
+    max_depth: int | None = param(
+        None, AnyOf(Integer(1), Nothing()), "levels of splits at most; None: no limit"
+    )
+    max_leaf_nodes: int | None = param(
+        None, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
+    )
+    min_gain: float = param(0.0, Real(0), "a split must gain more than this")
+    node_order: str = param("breadth-first", Choice(*NODE_ORDERS), "which leaf is split next")
+    leaf_score: str = param(
+        "label",
+        Choice("label", "square", "power"),
+        "what a leaf averages over its documents: the label c, c^2 or 2^c",
+    )
+    weighting: str = param(
+        "split",
+        Choice("split", "draw"),
+        "where sample_weight counts: in the statistics of splits and leaves, or as the chance to "
+        "be drawn into a tree's sample (a query's is the mean of its documents')",
+    )
+    max_bins: int = param(
+        255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
+    )
+    oob_score: bool = param(False, Flag(), "whether to compute out-of-bag predictions")
+    warm_start: bool = param(False, Flag(), "whether fit adds trees to those of the last fit")
+    first_tree: int = param(
+        0, Integer(0), "number of the first tree, to grow a part of a forest (see merge)"
+    )
+
+    def _growth(self, n_features: int) -> Growth:
+        """Return how splits are chosen; subclasses change it."""
+        return Growth(
+            order=self.node_order,
+            max_features=n_candidates(self.max_features, n_features),
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            max_depth=_or_unlimited(self.max_depth),
+            max_leaf_nodes=_or_unlimited(self.max_leaf_nodes),
+            min_gain=self.min_gain,
+        )
+
+    def _metric(self, data: RankingInput) -> PositionMetric | None:
+        """Return the metric that listwise splits raise."""
+        return None
+
+    def _examples(self, fit: Fit, seed: int) -> RankingInput:
+        """Return what trees learn from: the documents."""
+        return fit.data
+
+    def _with_trees(self, model: Model, ensemble: TreeEnsemble) -> Model:
+        """Return the model with other trees."""
+        return replace(self._trees_model(model), ensemble=ensemble)
+
+    def _trees_model(self, model: Model) -> TreesModel:
+        """Return the part of the model that holds the trees."""
+        assert isinstance(model, TreesModel)
+        return model
+
+    def _make_model(self, fit: Fit, ensemble: TreeEnsemble) -> Model:
+        """Return the model of grown trees."""
+        return TreesModel(
+            columns=fit.data.columns,
+            absent=fit.data.absent,
+            ensemble=ensemble,
+            fill=fit.fill,
+            averaged=True,
+        )
+
+    def _learn(self, fit: Fit) -> Learnt:
+        earlier = self._earlier_trees(fit)
+        seed = fit.seed if earlier is None else int(earlier.seeds[-1])
+        data = self._examples(fit, seed)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        fill = fit.fill if data is fit.data else None  # other examples are filled already
+        grower = ForestGrower(data, max_bins=self.max_bins, fill=fill, n_threads=n_threads)
+        growth = self._growth(data.columns.count)
+        targets = grower.targets(
+            data.y,
+            criterion=growth.criterion,
+            leaf_score=self.leaf_score,
+            weight=data.weight if self.weighting == "split" else None,
+            metric=self._metric(data),
+        )
+        draw = data.weight if self.weighting == "draw" else None
+        sample = TreeSample.of(data, self.subsample, self.sampling, draw)
+        bag = self._empty_bag(data, earlier) if self.oob_score else None
+        first = self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1
+        n_before = 0 if earlier is None else len(earlier.numbers)
+        grown = self._grow(grower, targets, growth, sample, seed, first, n_before)
+        if bag is not None:
+            sums, counts = bag
+            grower.add_out_of_bag(targets, grown, sample, seed, sums, counts)
+        trees = self._seeded(grown, seed, data.columns.count, n_threads)
+        whole = trees if earlier is None else earlier.followed_by(trees)
+        attributes: dict[str, Any] = {
+            "tree_seeds_": whole.seeds,
+            "tree_numbers_": whole.numbers,
+            "oob_": None if bag is None else _bag(*bag, data),
+        }
+        return Learnt(self._make_model(fit, whole.averaged()), attributes, grown.interrupted)
+
+    def _grow(
+        self,
+        grower: ForestGrower,
+        targets: Any,
+        growth: Growth,
+        sample: TreeSample,
+        seed: int,
+        first_tree: int,
+        n_before: int,
+    ) -> Grown:
+        """Grow the trees that are still to be grown, with a progress bar."""
+        progress = FitProgress(self, self.n_estimators)
+        with progress_bar(self.ranker_name, self.verbose) as draw:
+
+            def report(n_done: int) -> None:
+                progress.iteration = n_before + n_done
+                draw(progress)
+
+            grown = grower.grow(
+                targets,
+                growth,
+                sample,
+                seed=seed,
+                first_tree=first_tree,
+                n_trees=self.n_estimators - n_before,
+                progress=report if self.verbose else None,
+            )
+        if grown.interrupted and not grown.trees and not n_before:
+            raise KeyboardInterrupt
+        return grown
+
+    def _seeded(self, grown: Grown, seed: int, n_features: int, n_threads: int) -> SeededTrees:
+        ensemble = TreeEnsemble.from_trees(
+            grown.trees, n_features, value_type=np.float32, n_jobs=n_threads
+        )
+        seeds = np.full(len(grown.numbers), seed, np.int64)
+        return SeededTrees(ensemble, seeds, np.asarray(grown.numbers, np.int64))
+
+    def _earlier_trees(self, fit: Fit) -> SeededTrees | None:
+        """Return the trees that warm_start keeps, with the columns of the new data."""
+        if not self.warm_start or not self.__sklearn_is_fitted__():
+            return None
+        if self.n_estimators < len(self.tree_numbers_):
+            raise ValueError(
+                f"parameter n_estimators is {self.n_estimators}, less than the "
+                f"{len(self.tree_numbers_)} trees that warm_start keeps"
+            )
+        try:
+            model = self._fitted().with_columns(fit.data.columns)
+        except DataError as error:
+            raise DataError(f"warm_start: the trees do not fit the data: {error}") from error
+        old = self._trees_model(model)
+        return SeededTrees(old.ensemble, self.tree_seeds_, self.tree_numbers_)
+
+    def _empty_bag(
+        self, data: RankingInput, earlier: SeededTrees | None
+    ) -> tuple[Floats, npt.NDArray[np.int32]]:
+        """Out-of-bag sums and counts to add to, in grouped order."""
+        n_rows = data.groups.n_rows
+        nobody = np.zeros(n_rows, np.int32)
+        out_of_bag_ndcg(np.zeros(n_rows), nobody + 1, data)  # labels that it refuses, before growth
+        if earlier is None or self.oob_ is None or len(self.oob_.sums) != n_rows:
+            return np.zeros(n_rows), nobody
+        return data.groups.grouped(self.oob_.sums).copy(), data.groups.grouped(
+            self.oob_.counts
+        ).copy()
+
+    @property
+    def oob_prediction_(self) -> Floats:
+        """Mean of the trees whose sample did not hold the document, per training document."""
+        return self._bag().prediction
+
+    @property
+    def oob_score_(self) -> float:
+        """NDCG@10 of the out-of-bag predictions, over the queries that have them."""
+        return self._bag().ndcg
+
+    def _bag(self) -> OutOfBag:
+        if not self.__sklearn_is_fitted__() or self.oob_ is None:
+            raise AttributeError("out-of-bag predictions need fit with oob_score=True")
+        return self.oob_
+
+    def tree_statistics(self) -> TreeStatistics:
+        """Size and score of the leaves of each tree (Ibrahim and Carman, table XII)."""
+        return tree_statistics(self._trees_model(self._fitted()).ensemble)
+
+    def strength_curve(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group_sizes: Any = None,
+        metric: str = "ndcg",
+        n_trees: int | None = None,
+    ) -> StrengthCurve:
+        """Measure single trees after each of their splits (Ibrahim and Carman, figure 7).
+
+        Parameters
+        ----------
+        X, y, qid, group_sizes : the data to rank, training or test data, as in ``fit``
+        metric : ndcg, dcg, p@k or rbp with its parameters; tied documents share their ranks
+        n_trees : average over so many trees; None: all
+
+        Returns
+        -------
+        the mean over queries and trees by number of splits; draw it with
+        ``rankgrove.experiments.curves.curves_svg`` or ``plot_curves``
+        """
+        from rankgrove.forests.strength import strength_curve
+
+        model = self._fitted()
+        what = "strength_curve"
+        data = ranking_input(
+            X, y, qid=qid, group_sizes=group_sizes, columns=model.columns, what=what
+        )
+        return strength_curve(model, data, metric, n_trees, self.n_jobs)
+
+    def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
+        values, arrays = super()._get_fitted()
+        arrays["tree_seeds"] = self.tree_seeds_
+        arrays["tree_numbers"] = self.tree_numbers_
+        if self.oob_ is not None:
+            values["oob_score"] = self.oob_.ndcg
+            arrays["oob_sum"] = self.oob_.sums
+            arrays["oob_count"] = self.oob_.counts
+        return values, arrays
+
+    def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
+        super()._set_fitted(values, arrays)
+        self.tree_seeds_ = _whole_numbers(arrays, "tree_seeds")
+        self.tree_numbers_ = _whole_numbers(arrays, "tree_numbers")
+        if len(self.tree_seeds_) != len(self.tree_numbers_):
+            raise ModelError("tree_seeds and tree_numbers have different lengths")
+        self.oob_: OutOfBag | None = None
+        if "oob_sum" in arrays:
+            sums, counts = arrays["oob_sum"], arrays["oob_count"]
+            if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != counts.shape:
+                raise ModelError("oob_sum and oob_count do not go together")
+            self.oob_ = OutOfBag(sums, counts, float(values["oob_score"]))
+
+
+def _bag(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -> OutOfBag:
+    ndcg = out_of_bag_ndcg(sums, counts, data)
+    return OutOfBag(data.groups.restored(sums), data.groups.restored(counts), ndcg)
+
+
+def _or_unlimited(value: int | None) -> int:
+    return UNLIMITED if value is None else min(int(value), UNLIMITED)
+
+
+def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:
+    array = arrays[name]
+    if array.dtype != np.int64 or array.ndim != 1:
+        raise ModelError(f"{name} are not whole numbers")
+    return array

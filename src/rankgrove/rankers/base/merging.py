@@ -1,0 +1,81 @@
+"""Puts forests that were grown in parts together."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from rankgrove.errors import DataError, ModelError
+from rankgrove.forests.out_of_bag import merged
+from rankgrove.forests.seeded_trees import SeededTrees
+from rankgrove.rankers.base.estimator import Learnt
+from rankgrove.rankers.base.forest import ForestRanker
+
+Forest = TypeVar("Forest", bound=ForestRanker)
+
+# Parameters in which forests may differ and still be parts of one forest.
+_FREE_TO_DIFFER = {"n_estimators", "first_tree", "random_state", "n_jobs", "verbose", "warm_start"}
+
+
+def merge(first: Forest, *others: Forest) -> Forest:
+    """Put forests that were grown in parts together: the model has all their trees.
+
+    The parts must be of the same kind, with the same parameters (but ``n_estimators``,
+    ``first_tree``, ``random_state`` and what does not change the model), and must not share a tree;
+    columns are matched by name. Parts grown with the same ``random_state`` and neighbouring
+    ``first_tree`` give the very forest that one fit would give.
+    """
+    parts = (first, *others)
+    for part in parts:
+        if not isinstance(part, ForestRanker):
+            raise TypeError(f"merge takes fitted forests, not {type(part).__name__}")
+        _check_mergeable(first, part)
+    trees = [_trees_of(part, first) for part in parts]
+    joined = trees[0].followed_by(*trees[1:])
+    pairs = np.stack([joined.seeds, joined.numbers], axis=1)
+    if len(np.unique(pairs, axis=0)) < len(pairs):
+        raise ModelError(
+            "the forests share trees (same seed, same number): grow the parts with different "
+            "random_state, or with first_tree set to where the last part ended"
+        )
+    params = {**first.get_params(deep=False), "n_estimators": len(joined.numbers)}
+    result = type(first)(**params)
+    result._take(
+        Learnt(
+            first._with_trees(first._fitted(), joined.averaged()),
+            {
+                "tree_seeds_": joined.seeds,
+                "tree_numbers_": joined.numbers,
+                "oob_": merged([part.oob_ for part in parts]),
+            },
+        )
+    )
+    return result
+
+
+def _trees_of(part: ForestRanker, first: ForestRanker) -> SeededTrees:
+    try:
+        model = part._fitted().with_columns(first._fitted().columns)
+    except DataError as error:
+        raise ModelError(f"cannot merge forests of different columns: {error}") from error
+    fills = [part._trees_model(m).fill for m in (model, first._fitted())]
+    if not (fills[0] is fills[1] is None) and (
+        fills[0] is None or fills[1] is None or not np.array_equal(*fills, equal_nan=True)
+    ):
+        raise ModelError("cannot merge forests that fill missing values differently")
+    return SeededTrees(part._trees_model(model).ensemble, part.tree_seeds_, part.tree_numbers_)
+
+
+def _check_mergeable(first: ForestRanker, part: ForestRanker) -> None:
+    if type(part) is not type(first):
+        raise ModelError(f"cannot merge {type(first).__name__} with {type(part).__name__}")
+    ours, theirs = first.get_params(deep=False), part.get_params(deep=False)
+    for name, value in ours.items():
+        if name not in _FREE_TO_DIFFER and not np.array_equal(value, theirs[name]):
+            raise ModelError(
+                f"cannot merge forests with different {name}: {value!r} and {theirs[name]!r}"
+            )
+    ours_read, theirs_read = first._fitted().absent, part._fitted().absent
+    if ours_read is not None and theirs_read is not None and ours_read != theirs_read:
+        raise ModelError("cannot merge forests that read absent features differently")

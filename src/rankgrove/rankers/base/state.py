@@ -1,0 +1,154 @@
+"""Rankers as plain values and arrays, for model files and pickles, and back.
+
+A ranker's state is ``{"ranker": name, "params": {...}, "fitted": {...}, "model": {...}}`` and
+arrays whose names begin with ``model/`` or ``fitted/``. Parameters that say how to work, not what
+comes out (``n_jobs``, ``verbose``), are left out: the same model gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import ModelError
+from rankgrove.models.model import below, pack_model, prefixed, unpack_model
+from rankgrove.rankers.base.parameters import NotStored, check_parameters
+from rankgrove.rankers.base.registry import name_of, ranker_class
+from rankgrove.training.progress import History
+
+if TYPE_CHECKING:
+    from rankgrove.rankers.base.estimator import BaseRanker
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_OF_THE_MACHINE = ("n_jobs", "verbose")
+
+
+def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arrays]:
+    """Return the state of a fitted ranker; ``named`` demands that its class is registered."""
+    model_values, model_arrays = pack_model(ranker._fitted())
+    values, arrays = ranker._get_fitted()
+    name = name_of(type(ranker))
+    if name is None and named:
+        raise ModelError(
+            f"{type(ranker).__name__} is not registered, so that its file could not be read again: "
+            f'decorate the class with @rankgrove.register_ranker("a-name")'
+        )
+    state = {
+        "ranker": name or type(ranker).__name__,
+        "params": _encoded_params(ranker),
+        "fitted": _encoded(values),
+        "model": model_values,
+    }
+    return state, {**prefixed("model", model_arrays), **prefixed("fitted", arrays)}
+
+
+def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
+    """Build the ranker that ``pack`` described, of the class that is registered by its name."""
+    try:
+        cls = ranker_class(state["ranker"])
+    except (ValueError, TypeError) as error:
+        raise ModelError(str(error)) from error
+    ranker = _decoded_ranker(cls, state["params"])
+    set_learnt(ranker, state, arrays)
+    return ranker
+
+
+def set_learnt(ranker: BaseRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
+    """Give a ranker the model and the attributes of a state."""
+    model = unpack_model(state["model"], below("model", arrays))
+    ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))
+    ranker.model_ = model
+
+
+def checked_history(value: Any) -> History:
+    """Return the history of metrics from a model file, or refuse it."""
+    if not isinstance(value, dict):
+        raise ModelError("evals_result is not a table of metrics")
+    history: History = {}
+    for name, metrics in value.items():
+        if not isinstance(metrics, dict):
+            raise ModelError(f"evals_result of {name!r:.100} is not a table of metrics")
+        for metric, numbers in metrics.items():
+            if not isinstance(numbers, list) or not all(isinstance(x, float) for x in numbers):
+                raise ModelError(f"evals_result of {metric!r:.100} is not a list of numbers")
+            history.setdefault(name, {})[metric] = numbers
+    return history
+
+
+def checked_step(value: Any) -> int | None:
+    """Return a number of steps from a model file, or refuse it."""
+    if value is not None and (type(value) is not int or value < 1):
+        raise ModelError(f"best_iteration is {value!r:.100}")
+    return value
+
+
+def _encoded_params(ranker: BaseRanker) -> dict[str, Any]:
+    params = ranker.get_params(deep=False)
+    return {k: _encoded_param(v) for k, v in params.items() if k not in _OF_THE_MACHINE}
+
+
+def _encoded_param(value: Any) -> Any:
+    """A parameter as JSON; of what JSON cannot hold (a user's function), only a description."""
+    from rankgrove.rankers.base.estimator import BaseRanker
+
+    if isinstance(value, BaseRanker):
+        name = name_of(type(value))
+        if name is not None:
+            return {"ranker": name, "params": _encoded_params(value)}
+    if isinstance(value, NotStored):
+        return {"description": value.description}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return {"description": f"{value!r:.500}"}
+
+
+def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
+    known = cls._get_param_names()
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise ModelError(f"{cls.__name__} has no parameter {unknown[0]!r:.100}")
+    ranker = cls(**{name: _decoded_param(value) for name, value in params.items()})
+    values = ranker.get_params(deep=False)
+    check_parameters(
+        cls.__name__,
+        {name: value for name, value in values.items() if not isinstance(value, NotStored)},
+        cls._constraints,
+    )
+    return ranker
+
+
+def _decoded_param(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"description"}:
+        return NotStored(str(value["description"]))
+    if isinstance(value, dict) and set(value) == {"ranker", "params"}:
+        return _decoded_ranker(ranker_class(value["ranker"]), value["params"])
+    return value
+
+
+def _encoded(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as texts inside ``{"float": ...}``."""
+    if isinstance(value, dict):
+        return {str(key): _encoded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return number if math.isfinite(number) else {"float": repr(number)}
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"float"} and value["float"] in ("nan", "inf", "-inf"):
+            return float(value["float"])
+        return {key: _decoded(item) for key, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,152 @@
+"""From what a caller hands to fit or predict to checked arrays.
+
+Matrices stay in the caller's order and layout (the engine and the scorer read any strides); labels
+and weights come back in grouped order, as kernels want them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.features import feature_matrix, is_dataset
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+
+
+@dataclass(frozen=True)
+class RankingInput:
+    """Checked data of one fit or one evaluation.
+
+    Attributes
+    ----------
+    X : float32 matrix in the caller's row order, any strides
+    y : float64 labels in grouped order
+    groups : the queries; ``groups.order`` are the rows of X in grouped order
+    weight : float64 document weights in grouped order, or None
+    columns : the columns of X
+    absent : how features absent from text were read, None if the data are not from text
+    """
+
+    X: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    weight: npt.NDArray[np.float64] | None
+    columns: Columns
+    absent: str | None = None
+
+    @property
+    def filled_offsets(self) -> npt.NDArray[np.int64]:
+        """Offsets of the queries that have documents."""
+        filled = np.flatnonzero(self.groups.sizes)
+        offsets: npt.NDArray[np.int64] = self.groups.offsets[np.r_[filled, self.groups.n_queries]]
+        return np.ascontiguousarray(offsets)
+
+
+def ranking_input(
+    X: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    group_sizes: Any = None,
+    sample_weight: Any = None,
+    columns: Columns | None = None,
+    what: str = "fit",
+) -> RankingInput:
+    """Check a Dataset, or a matrix with labels and queries.
+
+    Parameters
+    ----------
+    columns : the columns that X must have, matched by name where names are known; None: any
+    what : how error messages start
+    """
+    if is_dataset(X):
+        if y is not None or qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
+        y = X.y
+        if sample_weight is None:
+            sample_weight = X.sample_weight
+    elif y is None:
+        raise DataError(f"{what}: y is missing: give labels, or a Dataset")
+    if columns is None:
+        matrix, names = feature_matrix(X)
+        columns = Columns(names, matrix.shape[1])
+    else:
+        matrix = columns.match(X, what)
+    groups = groups_of(X, qid, group_sizes, len(matrix), what)
+    if len(matrix) == 0:
+        raise DataError(f"{what}: there are no rows")
+    if matrix.shape[1] == 0:
+        raise DataError(f"{what}: there are no features")
+    if matrix.dtype != np.float32:
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, which splits as it should
+            matrix = matrix.astype(np.float32)
+    return RankingInput(
+        X=matrix,
+        y=np.ascontiguousarray(groups.grouped(row_values(y, len(matrix), "y", what))),
+        groups=groups,
+        weight=_weights(sample_weight, groups, what),
+        columns=columns,
+        absent=getattr(X, "absent", None) if is_dataset(X) else None,
+    )
+
+
+def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:
+    """Return the queries of a Dataset, or those that ids or sizes tell."""
+    if is_dataset(X) and qid is None and group_sizes is None:
+        groups: QueryGroups = X.groups
+        return groups
+    return query_groups(qid, group_sizes, n_rows, what)
+
+
+def query_groups(qid: Any, group_sizes: Any, n_rows: int, what: str = "fit") -> QueryGroups:
+    """Group rows by ids or by sizes; exactly one of them must be given."""
+    if qid is None and group_sizes is None:
+        raise DataError(
+            f"{what} needs the queries: pass qid (one query id per row) or group_sizes (documents "
+            "per query), or a Dataset"
+        )
+    if qid is not None and group_sizes is not None:
+        raise DataError(f"{what}: pass either qid or group_sizes, not both")
+    if group_sizes is not None:
+        return QueryGroups.from_sizes(group_sizes, n_rows)
+    groups = QueryGroups.from_qid(qid)
+    if groups.n_rows != n_rows:
+        raise DataError(
+            f"{what}: qid has {groups.n_rows} entries but X has {n_rows} rows: give one id per row "
+            "(or documents per query as group_sizes)"
+        )
+    return groups
+
+
+def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:
+    """Check one finite number per row."""
+    name = name if what == "fit" else f"{what}: {name}"
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers: {error}") from error
+    if result.ndim != 1:
+        raise DataError(f"{name} must have one dimension, not shape {result.shape}")
+    if len(result) != n_rows:
+        raise DataError(f"{name} has {len(result)} entries but X has {n_rows} rows")
+    bad = np.flatnonzero(~np.isfinite(result))
+    if len(bad):
+        raise DataError(f"{name} of row {bad[0]} is {result[bad[0]]}, not a finite number")
+    return result
+
+
+def _weights(sample_weight: Any, groups: QueryGroups, what: str) -> npt.NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    weight = row_values(sample_weight, groups.n_rows, "sample_weight", what)
+    if weight.min() < 0:
+        row = int(weight.argmin())
+        raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
+    if weight.max() == 0:
+        raise DataError("sample_weight is 0 in every row")
+    return np.ascontiguousarray(groups.grouped(weight))

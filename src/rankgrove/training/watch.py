@@ -1,0 +1,151 @@
+"""Metrics of a running fit: which sets are watched, their history, the best step.
+
+A watch knows scores and steps only: whatever learns (trees, forests, weights of features) tells the
+scores of each watched set after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.features import is_dataset
+from rankgrove.errors import DataError
+from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.progress import History
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSet:
+    """One set whose metrics are recorded.
+
+    Attributes
+    ----------
+    name : as in ``evals_result_``
+    data : the checked set; the training data itself if ``is_train``
+    evaluators : from scores in grouped order to the value of each metric
+    """
+
+    name: str
+    data: RankingInput
+    is_train: bool
+    evaluators: Mapping[str, Callable[[Floats], float]]
+
+
+@dataclass
+class Watch:
+    """Records the metrics of all watched sets and finds the best step.
+
+    The first metric of the first set that is not the training data decides.
+    """
+
+    sets: list[WatchedSet]
+    greater_is_better: bool
+    patience: int | None
+    history: History = field(default_factory=dict)
+    best_step: int | None = None
+    _best_value: float = float("nan")
+
+    @property
+    def held_out(self) -> list[WatchedSet]:
+        """The sets that are not the training data."""
+        return [watched for watched in self.sets if not watched.is_train]
+
+    def record(self, scores_of: Callable[[WatchedSet], Floats]) -> bool:
+        """Record the metrics after a step; True if training should stop."""
+        stop = False
+        deciding = next(iter(self.held_out), None)
+        for watched in self.sets:
+            scores = scores_of(watched)
+            for name, evaluate in watched.evaluators.items():
+                value = evaluate(scores)
+                values = self.history.setdefault(watched.name, {}).setdefault(name, [])
+                values.append(value)
+                if watched is deciding and name == next(iter(watched.evaluators)):
+                    stop = self._decide(value, len(values))
+        return stop
+
+    def _decide(self, value: float, step: int) -> bool:
+        better = value > self._best_value if self.greater_is_better else value < self._best_value
+        if self.best_step is None or better or np.isnan(self._best_value):
+            self.best_step, self._best_value = step, value
+        return self.patience is not None and step - self.best_step >= self.patience
+
+
+@dataclass(frozen=True)
+class Given:
+    """The training data as the caller gave them, to know them again among the watched sets."""
+
+    X: Any
+    y: Any
+    qid: Any
+    group_sizes: Any
+
+    def is_entry(self, entry: Any) -> bool:
+        """Tell whether an entry of eval_set is the very training data."""
+        if isinstance(entry, tuple) and len(entry) == 3:
+            same = zip(entry, (self.X, self.y, self.qid), strict=True)
+            return self.group_sizes is None and all(one is other for one, other in same)
+        return is_dataset(entry) and entry is self.X
+
+
+def make_watch(
+    eval_set: Any,
+    eval_metric: Any,
+    patience: int | None,
+    *,
+    train: RankingInput,
+    given: Given,
+    n_jobs: int | None,
+) -> Watch:
+    """Check the sets to be watched and prepare their metrics."""
+    from rankgrove.metrics.metric import metric as as_metric
+
+    if patience is not None and (not isinstance(patience, int | np.integer) or patience < 1):
+        raise ValueError(f"early_stopping_rounds must be a whole number >= 1, not {patience!r}")
+    names = ["ndcg@10"] if eval_metric is None else eval_metric
+    metrics = [as_metric(name) for name in (names if isinstance(names, list | tuple) else [names])]
+    if not metrics:
+        raise ValueError("eval_metric is empty: give at least one metric")
+    sets = []
+    for name, entry in _named_sets(eval_set):
+        is_train = given.is_entry(entry)
+        data = train if is_train else _as_input(entry, f"eval_set {name!r}", train)
+        grouped = replace(data.groups, order=None)
+        evaluators = {str(m): m.prepare(data.y, grouped, n_jobs=n_jobs) for m in metrics}
+        sets.append(WatchedSet(name, data, is_train, evaluators))
+    watch = Watch(sets, metrics[0].greater_is_better, patience)
+    if patience is not None and not watch.held_out:
+        raise ValueError("early_stopping_rounds needs validation data: pass eval_set")
+    return watch
+
+
+def _named_sets(eval_set: Any) -> Iterable[tuple[str, Any]]:
+    if eval_set is None:
+        return []
+    if isinstance(eval_set, Mapping):
+        return [(str(name), entry) for name, entry in eval_set.items()]
+    if is_dataset(eval_set) or isinstance(eval_set, tuple):
+        return [("valid", eval_set)]
+    if not isinstance(eval_set, list):
+        raise DataError(
+            "eval_set must be a Dataset, a tuple (X, y, qid), a list of those, or a dict with a "
+            f"name for each, not {type(eval_set).__name__}"
+        )
+    numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
+    return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]
+
+
+def _as_input(entry: Any, what: str, train: RankingInput) -> RankingInput:
+    if is_dataset(entry):
+        return ranking_input(entry, columns=train.columns, what=what)
+    if not isinstance(entry, tuple) or len(entry) != 3:
+        raise DataError(f"{what} must be a Dataset or a tuple (X, y, qid)")
+    X, y, qid = entry
+    return ranking_input(X, y, qid=qid, columns=train.columns, what=what)

@@ -1,0 +1,99 @@
+"""What turns the outputs of trees into one score per document."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove.errors import ModelError
+
+Arrays = dict[str, npt.NDArray[Any]]
+Floats = npt.NDArray[np.float64]
+
+
+class Link(ABC):
+    """A function of the outputs; two links that are equal may share an ensemble."""
+
+    @abstractmethod
+    def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
+        """Turn raw outputs, shape (n_outputs, n_documents), into one score per document."""
+
+    @abstractmethod
+    def get_state(self) -> tuple[Any, Arrays]:
+        """Return what a model file keeps: a JSON-able value, and arrays."""
+
+
+@dataclass(frozen=True)
+class ScalarLink(Link):
+    """A function of a single output; other libraries apply ``sigmoid`` or ``exp`` to theirs."""
+
+    name: str = "identity"
+
+    def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
+        """Apply the function."""
+        only: Floats = raw[0]
+        if self.name == "sigmoid":
+            from scipy.special import expit
+
+            return np.asarray(expit(only))
+        return np.exp(only) if self.name == "exp" else only
+
+    def get_state(self) -> tuple[Any, Arrays]:
+        """Return the name."""
+        return self.name, {}
+
+
+IDENTITY = ScalarLink()
+SCALAR_LINKS = ("identity", "sigmoid", "exp")
+
+
+@dataclass(frozen=True)
+class ExpectedGain(Link):
+    """The gain of a document's grade, on average over the probabilities of the grades.
+
+    Attributes
+    ----------
+    grades : the labels, the lowest first
+    gains : what each is worth in the score
+    ordinal : whether outputs are the log-odds of P(label >= grade) for every grade but the lowest,
+        or the logarithms of the grades' probabilities up to a constant
+    """
+
+    grades: tuple[float, ...]
+    gains: tuple[float, ...]
+    ordinal: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs that the link reads."""
+        return len(self.grades) - self.ordinal
+
+    def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
+        """Return the expected gain of each document."""
+        outputs = np.ascontiguousarray(raw, np.float64)
+        return _native.expected_gain(outputs, np.asarray(self.gains), self.ordinal, n_threads)
+
+    def get_state(self) -> tuple[Any, Arrays]:
+        """Return the form, and the grades and gains as arrays."""
+        arrays = {"grades": np.asarray(self.grades), "grade_gains": np.asarray(self.gains)}
+        return {"expected_gain": "ordinal" if self.ordinal else "multiclass"}, arrays
+
+
+def link_from_state(value: Any, arrays: Arrays, n_outputs: int) -> Link:
+    """Build the link that ``get_state`` described, for an ensemble of so many outputs."""
+    if isinstance(value, str) and value in SCALAR_LINKS and n_outputs == 1:
+        return ScalarLink(value)
+    if isinstance(value, Mapping) and value.get("expected_gain") in ("ordinal", "multiclass"):
+        ordinal = value["expected_gain"] == "ordinal"
+        grades, gains = arrays["grades"], arrays["grade_gains"]
+        for name, array in (("grades", grades), ("grade_gains", gains)):
+            if array.dtype != np.float64 or array.shape != (n_outputs + ordinal,):
+                raise ModelError(f"{name} are not {n_outputs + ordinal} numbers")
+        return ExpectedGain(tuple(grades.tolist()), tuple(gains.tolist()), ordinal)
+    raise ModelError(f"the link {value!r:.100} of {n_outputs} outputs is unknown")

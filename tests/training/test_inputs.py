@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import rankgrove
+from rankgrove.data.features import check_columns, feature_matrix, first_number
+from rankgrove.errors import DataError
+from rankgrove.training.inputs import ranking_input
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_labels_and_weights_come_in_grouped_order():
+    data = ranking_input(X, [1, 2, 3, 4], qid=["b", "a", "b", "a"], sample_weight=[1, 2, 3, 4])
+    np.testing.assert_array_equal(data.y, [1, 3, 2, 4])
+    np.testing.assert_array_equal(data.weight, [1, 3, 2, 4])
+    assert data.X is X
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, lambda a: a[::-1], lambda a: a[:, ::2]])
+def test_float32_matrices_are_not_copied(layout):
+    matrix, _ = feature_matrix(layout(X))
+    assert np.shares_memory(matrix, X) or layout is np.asfortranarray
+    np.testing.assert_array_equal(matrix, layout(X))
+
+
+def test_values_beyond_float32_are_infinite():
+    data = ranking_input(np.array([[1e300], [-1e300]]), [0, 1], qid=[1, 1])
+    np.testing.assert_array_equal(data.X, [[np.inf], [-np.inf]])
+
+
+def test_frames_bring_their_names():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"a": [1, 2, None], "b": [0.5, 1.5, 2.5]}
+    expected = [[1, 0.5], [2, 1.5], [np.nan, 2.5]]
+    frames = [
+        pandas.DataFrame(columns),
+        pandas.DataFrame(columns).convert_dtypes(),
+        polars.DataFrame(columns),
+        arrow.table(columns),
+    ]
+    for frame in frames:
+        matrix, names = feature_matrix(frame)
+        assert names == ("a", "b")
+        np.testing.assert_array_equal(matrix, expected)
+
+
+def test_sparse_matrices_are_filled_with_zeros():
+    matrix, _ = feature_matrix(sparse.csr_matrix(X))
+    np.testing.assert_array_equal(matrix, X)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones(3), "one row per document"),
+        ([["a", "b"]], "must hold numbers"),
+        (np.ones((2, 2, 2)), "one row per document"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(matrix, message):
+    with pytest.raises(DataError, match=message):
+        feature_matrix(matrix)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": np.ones((0, 3)), "y": [], "qid": []}, "there are no rows"),
+        ({"X": np.ones((2, 0)), "y": [0, 1], "qid": [1, 1]}, "there are no features"),
+        ({"X": X, "y": [[0], [1], [1], [0]], "qid": [1] * 4}, "y must have one dimension"),
+        ({"X": X, "y": [0, 1, 0, np.inf], "qid": [1] * 4}, "y of row 3 is inf"),
+        ({"X": X, "y": [0, 1, 0, 1], "group_sizes": [1, 1]}, "add up to 2 but there are 4"),
+        ({"X": rankgrove.Dataset(X, [0] * 4, [1] * 4), "y": [0] * 4}, "brings its labels"),
+    ],
+)
+def test_bad_data_is_refused(arguments, message):
+    with pytest.raises(DataError, match=message):
+        ranking_input(**arguments)
+
+
+def test_names_count_only_when_both_sides_have_real_ones():
+    check_columns(2, ("f1", "f2"), 2, ("bm25", "length"))
+    check_columns(2, None, 2, ("bm25", "length"))
+    with pytest.raises(DataError, match="column 0 of X is 'length' but the model was trained with"):
+        check_columns(2, ("length", "bm25"), 2, ("bm25", "length"))
+    with pytest.raises(DataError, match="column 0 of X is 'f1'"):
+        check_columns(2, ("f1", "f2"), 2, ("f0", "f1"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("bm25", "links"), "X lacks the column 'length' that"),
+        (("links",), r"X lacks the column 'bm25' that the model was trained with \(and 1 more\)"),
+        (("bm25", "length", "qid"), "X has the column 'qid' that the model was not trained with: "),
+        (("length", "bm25"), "column 0 of X is 'length'"),
+        (("bm25", "length", "bm25"), "X has 3 features"),
+    ],
+)
+def test_columns_that_are_wrong_are_named(names, message):
+    with pytest.raises(DataError, match=message) as error:
+        check_columns(len(names), names, 2, ("bm25", "length"))
+    assert ("align_features(data, model.feature_names_in_)" in str(error.value)) == (
+        "3 features" not in message
+    )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_of_text_are_named(library):
+    make = pytest.importorskip(library)
+    make = make.table if library == "pyarrow" else make.DataFrame
+    with pytest.raises(DataError, match=r"column 'q' of X holds 'q85'.*rankgrove\.load\(frame\)"):
+        feature_matrix(make({"a": [1.0, None], "q": ["q85", "q86"]}))
+
+
+def test_first_number():
+    assert first_number(["f1", "f2"]) == 1
+    assert first_number(["f0", "f1"]) == 0
+    assert first_number(["f1", "f3"]) is None
