@@ -116,7 +116,7 @@ def test_summary_as_json(run):
     code, out, _ = run(f"{TRAIN} --valid vali.txt --test test.txt --json --out b.rg")
     summary = json.loads(out)
     assert code == 0
-    assert summary["trees"] == summary["best_iteration"]
+    assert summary["steps"] == summary["best_iteration"]
     assert set(summary["metrics"]) == {"valid", "test"}
     loaded = rankgrove.load_model("b.rg")
     assert summary["metrics"]["test"]["ndcg@10"] == loaded.score(
@@ -225,7 +225,7 @@ def test_ctrl_c_writes_the_trees_so_far_and_exits_with_130(run, monkeypatch):
     code, out, err = interrupted_training(run, monkeypatch, f"{TRAIN} --quiet --out cut.rg", 2)
     assert code == 130
     assert "written to cut.rg" in out
-    assert "the model has the 1 iterations so far" in err
+    assert "interrupted: the model is what was finished" in err
     assert rankgrove.load_model("cut.rg").model_.ensemble.n_trees == 1
 
 

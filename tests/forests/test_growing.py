@@ -240,8 +240,8 @@ def test_hybrid_of_no_level_is_pointwise_and_of_all_levels_listwise(web_data, or
 def test_hybrid_splits_pointwise_where_no_listwise_split_gains(small_data):
     """Leaves are as small as in RF-point, though p@1 soon has nothing to gain."""
     common = {"n_estimators": 5, "random_state": 1, "metric": "p@1"}
-    hybrid = make_ranker("rf-hybrid", **common).fit(small_data).ensemble_
-    listwise = make_ranker("rf-list", **common).fit(small_data).ensemble_
+    hybrid = make_ranker("rf-hybrid", **common).fit(small_data).model_.ensemble
+    listwise = make_ranker("rf-list", **common).fit(small_data).model_.ensemble
     assert listwise.count[listwise.left < 0].max() > 100
     assert hybrid.count[hybrid.left < 0].max() < 50
     # The root has a listwise gain, and so the same split.

@@ -18,7 +18,7 @@ from rankgrove.models.model import below, prefixed
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_RENAMED = {
+_RENAMED: dict[str, str] = {
     "split_by": "criterion",
     "subsample_unit": "sampling",
 }
@@ -93,10 +93,10 @@ def _model(ranker: str, fitted: Mapping[str, Any], arrays: Arrays) -> tuple[dict
 def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ModelError("the parameters are not a table")
-    result = {}
+    result: dict[str, Any] = {}
     for old, given in params.items():
         value = given
-        name = _RENAMED.get(old, old)
+        name: str = _RENAMED[old] if old in _RENAMED else old
         if isinstance(value, str):
             value = _VALUES.get((name, value), value)
         if name == "sampling" and value == "documents" and ranker in _FORESTS:

@@ -160,10 +160,10 @@ class TreesModel(Model):
         """Append the trees of another model, as its background; None if they do not add up."""
         if self.link != other.link or self.ensemble.n_outputs != other.ensemble.n_outputs:
             return None
-        if not _same(self.missing_up_to, other.missing_up_to):
+        if not same_values(self.missing_up_to, other.missing_up_to):
             return None
         first, second = self, other
-        if not _same(self.fill, other.fill):
+        if not same_values(self.fill, other.fill):
             first, second = self.melted(), other.melted()
         n_before = first.ensemble.n_trees
         return replace(
@@ -220,7 +220,8 @@ def _tree_fields() -> list[Any]:
     return [f for f in fields(TreeEnsemble) if f.name != "n_features"]
 
 
-def _same(a: Float32s | None, b: Float32s | None) -> bool:
+def same_values(a: Float32s | None, b: Float32s | None) -> bool:
+    """Tell whether two optional arrays are alike, NaN at the same places included."""
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b, equal_nan=True)

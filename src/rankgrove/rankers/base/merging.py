@@ -9,6 +9,7 @@ import numpy as np
 from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.out_of_bag import merged
 from rankgrove.forests.seeded_trees import SeededTrees
+from rankgrove.models.trees import same_values
 from rankgrove.rankers.base.estimator import Learnt
 from rankgrove.rankers.base.forest import ForestRanker
 
@@ -59,10 +60,7 @@ def _trees_of(part: ForestRanker, first: ForestRanker) -> SeededTrees:
         model = part._fitted().with_columns(first._fitted().columns)
     except DataError as error:
         raise ModelError(f"cannot merge forests of different columns: {error}") from error
-    fills = [part._trees_model(m).fill for m in (model, first._fitted())]
-    if not (fills[0] is fills[1] is None) and (
-        fills[0] is None or fills[1] is None or not np.array_equal(*fills, equal_nan=True)
-    ):
+    if not same_values(part._trees_model(model).fill, first._trees_model(first._fitted()).fill):
         raise ModelError("cannot merge forests that fill missing values differently")
     return SeededTrees(part._trees_model(model).ensemble, part.tree_seeds_, part.tree_numbers_)
 
