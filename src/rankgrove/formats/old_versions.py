@@ -96,7 +96,7 @@ def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for old, given in params.items():
         value = given
-        name: str = _RENAMED[old] if old in _RENAMED else old
+        name: str = _RENAMED.get(old, old)
         if isinstance(value, str):
             value = _VALUES.get((name, value), value)
         if name == "sampling" and value == "documents" and ranker in _FORESTS:
