@@ -94,9 +94,9 @@ def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ModelError("the parameters are not a table")
     result: dict[str, Any] = {}
-    for old, given in params.items():
-        value = given
-        name: str = _RENAMED.get(old, old)
+    for key, given in params.items():
+        old, value = str(key), given
+        name = _RENAMED.get(old, old)
         if isinstance(value, str):
             value = _VALUES.get((name, value), value)
         if name == "sampling" and value == "documents" and ranker in _FORESTS:

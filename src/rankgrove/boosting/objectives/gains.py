@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankgrove.boosting.objectives.base import Floats, TrainingData
 from rankgrove.metrics import arithmetic
 from rankgrove.metrics.arithmetic import Gain, discounts, gain_worth, over_ideal, worths
-from rankgrove.boosting.objectives.base import Floats, TrainingData
 
 __all__ = ["Gain", "document_gains", "gains_over_ideal", "ideal_dcg", "label_gains"]
 

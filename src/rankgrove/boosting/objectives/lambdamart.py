@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import relevance_worth, satisfaction_worth, worths
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.boosting.objectives.gains import Gain, document_gains, gains_over_ideal
+from rankgrove.metrics.arithmetic import relevance_worth, satisfaction_worth, worths
 
 METRICS = ("ndcg", "map", "err", "mrr")
 
