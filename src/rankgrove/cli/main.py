@@ -99,8 +99,8 @@ def _parse(argv: list[str]) -> argparse.Namespace | None:
         near = difflib.get_close_matches(given.verb, VERBS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VERBS)}"
         parser.error(f"unknown verb {given.verb!r}: {hint}")
-    verb_parser = _verb_parser(given.verb)
-    return verb_parser.parse_args(_import_modules(argv[1:], verb_parser))
+    rest = _import_modules(argv[1:], parser)
+    return _verb_parser(given.verb).parse_args(rest)
 
 
 def _verb_parser(verb: str) -> HelpParser:

@@ -51,7 +51,7 @@ class PairsModel(Model):
         if longest > MAX_LIST:
             query = groups.ids[int(groups.sizes.argmax())]
             raise DataError(
-                f"query {query!r} has {longest} documents: comparing all pairs of more than "
+                f"query {query} has {longest} documents: comparing all pairs of more than "
                 f"{MAX_LIST} takes too long, score fewer documents per query"
             )
         # Alone in their query, documents have nobody to win against: they are not looked at.

@@ -14,7 +14,7 @@ from rankgrove.models.model import Model
 from rankgrove.models.pairs import PairsModel, differences, filled
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import Fit
+from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.parameters import Choice, Integer
 from rankgrove.rankers.base.registry import register_ranker

@@ -55,6 +55,7 @@ def ranking_input(
     group_sizes: Any = None,
     sample_weight: Any = None,
     columns: Columns | None = None,
+    absent: str | None = None,
     what: str = "fit",
 ) -> RankingInput:
     """Check a Dataset, or a matrix with labels and queries.
@@ -62,6 +63,7 @@ def ranking_input(
     Parameters
     ----------
     columns : the columns that X must have, matched by name where names are known; None: any
+    absent : how features absent from text must have been read; None: any way
     what : how error messages start
     """
     if is_dataset(X):
@@ -77,6 +79,7 @@ def ranking_input(
         columns = Columns(names, matrix.shape[1])
     else:
         matrix = columns.match(X, what)
+    refuse_other_reading(X, absent, what)
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
     if len(matrix) == 0:
         raise DataError(f"{what}: there are no rows")
@@ -93,6 +96,16 @@ def ranking_input(
         columns=columns,
         absent=getattr(X, "absent", None) if is_dataset(X) else None,
     )
+
+
+def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
+    """Refuse a Dataset whose absent features were read otherwise than those of the model."""
+    own = getattr(X, "absent", None) if is_dataset(X) else None
+    if own is not None and absent is not None and own != absent:
+        raise DataError(
+            f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
+            f"the model was trained: load the data with absent={absent!r}"
+        )
 
 
 def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:

@@ -144,7 +144,7 @@ def _named_sets(eval_set: Any) -> Iterable[tuple[str, Any]]:
 
 def _as_input(entry: Any, what: str, train: RankingInput) -> RankingInput:
     if is_dataset(entry):
-        return ranking_input(entry, columns=train.columns, what=what)
+        return ranking_input(entry, columns=train.columns, absent=train.absent, what=what)
     if not isinstance(entry, tuple) or len(entry) != 3:
         raise DataError(f"{what} must be a Dataset or a tuple (X, y, qid)")
     X, y, qid = entry

@@ -20,6 +20,14 @@ NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
     "gain": (np.float32,),
 }
 
+# The arrays with an entry per tree, a bound of trees, or an output.
+TREE_TYPES: dict[str, type[np.generic]] = {
+    "tree_offsets": np.int64,
+    "tree_weights": np.float64,
+    "tree_outputs": np.int32,
+    "base_score": np.float64,
+}
+
 
 @dataclass(frozen=True)
 class TreeEnsemble:

@@ -12,7 +12,7 @@ from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.columns import Columns
 from rankgrove.errors import ModelError
-from rankgrove.trees.ensemble import NODE_TYPES, TreeEnsemble
+from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
 from rankgrove.trees.top_k import EarlyExit, top_k
 
@@ -184,6 +184,12 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
         if array.shape != ensemble.feature.shape or array.dtype not in types:
             wanted = " or ".join(np.dtype(dtype).name for dtype in types)
             raise ModelError(f"{name} does not have a {wanted} value for each node")
+    for name, dtype in TREE_TYPES.items():
+        array = getattr(ensemble, name)
+        if array.ndim != 1 or array.dtype != dtype:
+            raise ModelError(f"{name} are not {np.dtype(dtype).name} numbers")
+    if not np.isfinite(ensemble.value).all() or np.isnan(ensemble.gain).any():
+        raise ModelError("a node has a value or a gain that is no number")
     try:
         _native.check_ensemble(**_native_arguments(ensemble))
     except (TypeError, ValueError) as error:

@@ -15,7 +15,8 @@ from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import declared, param
-from rankgrove.rankers.base.estimator import BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,

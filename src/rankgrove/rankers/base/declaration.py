@@ -35,7 +35,7 @@ Class = TypeVar("Class", bound=type)
 
 
 @dataclasses.dataclass(frozen=True)
-class Parameter:
+class RankerParameter:
     """One parameter of a ranker: what fit checks, the command line offers and the docs list."""
 
     name: str
@@ -69,10 +69,10 @@ def declared(cls: Class) -> Class:
     return cls
 
 
-def parameter_table(cls: type) -> list[Parameter]:
+def parameter_table(cls: type) -> list[RankerParameter]:
     """Parameters of a declared ranker, inherited ones first."""
     return [
-        Parameter(
+        RankerParameter(
             field.name, field.default, field.metadata["constraint"], field.metadata["meaning"]
         )
         for field in dataclasses.fields(cls)
@@ -80,7 +80,7 @@ def parameter_table(cls: type) -> list[Parameter]:
     ]
 
 
-def _parameter_section(table: list[Parameter]) -> str:
+def _parameter_section(table: list[RankerParameter]) -> str:
     lines = ["Parameters", "----------"]
     for parameter in table:
         lines.append(

@@ -20,7 +20,9 @@ from rankgrove.forests.statistics import TreeStatistics, tree_statistics
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import declared, param
-from rankgrove.rankers.base.estimator import Arrays, BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitted import Arrays
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
 from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.progress import FitProgress, progress_bar
@@ -281,7 +283,13 @@ class ForestRanker(BaseRanker):
         model = self._fitted()
         what = "strength_curve"
         data = ranking_input(
-            X, y, qid=qid, group_sizes=group_sizes, columns=model.columns, what=what
+            X,
+            y,
+            qid=qid,
+            group_sizes=group_sizes,
+            columns=model.columns,
+            absent=model.absent,
+            what=what,
         )
         return strength_curve(model, data, metric, n_trees, self.n_jobs)
 

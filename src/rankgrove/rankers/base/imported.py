@@ -11,7 +11,9 @@ import numpy.typing as npt
 from rankgrove.data.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.estimator import Arrays, BaseRanker, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitted import Arrays
+from rankgrove.rankers.base.fitting import Learnt
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.links import ScalarLink

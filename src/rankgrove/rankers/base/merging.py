@@ -10,7 +10,7 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.out_of_bag import merged
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.models.trees import same_values
-from rankgrove.rankers.base.estimator import Learnt
+from rankgrove.rankers.base.fitting import Learnt
 from rankgrove.rankers.base.forest import ForestRanker
 
 Forest = TypeVar("Forest", bound=ForestRanker)

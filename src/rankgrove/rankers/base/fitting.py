@@ -1,0 +1,84 @@
+"""What a fit is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import DataError, ModelError
+from rankgrove.models.model import Model
+from rankgrove.training.inputs import RankingInput
+from rankgrove.training.progress import Callback
+from rankgrove.training.steps import Steps
+from rankgrove.training.watch import Watch
+
+if TYPE_CHECKING:
+    from rankgrove.rankers.base.estimator import BaseRanker
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one fit is given, checked.
+
+    Attributes
+    ----------
+    data : the training data
+    fill : per feature, the value that stands in for NaN; None: it stays missing
+    background : the model whose scores are to be improved, with the columns of the data, or None
+    seed : seed of everything random
+    watch : the sets whose metrics are recorded
+    callbacks : what the caller wants to be called after each step
+    """
+
+    data: RankingInput
+    fill: npt.NDArray[np.float32] | None
+    background: Model | None
+    seed: int
+    watch: Watch
+    callbacks: Sequence[Callback]
+
+    def steps(self, ranker: BaseRanker, n_planned: int) -> Steps:
+        """Return the loop of this fit."""
+        return Steps(ranker, n_planned, self.watch, self.callbacks)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a fit found.
+
+    Attributes
+    ----------
+    model : scores documents
+    attributes : what else the ranker shows, by names that end with an underscore
+    interrupted : whether Ctrl-C cut the fit short
+    """
+
+    model: Model
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+def background_of(init_model: Any, data: RankingInput) -> Model | None:
+    """Return the model of ``init_model`` with the columns of the training data."""
+    from rankgrove.rankers.base.fitted import FittedRanker
+
+    if init_model is None:
+        return None
+    if not isinstance(init_model, FittedRanker):
+        raise ModelError(
+            f"init_model must be a fitted ranker of rankgrove, not {type(init_model).__name__}"
+        )
+    model = init_model._fitted()
+    if data.absent is not None and model.absent is not None and data.absent != model.absent:
+        raise ModelError(
+            f"init_model was trained on text whose absent features were read as {model.absent!r}, "
+            f"not as {data.absent!r}"
+        )
+    try:
+        return model.with_columns(data.columns)
+    except DataError as error:
+        raise ModelError(f"init_model does not fit the data: {error}") from error
