@@ -11,11 +11,11 @@ from rankgrove.rankers.mart import MART
 SETTINGS = {"n_estimators": 5, "n_jobs": 2, "random_state": 0}
 
 
-def least_squares(scores, y, qid):
-    return scores - y, np.ones_like(scores)
+def least_squares(scores, y, qid, weight):
+    return weight * (scores - y), weight
 
 
-def list_entropy(scores, y):
+def list_entropy(scores, y, qid, weight):
     gains = 2.0**y - 1
     p = np.exp(scores - scores.max())
     p /= p.sum()
@@ -59,3 +59,24 @@ def test_split_criterion_of_the_user(small_data):
     ours = MART(criterion=newton, l2=0.0, max_leaf_nodes=8, **SETTINGS).fit(small_data)
     theirs = MART(l2=0.0, max_leaf_nodes=8, **SETTINGS).fit(small_data)
     np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-6)
+
+
+@pytest.mark.parametrize("per_query", [True, False])
+def test_errors_name_the_callers_query(small_data, per_query):
+    def wrong(scores, y, qid, weight):
+        return scores + np.where(np.broadcast_to(qid, len(y)) == 3, np.nan, 0), weight
+
+    names = np.array([f"query {q}" for q in small_data.qid])
+    ranker = CustomMART(objective=wrong, per_query=per_query, compiled=False, **SETTINGS)
+    fourth = list(dict.fromkeys(names))[3]
+    with pytest.raises(ValueError, match=f"gradients with the value nan .* of query {fourth}"):
+        ranker.fit(small_data.X, small_data.y, qid=names)
+
+
+def test_a_function_honours_weights_by_itself(small_data):
+    weight = np.random.default_rng(0).integers(0, 3, small_data.n_rows).astype(float)
+    arguments = (small_data.X, small_data.y - small_data.y @ weight / weight.sum())
+    ours = CustomMART(objective=least_squares, **SETTINGS)
+    ours.fit(*arguments, qid=small_data.qid, sample_weight=weight)
+    theirs = MART(**SETTINGS).fit(*arguments, qid=small_data.qid, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-4)

@@ -17,16 +17,19 @@ from rankgrove.rankers.base.registry import register_ranker
 class CustomMART(BoostedRanker):
     """Boosting with gradients and Hessians from a Python function.
 
-    Gradients are dLoss/dscore and Hessians must not be negative; document weights multiply both.
-    The documents of a query stand together, in the order of the training data. The function is not
-    stored in model files; a loaded model predicts without it.
+    The function is ``objective(scores, y, qid, weight) -> gradients, hessians``: gradients are
+    dLoss/dscore, Hessians must not be negative. It is called for all documents at once, those of a
+    query together and in the order of the training data, with the number of each one's query in
+    ``qid`` (from 0, in order of their first documents); or, with ``per_query``, for each query,
+    whose number is ``qid``. ``weight`` holds the weights of the documents (1 where none were
+    given): what the function returns is used as it is, so it multiplies by them itself. The
+    function is not stored in model files; a loaded model predicts without it.
     """
 
     objective: Callable[..., Any] | None = param(
         None,
         AnyOf(Satisfies(callable, "a function"), Nothing()),
-        "``objective(scores, y, qid)`` over all documents, or ``objective(scores, y)`` over those "
-        "of one query, returning gradients and Hessians; needed to fit",
+        "``objective(scores, y, qid, weight)``, returning gradients and Hessians; needed to fit",
     )
     per_query: bool = param(
         False,
@@ -39,5 +42,5 @@ class CustomMART(BoostedRanker):
         if self.objective is None:
             raise ValueError("parameter objective of CustomMART must be a function to fit")
         if self.per_query:
-            return PerQueryObjective(data, self.objective, compile=self.compiled)
+            return PerQueryObjective(data, self.objective, compiled=self.compiled)
         return PythonObjective(data, self.objective)

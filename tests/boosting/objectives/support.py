@@ -5,12 +5,14 @@ import numpy as np
 from rankgrove.boosting.objectives.base import TrainingData
 
 
-def training_data(sizes, n_grades=5, seed=0, weight=None, n_threads=1, zero_share=0.5):
+def training_data(
+    sizes, n_grades=5, seed=0, weight=None, n_threads=1, zero_share=0.5, query_ids=None
+):
     random = np.random.default_rng(seed)
     n = int(np.sum(sizes))
     y = random.integers(0, n_grades, n) * (random.random(n) >= zero_share)
     offsets = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-    return TrainingData(y.astype(float), offsets, weight, n_threads, seed)
+    return TrainingData(y.astype(float), offsets, weight, n_threads, seed, query_ids)
 
 
 def run(objective, scores, iteration=0):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ class TrainingData:
     weight : weights >= 0, one per document, or None for all ones
     n_threads : threads of the kernels; results do not depend on it
     seed : seed of objectives that draw random numbers
+    query_ids : the caller's ids of the queries, for messages
     """
 
     y: Floats
@@ -42,6 +44,7 @@ class TrainingData:
     weight: Floats | None = None
     n_threads: int = 1
     seed: int = 0
+    query_ids: npt.NDArray[Any] | None = None
 
     @property
     def n_documents(self) -> int:
@@ -52,6 +55,10 @@ class TrainingData:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.offsets) - 1
+
+    def query_name(self, query: int) -> str:
+        """Id of a query, by its number."""
+        return str(query if self.query_ids is None else self.query_ids[query])
 
     def query_of_document(self) -> npt.NDArray[np.int64]:
         """Index of the query of each document."""

@@ -1,8 +1,14 @@
-"""Objectives that a user writes in Python: over all documents at once, or query by query."""
+"""Objectives that a user writes in Python: over all documents at once, or query by query.
+
+Either way the function is ``objective(scores, y, qid, weight) -> gradients, hessians``. Gradients
+are dLoss/dscore, one per document, and Hessians must not be negative. What it returns is used as it
+is: a function that is to honour weights multiplies by them.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -13,95 +19,129 @@ import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 
-VectorisedFunction = Callable[[Floats, Floats, npt.NDArray[np.int64]], tuple[Any, Any]]
-QueryFunction = Callable[[Floats, Floats], tuple[Any, Any]]
+Function = Callable[[Floats, Floats, Any, Floats], tuple[Any, Any]]
 
 
 class PythonObjective(Objective):
-    """An objective ``function(scores, y, qid) -> gradients, hessians`` over all documents.
+    """A function over all documents.
 
-    The documents of a query stand together, in the order of the training data; ``qid`` numbers the
-    queries from 0 in order of their first document. Gradients are dLoss/dscore, Hessians must not
-    be negative. Document weights multiply both.
+    The documents of a query stand together, in the order of the training data. ``qid`` holds the
+    number of each document's query, from 0 in order of their first documents; ``weight`` the
+    weights of the documents, 1 where none were given.
     """
 
-    def __init__(self, data: TrainingData, function: VectorisedFunction) -> None:
+    def __init__(self, data: TrainingData, function: Function) -> None:
+        _require_signature(function)
         self.data = data
         self.function = function
-        self.query = data.query_of_document()
+        self.query = _read_only(data.query_of_document())
+        self.y, self.weight = _read_only(data.y), _read_only(_weights(data))
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
     ) -> None:
         """Call the function and check what it returns."""
         assert hessians is not None
-        result = self.function(scores[0].copy(), self.data.y, self.query)
-        _fill(self.data, self.function, result, gradients[0], hessians[0])
+        result = self.function(scores[0].copy(), self.y, self.query, self.weight)
+        pair = _as_pair(self.function, result, self.data.n_documents, "")
+        _fill(self.data, self.function, pair, gradients[0], hessians[0])
 
 
 class PerQueryObjective(Objective):
-    """An objective ``function(scores, y) -> gradients, hessians`` over the documents of one query.
+    """A function over the documents of one query; ``qid`` is the number of that query.
 
     The function is compiled with numba if that is installed, and then runs over queries in
-    parallel; otherwise Python calls it for each query, which is slow. ``compile=False`` never
+    parallel; otherwise Python calls it for each query, which is slow. ``compiled=False`` never
     compiles, for functions that numba cannot.
     """
 
-    def __init__(self, data: TrainingData, function: QueryFunction, compile: bool = True) -> None:
+    def __init__(self, data: TrainingData, function: Function, compiled: bool = True) -> None:
+        _require_signature(function)
         self.data = data
         self.function = function
-        self.over_queries = _over_queries
-        if compile and importlib.util.find_spec("numba") is not None:
-            self.over_queries = _compiled(function)
+        self.weight = _weights(data)
+        self.compiled = compiled and importlib.util.find_spec("numba") is not None
+        self.returned_arrays = False  # one query has been called from Python and checked
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
     ) -> None:
         """Call the function for every query and check what it returns."""
         assert hessians is not None
-        scores = scores[0]
-        result = np.zeros(len(scores)), np.zeros(len(scores))
-        offsets, n_queries = self.data.offsets, self.data.n_queries
-        # Bounds at equal numbers of documents: queries differ in length.
-        parts = 4 * self.data.n_threads if self.over_queries is not _over_queries else 1
-        shares = np.linspace(0, offsets[-1], parts + 1)[1:-1]
-        bounds = np.r_[0, np.searchsorted(offsets[:-1], shares), n_queries]
-
-        def run(part: int) -> None:
-            self.over_queries(
-                self.function,
-                scores,
-                self.data.y,
-                offsets[bounds[part] : bounds[part + 1] + 1],
-                *result,
-            )
-
-        if parts == 1:
-            run(0)
+        result = np.zeros(self.data.n_documents), np.zeros(self.data.n_documents)
+        if not self.compiled:
+            for query in range(self.data.n_queries):
+                self._call(query, scores[0], result)
         else:
-            with ThreadPoolExecutor(self.data.n_threads) as pool:
-                list(pool.map(run, range(parts)))
+            self._call_compiled(scores[0], result)
         _fill(self.data, self.function, result, gradients[0], hessians[0])
+
+    def _call(self, query: int, scores: Floats, result: tuple[Floats, Floats]) -> None:
+        rows = slice(self.data.offsets[query], self.data.offsets[query + 1])
+        n = rows.stop - rows.start
+        if n == 0:
+            return
+        y, weight = _read_only(self.data.y[rows]), _read_only(self.weight[rows])
+        returned = self.function(scores[rows].copy(), y, query, weight)
+        where = f" for query {self.data.query_name(query)}"
+        for target, values in zip(result, _as_pair(self.function, returned, n, where), strict=True):
+            target[rows] = values
+
+    def _call_compiled(self, scores: Floats, result: tuple[Floats, Floats]) -> None:
+        if not self.returned_arrays and len(scores):
+            # What numba says of a function that returns no arrays is hard to read.
+            self._call(int(np.flatnonzero(np.diff(self.data.offsets))[0]), scores, result)
+            self.returned_arrays = True
+        over_queries = _compiled(self.function)
+        offsets, y, weight = self.data.offsets, self.data.y, self.weight
+        # Bounds at equal numbers of documents: queries differ in length.
+        parts = 4 * self.data.n_threads
+        shares = np.linspace(0, offsets[-1], parts + 1)[1:-1]
+        bounds = np.r_[0, np.searchsorted(offsets[:-1], shares), self.data.n_queries]
+
+        def run(part: int) -> int:
+            return over_queries(scores, y, weight, offsets, bounds[part], bounds[part + 1], *result)
+
+        with ThreadPoolExecutor(self.data.n_threads) as pool:
+            wrong = [query for query in pool.map(run, range(parts)) if query >= 0]
+        if wrong:
+            self._call(wrong[0], scores, result)  # raises, and says what is wrong
+            raise ValueError(
+                f"the objective {_name(self.function)} returned arrays of a wrong length for query "
+                f"{self.data.query_name(wrong[0])}"
+            )
 
 
 def _over_queries(
-    function: QueryFunction,
+    function: Function,
     scores: Floats,
     y: Floats,
+    weight: Floats,
     offsets: npt.NDArray[np.int64],
+    first: int,
+    last: int,
     gradients: Floats,
     hessians: Floats,
-) -> None:
-    for q in range(len(offsets) - 1):
-        begin, end = offsets[q], offsets[q + 1]
+) -> int:
+    """Call the function for some queries; return the first whose result has a wrong length, or -1.
+
+    This is compiled by numba.
+    """
+    for query in range(first, last):
+        begin, end = offsets[query], offsets[query + 1]
         if end > begin:
-            gradient, hessian = function(scores[begin:end].copy(), y[begin:end])
+            gradient, hessian = function(
+                scores[begin:end].copy(), y[begin:end], query, weight[begin:end]
+            )
+            if len(gradient) != end - begin or len(hessian) != end - begin:
+                return query
             gradients[begin:end] = gradient
             hessians[begin:end] = hessian
+    return -1
 
 
 @lru_cache(maxsize=16)  # compiling takes seconds, and cross-validation fits the same function often
-def _compiled(function: QueryFunction) -> Callable[..., None]:
+def _compiled(function: Function) -> Callable[..., int]:
     import numba
 
     one_query = function
@@ -109,53 +149,83 @@ def _compiled(function: QueryFunction) -> Callable[..., None]:
         one_query = numba.njit(nogil=True)(function)
     over_queries = numba.njit(nogil=True)(_over_queries)
 
-    def run(_: QueryFunction, *arrays: Any) -> None:
+    def run(*arrays: Any) -> int:
         try:
-            over_queries(one_query, *arrays)
+            return int(over_queries(one_query, *arrays))
         except numba.core.errors.NumbaError as error:
             raise ValueError(
-                f"numba cannot compile the objective {_name(function)}; pass compile=False to run "
+                f"numba cannot compile the objective {_name(function)}; pass compiled=False to run "
                 f"it in Python, or change it: {error}"
             ) from error
 
     return run
 
 
+def _require_signature(function: Function) -> None:
+    function = getattr(function, "py_func", function)  # what numba compiled
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some built-in functions have none
+    try:
+        signature.bind("scores", "y", "qid", "weight")
+    except TypeError:
+        raise ValueError(
+            f"the objective {_name(function)} must take (scores, y, qid, weight), not {signature}"
+        ) from None
+
+
+def _weights(data: TrainingData) -> Floats:
+    return np.ones(data.n_documents) if data.weight is None else data.weight
+
+
+def _read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view: npt.NDArray[Any] = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _as_pair(function: Function, returned: Any, n: int, where: str) -> tuple[Floats, Floats]:
+    """Return what a function returned as two arrays of n numbers, or say what is wrong with it."""
+    what = f"the objective {_name(function)} returned"
+    is_pair = isinstance(returned, tuple | list) or np.ndim(returned) == 2
+    if not is_pair or len(returned) != 2:
+        raise ValueError(
+            f"{what} {type(returned).__name__}{where}: it must return gradients and hessians"
+        )
+    arrays = []
+    for name, values in zip(("gradients", "hessians"), returned, strict=True):
+        array = np.asarray(values)
+        if array.shape != (n,):
+            raise ValueError(f"{what} {name} of shape {array.shape} for {n} documents{where}")
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"{what} {name} of type {array.dtype}{where}: they must be numbers")
+        arrays.append(array.astype(np.float64, copy=False))
+    return arrays[0], arrays[1]
+
+
 def _fill(
     data: TrainingData,
-    function: Callable[..., Any],
-    result: Any,
+    function: Function,
+    pair: tuple[Floats, Floats],
     gradients: Floats32,
     hessians: Floats32,
 ) -> None:
-    """Copy what a user's function returned, or say what is wrong with it."""
-    try:
-        pair = tuple(result)
-    except TypeError:
-        pair = ()
-    if len(pair) != 2:
-        raise ValueError(
-            f"the objective {_name(function)} must return gradients and hessians, "
-            f"not {type(result).__name__}"
-        )
-    for name, values, target in zip(
+    """Copy gradients and Hessians, or say which is out of range."""
+    for name, array, target in zip(
         ("gradients", "hessians"), pair, (gradients, hessians), strict=True
     ):
-        array = np.asarray(values, np.float64)
-        if array.shape != target.shape:
-            raise ValueError(
-                f"the objective {_name(function)} returned {name} of shape {array.shape} for "
-                f"{len(target)} documents"
-            )
-        wrong = ~np.isfinite(array) if name == "gradients" else ~(np.isfinite(array) & (array >= 0))
+        with np.errstate(over="ignore"):
+            target[:] = array
+        wrong = ~np.isfinite(target) | (target < 0 if name == "hessians" else False)
         if wrong.any():
             document = int(np.flatnonzero(wrong)[0])
             query = int(np.searchsorted(data.offsets, document, "right")) - 1
             raise ValueError(
                 f"the objective {_name(function)} returned {name} with the value "
-                f"{array[document]} for document {document - data.offsets[query]} of query {query}"
+                f"{array[document]} for document {document - data.offsets[query]} of query "
+                f"{data.query_name(query)}"
             )
-        target[:] = array if data.weight is None else array * data.weight
 
 
 def _name(function: Callable[..., Any]) -> str:

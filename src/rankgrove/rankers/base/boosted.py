@@ -114,7 +114,14 @@ class BoostedRanker(BaseRanker):
         bins = find_bins(data.X, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = self._objective(
-            TrainingData(data.y, data.groups.offsets, data.weight, resolve_n_jobs(n_jobs), fit.seed)
+            TrainingData(
+                data.y,
+                data.groups.offsets,
+                data.weight,
+                n_threads=resolve_n_jobs(n_jobs),
+                seed=fit.seed,
+                query_ids=data.groups.ids,
+            )
         )
         self._refuse_monotone(objective, data.columns.count)
         start = Start.of(fit.background, objective, type(self).__name__)
