@@ -19,6 +19,7 @@ from rankgrove.models.model import below, prefixed
 Arrays = dict[str, npt.NDArray[Any]]
 
 _RENAMED: dict[str, str] = {
+    "depth": "k",
     "split_by": "criterion",
     "subsample_unit": "sampling",
 }
