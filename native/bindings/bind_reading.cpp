@@ -23,8 +23,8 @@ nb::object owned_array(MemoryBlock&& memory, std::initializer_list<size_t> shape
 }
 
 LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_qid,
-                           bool keep_comments, bool negative_labels, bool absent_is_nan,
-                           int64_t max_bytes, bool vectorised) {
+                           bool with_features, bool keep_comments, bool negative_labels,
+                           bool absent_is_nan, int64_t max_bytes, bool vectorised) {
   require(n_features >= -1 && n_features <= kMaxFeatureNumber,
           "n_features must be between 0 and " + std::to_string(kMaxFeatureNumber));
   require(first_feature >= -1 && first_feature <= 1, "first_feature must be 0 or 1");
@@ -33,6 +33,7 @@ LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_
   options.n_features = n_features;
   options.first_feature = first_feature;
   options.with_ids = with_qid;
+  options.with_features = with_features;
   options.keep_comments = keep_comments;
   options.negative_labels = negative_labels;
   options.absent_is_nan = absent_is_nan;
@@ -159,22 +160,24 @@ void bind_reading(nb::module_& m) {
           "__init__",
           [](LetorReader* self, int64_t n_features, int64_t first_feature, bool with_qid,
              bool keep_comments, bool negative_labels, bool absent_is_nan, int64_t max_bytes,
-             bool vectorised) {
-            new (self)
-                LetorReader(check_options(n_features, first_feature, with_qid, keep_comments,
-                                          negative_labels, absent_is_nan, max_bytes, vectorised));
+             bool with_features, bool vectorised) {
+            new (self) LetorReader(check_options(n_features, first_feature, with_qid, with_features,
+                                                 keep_comments, negative_labels, absent_is_nan,
+                                                 max_bytes, vectorised));
           },
           nb::arg("n_features"), nb::arg("first_feature"), nb::arg("with_qid"),
           nb::arg("keep_comments"), nb::arg("negative_labels"), nb::arg("absent_is_nan"),
-          nb::arg("max_bytes"), nb::arg("vectorised") = true)
+          nb::arg("max_bytes"), nb::arg("with_features") = true, nb::arg("vectorised") = true)
       .def("feed", &feed, nb::arg("text"), nb::arg("last"), nb::arg("n_threads"),
            "Read whole lines; the number of bytes used, or -1 (see problem).")
-      .def("start_file", &LetorReader::start_file, "Count lines from 1 again.")
+      .def("start_after", &LetorReader::start_after, nb::arg("n_lines"),
+           "Count lines as if so many had been read.")
       .def("problem", &problem, nb::sig("def problem(self) -> tuple[int, int, str, bytes]"),
            "Line, column, message and offending text of a failed feed.")
       .def(
           "take", &take, nb::sig("def take(self) -> tuple[object, object, object, object, object]"),
           "X, y, qid (or places in the ids), text ids or None, comments or None; once, at the end.")
+      .def_prop_ro("n_lines", &LetorReader::n_lines)
       .def_prop_ro("n_rows", &LetorReader::n_rows)
       .def_prop_ro("n_features", &LetorReader::n_columns)
       .def_prop_ro("first_feature", &LetorReader::first_feature);

@@ -14,6 +14,10 @@ constexpr int64_t kPartBytes = 256 * 1024;
 constexpr double kNanosecondsPerByte = 1.0;  // of parsing; counting rows takes a tenth
 constexpr int64_t kMaxExpected = 1 << 16;
 constexpr int64_t kShownBytes = 40;
+// A matrix larger than this, and than so many times its text, is more likely a wrong feature number
+// than meant; whoever means it declares the number of features.
+constexpr int64_t kSuspiciousBytes = int64_t{1} << 30;
+constexpr int64_t kSuspiciousRatio = 1000;
 
 // Start of the first line that begins at or after `position`, but not after `limit`.
 int64_t line_start(std::string_view text, int64_t position, int64_t limit) {
@@ -30,6 +34,7 @@ LetorReader::LetorReader(const LetorOptions& options) : options_(options) {
   layout_.first_feature = options.first_feature < 0 ? 1 : options.first_feature;
   layout_.zero_based_possible = options.first_feature < 0;
   layout_.with_ids = options.with_ids;
+  layout_.with_features = options.with_features;
   layout_.keep_comments = options.keep_comments;
   layout_.vectorised = options.vectorised;
   layout_.negative_labels = options.negative_labels;
@@ -46,6 +51,7 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
     if (newline == std::string_view::npos) return 0;
     text = text.substr(0, newline + 1);
   }
+  n_text_bytes_ += static_cast<int64_t>(text.size());
   std::string tail;
   std::vector<LetorRows> parts;
   divide(text, tail, parts);
@@ -62,8 +68,9 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
   }
 
   for (;;) {
-    const int64_t n_columns =
-        options_.n_features >= 0 ? options_.n_features : max_feature + 1 - layout_.first_feature;
+    int64_t n_columns = max_feature + 1 - layout_.first_feature;
+    if (options_.n_features >= 0) n_columns = options_.n_features;
+    if (!options_.with_features) n_columns = 0;
     if (!make_room(n_rows, n_columns)) return -1;
     parallel_for(n_parts, n_threads, kNanosecondsPerByte * kPartBytes, [&](int64_t i) {
       parts[size_t(i)].clear_results();
@@ -120,12 +127,7 @@ void LetorReader::divide(std::string_view text, std::string& tail,
 
 bool LetorReader::make_room(int64_t n_rows, int64_t n_columns) {
   n_columns = std::max(n_columns, n_columns_);
-  const auto bytes = static_cast<__int128>(n_rows) * n_columns * static_cast<int>(sizeof(float));
-  if (bytes > options_.max_bytes) {
-    problem_.message = std::to_string(n_rows) + " rows of " + std::to_string(n_columns) +
-                       " features do not fit into memory";
-    return false;
-  }
+  if (!check_size(n_rows, n_columns)) return false;
   if (n_columns > n_columns_) {
     widen(n_columns, 0);
     expect_numbers();
@@ -138,6 +140,26 @@ bool LetorReader::make_room(int64_t n_rows, int64_t n_columns) {
   layout_.ids = ids_.data();
   layout_.n_columns = n_columns_;
   return true;
+}
+
+bool LetorReader::check_size(int64_t n_rows, int64_t n_columns) {
+  const auto row_bytes = static_cast<__int128>(n_columns) * static_cast<int>(sizeof(float)) +
+                         static_cast<int>(sizeof(double) + sizeof(int64_t));
+  const auto bytes = n_rows * row_bytes + n_comment_bytes_;
+  const bool declared = options_.n_features >= 0;
+  const bool suspicious =
+      !declared && bytes > kSuspiciousBytes &&
+      bytes > static_cast<__int128>(kSuspiciousRatio) * std::max<int64_t>(n_text_bytes_, 1);
+  if (bytes <= options_.max_bytes && !suspicious) return true;
+  problem_.message = std::to_string(n_rows) + " rows of " + std::to_string(n_columns) +
+                     " features " +
+                     (bytes > options_.max_bytes
+                          ? "do not fit into memory"
+                          : "would take " + std::to_string(static_cast<int64_t>(bytes >> 30)) +
+                                " GB, but the text has " + std::to_string(n_text_bytes_) +
+                                " bytes so far: is the largest feature number right? n_features=" +
+                                std::to_string(n_columns) + " says so");
+  return false;
 }
 
 // Feature number 0 has been met, so every column moves up by one.

@@ -22,6 +22,7 @@ struct LetorOptions {
   int64_t n_features = -1;     // -1: as many as the text mentions
   int64_t first_feature = -1;  // 0 or 1; -1: 0 if feature number 0 occurs, else 1
   bool with_ids = true;
+  bool with_features = true;  // otherwise they are skipped unread, and the matrix has no columns
   bool keep_comments = true;
   bool negative_labels = false;
   bool absent_is_nan = false;
@@ -44,10 +45,11 @@ class LetorReader {
   // Reads whole lines of `text` and returns the number of bytes used, or -1 if problem() says why
   // not. `last`: no text follows, so the last line needs no newline.
   int64_t feed(std::string_view text, bool last, int n_threads);
-  // Line numbers start again: the next piece is the beginning of another file.
-  void start_file() { n_lines_ = 0; }
+  // Counts lines from here on: the next piece follows so many lines.
+  void start_after(int64_t n_lines) { n_lines_ = n_lines; }
 
   const LetorProblem& problem() const { return problem_; }
+  int64_t n_lines() const { return n_lines_; }
   int64_t n_rows() const { return n_rows_; }
   int64_t n_columns() const { return n_columns_; }
   int64_t first_feature() const { return layout_.first_feature; }
@@ -69,6 +71,7 @@ class LetorReader {
  private:
   void divide(std::string_view text, std::string& tail, std::vector<LetorRows>& parts) const;
   bool make_room(int64_t n_rows, int64_t n_columns);
+  bool check_size(int64_t n_rows, int64_t n_columns);
   bool start_at_zero();
   void widen(int64_t n_columns, int64_t shift);
   void expect_numbers();
@@ -82,6 +85,7 @@ class LetorReader {
   LetorLayout layout_;
   LetorProblem problem_;
   int64_t n_lines_ = 0;
+  int64_t n_text_bytes_ = 0;  // of this piece and those before
   int64_t n_rows_ = 0;
   int64_t n_columns_ = 0;
   int64_t max_feature_ = -1;

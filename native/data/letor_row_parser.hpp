@@ -80,7 +80,13 @@ class RowParser {
       p = parse_id(p, layout_.ids[row]);
       if (p == nullptr) return nullptr;
     }
+    if (!layout_.with_features) return skip_features(p);
     return parse_features(p, layout_.values + row * layout_.stride);
+  }
+
+  static const char* skip_features(const char* p) {
+    while (!at_data_end(p)) ++p;
+    return p;
   }
 
   const char* parse_label(const char* p, double& label) {

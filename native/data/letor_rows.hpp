@@ -49,6 +49,7 @@ struct LetorLayout {
   bool width_declared = false;
   bool zero_based_possible = true;  // feature number 0 is a reason to start again, not an error
   bool with_ids = true;             // every row has a qid, or none has
+  bool with_features = true;        // otherwise they are skipped unread
   bool ids_as_text = false;
   bool keep_comments = true;
   bool vectorised = true;  // use vector instructions if the processor has them

@@ -6,19 +6,29 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+_TEMPORARY = ".rankgrove-{}.tmp"
+_STALE_SECONDS = 60.0
+
 
 def require_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError unless ``path`` can become a file, before work is done in vain."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file to write", str(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no folder for this file", str(path))
-    if not os.access(target.parent, os.W_OK):
+    if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
+        raise OSError(errno.ENAMETOOLONG, "the name of this file is too long", str(path))
+    if _is_special(target):
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "this is not writable", str(path))
+    elif not os.access(target.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "the folder of this file is not writable", str(path))
 
 
@@ -26,24 +36,114 @@ def require_place(path: str | os.PathLike[str]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that takes the place of ``path`` once the block ends without an error.
 
-    It is written under a temporary name in the same folder, so a reader sees the old file or the
-    new one, and a failure leaves the old one.
+    It is written beside the old file without a name, so a reader sees the old file or the new one,
+    and a failure, even of the machine, leaves the old one. A symbolic link is followed, and the
+    permissions of an old file are kept. A pipe or device is written to as it stands.
     """
     require_place(path)
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    target = Path(os.path.realpath(path))
+    with _named(path):
+        if _is_special(target):
+            with target.open("wb") as stream:
+                yield stream
+            return
+        _remove_stale(target.parent)
+        descriptor, temporary = _open_beside(target)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                yield stream
+                stream.flush()
+                _keep_permissions(descriptor, target)
+                os.fsync(descriptor)
+                if temporary is None:
+                    temporary = _temporary_name(target.parent)
+                    _give_name(descriptor, temporary)
+                os.replace(temporary, target)
+        except BaseException:
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            raise
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+@contextlib.contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the name of the file into errors of writing it, which a full disk raises without one."""
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        yield
     except OSError as error:
-        error.filename = str(path)  # the caller knows nothing of the temporary name
+        writing = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+        if (error.filename is None and writing) or _is_temporary(error.filename):
+            error.filename, error.filename2 = str(path), None
         raise
+
+
+def _is_temporary(name: object) -> bool:
+    return isinstance(name, str | os.PathLike) and ".rankgrove-" in str(name)
+
+
+def _temporary_name(folder: Path) -> Path:
+    return folder / _TEMPORARY.format(secrets.token_hex(6))
+
+
+def _open_beside(target: Path) -> tuple[int, Path | None]:
+    """Open a new file in the folder of ``target``: without a name where the system can do it."""
+    if hasattr(os, "O_TMPFILE"):
+        try:
+            return os.open(target.parent, os.O_WRONLY | os.O_TMPFILE, 0o666), None
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+                error.filename = str(target)
+                raise
+    temporary = _temporary_name(target.parent)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    _lock(descriptor)
+    return descriptor, temporary
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
+        # With a folder, Python calls linkat, which follows the link in /proc.
+        os.link(f"/proc/self/fd/{descriptor}", path.name, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _keep_permissions(descriptor: int, target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        old = target.stat()
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; False if somebody else has locked it."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows, which does not remove stale files
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove temporary files of processes that were killed: old, and locked by nobody."""
+    for temporary in folder.glob(_TEMPORARY.format("*")):
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+            if time.time() - temporary.stat().st_mtime < _STALE_SECONDS:
+                continue
+            descriptor = os.open(temporary, os.O_RDONLY)
+            try:
+                if _lock(descriptor):
+                    temporary.unlink()
+            finally:
+                os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The exceptions that rankgrove raises on purpose, and its warning."""
+"""The exceptions that rankgrove raises on purpose, and its warnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MissingDependencyError(RankgroveError, ImportError):
 
 
 class DataWarning(UserWarning):
-    """Data whose result means little; says why and what to do."""
+    """Data that may not be meant as they were read, or whose result means little; says why."""
 
 
 class TrainingInterrupted(UserWarning):

@@ -16,7 +16,7 @@ def test_table(rankgrove, data_file):
 
 
 def test_json(rankgrove, data_file):
-    run = rankgrove("info", data_file, "--json", "--missing", "keep")
+    run = rankgrove("info", data_file, "--json", "--absent", "missing")
     found = json.loads(run.stdout)
     assert (found["rows"], found["queries"], found["features"]) == (5, 3, 3)
     assert found["grades"] == {"0": 3, "1": 1, "2": 1}

@@ -47,8 +47,7 @@ def test_train_then_predict_is_the_python_api(run, folder):
     assert (code, err) == (0, "")
     assert "valid: ndcg@5 0." in out
     train, vali, test = (
-        rankgrove.load(folder / f"{name}.txt", missing="keep", n_features=6)
-        for name in ("train", "vali", "test")
+        rankgrove.load(folder / f"{name}.txt", n_features=6) for name in ("train", "vali", "test")
     )
     ranker = rankgrove.LambdaMART(n_estimators=8, random_state=0, missing="zero").fit(
         train, eval_set=vali, eval_metric=["ndcg@5", "map"]

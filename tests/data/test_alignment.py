@@ -22,7 +22,7 @@ def test_reorders_fills_and_drops(data):
     assert filled.X.tolist() == [[3, 0, 1, 2]]
     assert filled.feature_names == ("c", "z", "a", "b")
     assert filled.doc_ids.tolist() == ["d"]
-    both = align_features(data, ["z", "b"], absent="nan", extra="drop").X
+    both = align_features(data, ["z", "b"], absent="missing", extra="drop").X
     np.testing.assert_array_equal(both, [[np.nan, 2]])
     assert data.X.tolist() == [[1, 2, 3]]
 

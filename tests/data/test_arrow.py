@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rankgrove as rg
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 COLUMNS = {
     "qid": [3, 3, 1],
@@ -120,12 +122,61 @@ def test_null_and_nan_are_nan(values):
     assert data.X[0, 0] == 1
 
 
+LEAKS = ("rel", "Query_ID", "docno", "Unnamed: 0", "index", "__index_level_0__", "weight", "")
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_columns_that_look_like_answers_or_ids_are_no_features_unless_named(leak):
+    table = pa.table({"grade": [1], "search": ["a"], "bm25": [3.0], leak: [1]})
+    options = {"label": "grade", "query": "search"}
+    if leak in ("docno", "weight"):  # taken as what they are
+        assert rg.load(table, **options).feature_names == ("bm25",)
+    else:
+        with pytest.warns(DataWarning, match=f"left out: {leak!r} "):
+            assert rg.load(table, **options).feature_names == ("bm25",)
+    named = rg.load(table, **options, features=["bm25", leak])
+    assert named.feature_names == ("bm25", leak)
+    ignored = rg.load(table, **options, ignore=[leak])
+    assert ignored.feature_names == ("bm25",)
+
+
+def test_columns_named_by_integers_can_be_named():
+    frame = pd.DataFrame([[0.5, 1, 2, 7.5]])
+    data = rg.load(frame, label=2, query=1)
+    assert data.y.tolist() == [2]
+    assert data.feature_names == ("0", "3")
+
+
+def test_a_column_named_comment_can_hold_queries():
+    data = rg.load(pa.table({"label": [1], "comment": ["shoes"], "a": [1]}), query="comment")
+    assert data.qid.tolist() == ["shoes"]
+    assert data.comments is None
+
+
+def test_a_wrong_name_is_helped_with():
+    columns = {f"c{j}": [1] for j in range(40)} | {"grade": [1], "qid": [1]}
+    message = r"no column 'grad' \(did you mean 'grade'\?\); there are 'grade', 'qid', 'c0'"
+    with pytest.raises(DataError, match=message):
+        rg.load(pa.table(columns), label="grad")
+
+
 BAD = {
     "no label": ({"qid": [1], "a": [1]}, {}, "no column of labels .*'qid', 'a'.*label="),
     "no query": ({"label": [1], "a": [1]}, {}, "no column of query ids .*query="),
     "unknown": ({"label": [1], "qid": [1]}, {"features": ["z"]}, "there is no column 'z'"),
-    "text": ({"label": [1], "qid": [1], "t": ["x"]}, {}, "column 't' holds string, not numbers"),
-    "list": ({"label": [1], "qid": [1], "t": [[1]]}, {}, "column 't' holds list"),
+    "text": ({"label": [1], "qid": [1], "t": ["x"]}, {}, "hold no numbers: 't'; .*--ignore t "),
+    "list": ({"label": [1], "qid": [1], "t": [[1]]}, {}, "hold no numbers: 't'; leave"),
+    "named text": (
+        {"label": [1], "qid": [1], "t": ["x"]},
+        {"features": ["t"]},
+        "column 't' holds string, not numbers",
+    ),
+    "date": (
+        {"label": [1], "qid": [1], "day": [datetime.date(2020, 1, 1)]},
+        {},
+        r"hold no numbers: 'day'; leave .*ignore=\['day'\]",
+    ),
+    "float qid": ({"label": [1], "qid": [2.0**53]}, {}, "is not a query id"),
     "null qid": ({"label": [1, 2], "qid": [1, None]}, {}, "query id is missing in row 1"),
     "fraction": ({"label": [1, 2], "qid": [1, 1.5]}, {}, "row 1: 1.5 is not a query id"),
     "null label": ({"label": [1, None], "qid": [1, 1]}, {}, "'label' is missing in row 1"),

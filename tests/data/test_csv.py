@@ -53,8 +53,9 @@ def test_query_ids_stay_text_unless_all_are_plain_integers(read):
 
 def test_text_columns_can_be_left_out(read):
     text = "query,rel,title,score\nq,1,hello,0.5\n"
-    with pytest.raises(DataError, match=r"data\.csv: .*hello"):
+    with pytest.raises(DataError, match=r"data\.csv: .*ignore=\['title'\] \(--ignore title "):
         read(text)
+    assert read(text, ignore=["title"]).X.tolist() == [[0.5]]
     assert read(text, features=["score"]).X.tolist() == [[0.5]]
     assert read(text, features=["score"], doc_id="title").doc_ids.tolist() == ["hello"]
 
@@ -65,7 +66,10 @@ def test_text_columns_can_be_left_out(read):
         ("", "the file is empty"),
         ("\n1,2\n", "no column names"),
         ("1,2,3\n4,5,6\n", "line 1 must hold the names"),
-        ("qid,label,a\n1,0,x\n", "column 'a' must hold numbers: invalid value 'x'"),
+        ("qid,label,a\n1,0,3\n1,0,x\n", "column 'a' must hold numbers.*: invalid value 'x'"),
+        ("qid,label,a\n", "a header line but no rows"),
+        ("2,q1,0.5,1\n0,q1,0.7,1\n", "line 1 must hold the names of the columns, but looks like"),
+        ("2,q1,1,1\n0,q1,3,1\n", "line 1 must hold the names of the columns, but looks like"),
         ("qid,label,a\n1,0\n", "Expected 3 columns, got 2"),
         ("qid,label,a\n,0,1\n", "query id is missing in row 0"),
         ("qid,label,a\n1,,1\n", "the value of column 'label' is missing in row 0"),

@@ -72,19 +72,28 @@ def test_selections_out_of_range_are_refused(data):
         data.select_rows([True, False])
 
 
-def test_concatenate_joins_equal_ids_and_fills_in_missing_texts(data):
-    other = Dataset(X[:1], [5], ["c"], sample_weight=[7])
+def test_concatenate_fills_in_missing_texts(data):
+    other = Dataset(X[:1], [5], ["d"], sample_weight=[7])
     both = concatenate([data, other])
     assert both.n_rows == 7
-    assert both.group_sizes.tolist() == [3, 2, 2]
+    assert both.group_sizes.tolist() == [3, 2, 1, 1]
     assert both.comments.tolist()[-1] is None
     assert both.sample_weight.tolist()[-1] == 7
     numbers = concatenate([other, Dataset(X[:1], [5], [3], sample_weight=[1])])
-    assert numbers.qid.tolist() == ["c", "3"]
+    assert numbers.qid.tolist() == ["d", "3"]
     with pytest.raises(DataError, match="other features"):
         concatenate([data, Dataset(X, Y, QID, feature_names=["p", "q"], sample_weight=Y)])
     with pytest.raises(DataError, match="sample weights"):
         concatenate([data, Dataset(X, Y, QID)])
+
+
+def test_concatenate_never_merges_queries_unasked(data):
+    other = Dataset(X[:2], [5, 6], ["c", "z"], sample_weight=[7, 7], source="b.txt")
+    with pytest.raises(DataError, match=r"the query 'c' occurs in <.*b\.txt.*'merge'"):
+        concatenate([data, other])
+    assert concatenate([data, other], "merge").group_sizes.tolist() == [3, 2, 2, 1]
+    apart = concatenate([data, other], "apart")
+    assert apart.groups.ids.tolist() == ["1/b", "1/a", "1/c", "2/c", "2/z"]
 
 
 def test_group_sizes_with_an_empty_query():
@@ -96,7 +105,7 @@ def test_group_sizes_with_an_empty_query():
 BAD = {
     "no queries": ({"qid": None}, "qid is missing"),
     "both": ({"group_sizes": [6]}, "either qid or group_sizes"),
-    "short qid": ({"qid": [1, 2]}, r"qid has shape \(2,\), but X has 6 rows"),
+    "short qid": ({"qid": [1, 2]}, "qid has 2 entries, but there are 6 rows"),
     "missing qid": ({"qid": [1, 1, None, 2, 2, 2]}, "qid is missing in row 2"),
     "nan qid": ({"qid": [1, 1, np.nan, 2, 2, 2]}, "qid is missing in row 2"),
     "sizes": ({"qid": None, "group_sizes": [2, 3]}, "group sizes add up to 5 but there are 6 rows"),
@@ -104,9 +113,23 @@ BAD = {
         {"qid": None, "group_sizes": [7, -1]},
         "group size -1 of query 1 is negative",
     ),
-    "short y": ({"y": [1]}, r"y has shape \(1,\), but X has 6 rows"),
+    "short y": ({"y": [1]}, "y has 1 entries but X has 6 rows"),
     "nan y": ({"y": [0, 1, 2, np.nan, 0, 0]}, "y of row 3 is nan"),
-    "text y": ({"y": list("abcdef")}, "y must hold numbers"),
+    "text y": ({"y": list("abcdef")}, "y must hold numbers, not texts"),
+    "digits y": ({"y": list("010101")}, "y must hold numbers, not texts"),
+    "digit objects y": ({"y": np.array(list("010101"), object)}, "y holds '0', which is not a num"),
+    "dates y": ({"y": np.array(Y, "datetime64[D]")}, "y must hold numbers, not dates"),
+    "complex y": ({"y": np.array(Y, complex)}, "y must hold numbers, not complex128"),
+    "masked y": ({"y": np.ma.masked_equal(Y, 2)}, "y of row 2 is nan"),
+    "masked qid": ({"qid": np.ma.masked_equal(Y, 2)}, "qid is missing in row 2"),
+    "NaT qid": ({"qid": np.array([1, 1, "NaT", 2, 2, 2], "M8[D]")}, "qid is missing in row 2"),
+    "complex qid": ({"qid": np.ones(6, complex)}, "qid must hold numbers or texts"),
+    "float qid": ({"qid": [2.0**53] * 6}, "qid 9007199254740992 of row 0 is a float too large"),
+    "1 and '1'": ({"qid": [1, "1", 2, 2, 3, 3]}, "numbers and texts that read the same"),
+    "sizes that wrap": (
+        {"qid": None, "group_sizes": np.array([2**63, 2**63, 6], np.uint64)},
+        "group size 9223372036854775808 of query 0 is too large",
+    ),
     "flat X": ({"X": np.zeros(6)}, r"two dimensions .* not shape \(6,\)"),
     "text X": ({"X": [["a", "b"]] * 6}, "X must hold numbers"),
     "object X": ({"X": np.array([["a", 1]] * 6, object)}, "not a number"),
@@ -126,6 +149,34 @@ def test_bad_arguments_are_refused(name):
     arguments = {"X": X, "y": Y, "qid": QID} | changes
     with pytest.raises(DataError, match=message):
         Dataset(**arguments)
+
+
+@pytest.mark.parametrize(
+    "ids", [[2**63 + 1, -1, 2**63 + 2], np.array([2**63 + 1, 2**63 + 3, 2**63 + 2], np.uint64)]
+)
+def test_large_ids_stay_apart(ids):
+    data = Dataset(X[:3], Y[:3], ids)
+    assert data.n_queries == 3
+    assert [str(i) for i in data.groups.ids.tolist()] == [str(i) for i in ids]
+    other = Dataset(X[:1], [0], [-5])
+    assert concatenate([data, other]).n_queries == 4
+
+
+def test_masked_features_are_missing():
+    data = Dataset(np.ma.masked_less(X, 3), Y, QID)
+    np.testing.assert_array_equal(np.isnan(data.X), X < 3)
+
+
+def test_a_dataset_remembers_what_absent_features_were_read_as():
+    data = Dataset(X, Y, QID, absent="missing")
+    assert data.select_rows([0, 3]).absent == "missing"
+    assert data.select_queries([1]).absent == "missing"
+    assert data.with_features(X[:, :1], ["f1"]).absent == "missing"
+    other = Dataset(X[:1], [0], ["z"], absent="missing")
+    assert concatenate([data, other]).absent == "missing"
+    assert Dataset(X, Y, QID).absent is None
+    with pytest.raises(DataError, match=r"absent='missing', .* with 'zero'"):
+        concatenate([data, Dataset(X[:1], [0], ["z"], absent="zero")])
 
 
 def test_repr_says_what_it_is(data):

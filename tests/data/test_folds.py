@@ -59,7 +59,7 @@ def test_sets_of_a_fold_get_the_same_features(tmp_path):
         write(tmp_path / f"{role}.txt", 1, width)
     (fold,) = rg.load_folds(tmp_path)
     assert [data.X.tolist() for data in fold] == [[[0, 1, 0]], [[0, 0, 1]], [[1, 0, 0]]]
-    (fold,) = rg.load_folds(tmp_path, missing="keep")
+    (fold,) = rg.load_folds(tmp_path, absent="missing")
     assert np.isnan(fold.test.X).tolist() == [[False, True, True]]
 
 

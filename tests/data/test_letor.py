@@ -67,7 +67,7 @@ def test_absent_features_are_zero_or_nan_and_spelled_missing_is_always_nan(read)
     text = "0 qid:1 1:NULL 3:1\n0 qid:1 2:nan 3:NA\n"
     nan = np.nan
     np.testing.assert_array_equal(read(text).X, [[nan, 0, 1], [0, nan, nan]])
-    np.testing.assert_array_equal(read(text, missing="keep").X, [[nan, nan, 1], [nan, nan, nan]])
+    np.testing.assert_array_equal(read(text, absent="missing").X, [[nan, nan, 1], [nan, nan, nan]])
 
 
 def test_feature_numbers_count_from_zero_if_zero_occurs_anywhere(read):
@@ -265,6 +265,42 @@ def test_endless_tokens_have_a_meaning_or_a_short_message(read, token):
 def test_huge_feature_numbers_do_not_exhaust_memory(read):
     with pytest.raises(DataError, match=r"rows of 10000000 features do not fit into memory"):
         read("0 qid:1 10000000:1\n" * 100_000)
+    message = r"100 rows of 10000000 features would take 3 GB, but the text has 1900 bytes .*right"
+    with pytest.raises(DataError, match=message):
+        read("0 qid:1 10000000:1\n" * 100)
+
+
+def test_a_process_may_not_use_more_memory_than_its_limits(read, monkeypatch):
+    monkeypatch.setattr(letor, "memory_limit", lambda: 1000)
+    with pytest.raises(DataError, match="100 rows of 3 features do not fit into memory"):
+        read("0 qid:1 3:1\n" * 100)
+
+
+def test_labels_and_queries_can_be_read_alone(read):
+    data = read("2 qid:a 1:3 2:x #docid = d1\n0 qid:b 9999999:1\r\n# comment\n1 qid:b", features=[])
+    assert data.X.shape == (3, 0)
+    assert data.y.tolist() == [2, 0, 1]
+    assert data.qid.tolist() == ["a", "b", "b"]
+    assert data.doc_ids.tolist() == ["d1", None, None]
+    with pytest.raises(ValueError, match="features does not name columns of letor files"):
+        read("2 qid:a 1:3\n", features=["f1"])
+
+
+def test_queries_can_be_named_by_comments(read):
+    text = "1 1:3 #shoes\n0 1:1 # shoes \n0 1:7 #hat\n"
+    assert read(text, query="comment").qid.tolist() == ["shoes", "shoes", "hat"]
+    with pytest.raises(DataError, match="row 1 has no comment to name its query"):
+        read("1 1:3 #shoes\n0 1:1\n", query="comment")
+    with pytest.raises(DataError, match="there are no comments"):
+        read("1 1:3\n0 1:1\n", query="comment")
+    with pytest.raises(ValueError, match="query='q' does not apply to letor files"):
+        read(text, query="q")
+
+
+def test_data_remember_what_absent_features_are(read):
+    text = "1 qid:1 1:3\n0 qid:1 2:1\n"
+    assert read(text).absent == "zero"
+    assert read(text, absent="missing").absent == "missing"
 
 
 def test_text_in_many_pieces_reads_the_same(read, monkeypatch):
@@ -276,11 +312,11 @@ def test_text_in_many_pieces_reads_the_same(read, monkeypatch):
         "0 qid:1",
     ]
     text = "\n".join(rows * 3)
-    whole = read(text, missing="keep")
-    monkeypatch.setattr(letor, "_PIECE_BYTES", 16)
+    whole = read(text, absent="missing")
+    monkeypatch.setattr(letor, "PIECE_BYTES", 16)
     for name in ("pieces.txt", "pieces.txt.gz"):
         data = text.encode() if name.endswith("txt") else gzip.compress(text.encode())
-        pieces = read(data, name, missing="keep")
+        pieces = read(data, name, absent="missing")
         np.testing.assert_array_equal(pieces.X, whole.X)
         assert pieces.qid.tolist() == whole.qid.tolist()
         assert pieces.comments.tolist() == whole.comments.tolist()

@@ -24,13 +24,13 @@ def test_dense_arrays_and_lists():
 def test_sparse_matrices_with_absent_entries_as_zero_or_nan(form):
     sparse = scipy.sparse.csr_matrix(X).asformat(form)
     np.testing.assert_array_equal(rg.load(sparse, Y, qid=[1, 1, 2]).X, X)
-    kept = rg.load(sparse, Y, qid=[1, 1, 2], missing="keep").X
+    kept = rg.load(sparse, Y, qid=[1, 1, 2], absent="missing").X
     np.testing.assert_array_equal(kept, np.where(X == 0, np.nan, X))
 
 
 def test_sparse_duplicates_are_summed_and_stored_zeros_are_values():
     coo = scipy.sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
-    kept = rg.load(coo, [0, 1], qid=[1, 1], missing="keep").X
+    kept = rg.load(coo, [0, 1], qid=[1, 1], absent="missing").X
     np.testing.assert_array_equal(kept, [[np.nan, 3], [0, np.nan]])
     assert coo.nnz == 3
 
@@ -64,9 +64,9 @@ def test_options_that_do_not_apply_are_refused(tmp_path):
         rg.load(X, Y, qid=Y, first_feature=1)
     with pytest.raises(ValueError, match="n_features does not apply to a Dataset"):
         rg.load(rg.load(path), n_features=5)
-    with pytest.raises(ValueError, match="missing must be 'zero' or 'keep', not 'mean'"):
-        rg.load(path, missing="mean")
-    with pytest.raises(ValueError, match="first_feature must be 0, 1 or None, not 2"):
+    with pytest.raises(ValueError, match="absent must be one of 'zero', 'missing', not 'mean'"):
+        rg.load(path, absent="mean")
+    with pytest.raises(ValueError, match="first_feature must be one of 0, 1, not 2"):
         rg.load(path, first_feature=2)
     with pytest.raises(ValueError, match="format 'xml' is not one of letor, parquet"):
         rg.load(path, format="xml")
@@ -87,9 +87,16 @@ def test_format_overrides_the_name_and_magic_bytes_help_unknown_names(tmp_path):
 def test_lists_of_files_are_read_one_after_the_other(tmp_path):
     for name, text in [("a.txt", "0 qid:1 1:1\n1 qid:2 1:2\n"), ("b.txt", "2 qid:2 1:3\n")]:
         (tmp_path / name).write_text(text)
-    both = rg.load([tmp_path / "a.txt", tmp_path / "b.txt"])
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    with pytest.raises(DataError, match=r"the query 2 occurs in .*a\.txt.* and in .*b\.txt"):
+        rg.load(paths)
+    both = rg.load(paths, shared_queries="merge")
     assert both.y.tolist() == [0, 1, 2]
     assert both.group_sizes.tolist() == [1, 2]
+    apart = rg.load(paths, shared_queries="apart")
+    assert apart.groups.ids.tolist() == ["1/1", "1/2", "2/2"]
+    with pytest.raises(ValueError, match="shared_queries must be one of"):
+        rg.load(paths, shared_queries="yes")
 
 
 def test_unknown_objects_are_refused():

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUTPUT", type=_output, help="the file to write")
     parser.add_argument(
         "--omit",
-        choices=("zero", "nan"),
+        choices=("zero", "missing"),
         help="leave zeros or missing values out of LETOR text (default: write every feature)",
     )
     add_json_option(parser)
@@ -68,7 +68,7 @@ def _is_parquet(output: str) -> bool:
 
 def _output(text: str) -> str:
     """Check the name before a large file is read for nothing."""
-    from rankgrove.data.compression import COMPRESSED_SUFFIXES
+    from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
     from rankgrove.data.loading import FORMATS
 
     path = Path(text)

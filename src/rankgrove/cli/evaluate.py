@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import argparse
 
-from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options, load_data
+from rankgrove.cli.options import (
+    add_json_option,
+    add_judgment_options,
+    add_metric_options,
+    add_negative_labels_option,
+    add_threads_option,
+    load_data,
+)
 from rankgrove.cli.output import print_json, show, table
 
 EXAMPLES = """\
@@ -39,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--per-query", metavar="FILE", help="write one line per query as CSV")
     add_json_option(parser)
-    add_data_options(parser)
+    group = add_judgment_options(parser)
+    add_negative_labels_option(group)
+    add_threads_option(group)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -47,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.data.scores import read_scores
     from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
-    data = load_data(arguments.data, arguments)
+    data = load_data(arguments.data, arguments, features=[])
     result = evaluate(
         data.y,
         read_scores(arguments.scores, data.n_rows),

@@ -1,12 +1,14 @@
-"""Describe a data file.
+"""Describe a data file or a model file.
 
-Shows rows, queries, features, how often each grade occurs, how long queries are, what is missing,
-which features are constant, and warns of what often goes wrong.
+Of data: rows, queries, features, how often each grade occurs, how long queries are, what is
+missing, which features are constant, and what often goes wrong. Of a model: its kind, size, columns
+and parameters.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
@@ -19,6 +21,7 @@ EXAMPLES = """\
   rankgrove info train.txt
   rankgrove info judgments.parquet --label rating --query query_id
   rankgrove info train.txt.gz --json | jq .grades
+  rankgrove info model.rg
 """
 
 _LISTED_NAMES = 12
@@ -26,20 +29,59 @@ _LISTED_NAMES = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("data", metavar="DATA", help="the data file")
+    parser.add_argument("data", metavar="DATA", help="the data file, or a model file")
     add_json_option(parser)
     add_data_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
+    if _is_model(arguments.data):
+        _describe_model(arguments)
+        return
     from rankgrove.data.description import describe
 
-    description = describe(load_data(arguments.data, arguments))
+    data = load_data(arguments.data, arguments, ignore=arguments.ignore or "texts")
+    description = describe(data)
     if arguments.json:
         print_json(description.to_dict())
     else:
         _show(arguments.data, description)
+
+
+def _is_model(path: str) -> bool:
+    from rankgrove.formats.container import MAGIC
+
+    if not os.path.isfile(path):  # a pipe can be read only once
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _describe_model(arguments: argparse.Namespace) -> None:
+    from rankgrove import load_model
+    from rankgrove.data.columns import Columns
+
+    model = load_model(arguments.data)
+    columns = Columns.of(model)
+    found = {
+        "ranker": model.ranker_name,
+        "steps": model.model_.n_steps,
+        "features": columns.count,
+        "feature_names": columns.names,
+        "absent": model.model_.absent,
+        "parameters": model.get_params(deep=False),
+    }
+    if arguments.json:
+        print_json(found)
+        return
+    show(
+        f"[bold]{escape(arguments.data)}[/bold]: {found['ranker']} model of "
+        f"{found['steps']:,} steps, {columns.count:,} features"
+    )
+    _show_names("features", list(columns.names or ()))
+    rows = [(name, escape(repr(value))) for name, value in found["parameters"].items()]
+    show(table(["parameter", "value"], rows))
 
 
 def _show(path: str, found: Description) -> None:

@@ -12,13 +12,18 @@ import contextlib
 import difflib
 import importlib
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from rankgrove import __version__
 from rankgrove.cli.help import HelpParser
-from rankgrove.errors import RankgroveError
+from rankgrove.cli.standard_streams import secure_standard_streams
+from rankgrove.errors import DataWarning, RankgroveError
 
 # Verb -> what it does, in one line. The module of `score-bench` is `score_bench`.
 VERBS = {
@@ -40,7 +45,7 @@ exit codes:
   1    the data, a model or a file could not be used; the message on stderr says why
   2    wrong usage of the command line
   130  interrupted by Ctrl-C (`train` writes what it has first)
-  141  the reader of a pipe went away"""
+  141  the reader of a pipe went away (ended by SIGPIPE, as other tools are)"""
 
 EXAMPLES = """\
 examples:
@@ -54,16 +59,23 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code; ``argv`` is None in a process of its own."""
+    if argv is None:
+        secure_standard_streams()
     try:
         arguments = _parse(list(sys.argv[1:] if argv is None else argv))
-        return USAGE if arguments is None else _run(arguments)
+        code = USAGE if arguments is None else _run(arguments)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    if code == BROKEN_PIPE and argv is None and hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
+    return code
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    warnings.showwarning = partial(_show_warning, arguments.verb, warnings.showwarning)
     try:
         arguments.run(arguments)
         sys.stdout.flush()
@@ -79,6 +91,13 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"rankgrove {arguments.verb}: {_message(error)}", file=sys.stderr)
         return FAILURE
     return OK
+
+
+def _show_warning(verb: str, usual: Callable[..., None], message: Any, *where: Any) -> None:
+    if isinstance(message, DataWarning):
+        print(f"rankgrove {verb}: {message}", file=sys.stderr)
+    else:
+        usual(message, *where)
 
 
 def _parse(argv: list[str]) -> argparse.Namespace | None:

@@ -1,8 +1,4 @@
-"""Data files as a model wants them.
-
-Features that sparse text does not mention are left to the model's own policy of missing values, and
-columns are counted as in the training data.
-"""
+"""Data files as a model wants them: its columns, and absent features as in its training data."""
 
 from __future__ import annotations
 
@@ -12,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from rankgrove.cli.options import column_options
+from rankgrove.data.columns import Columns
 from rankgrove.data.features import first_number
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
     """Tell whether a file is LETOR text."""
-    return _format(path, arguments) == "letor"
+    from rankgrove.data.loading import format_of
+
+    return format_of(Path(path), arguments.format).name == "letor"
 
 
 def load_training(path: str, arguments: argparse.Namespace) -> Any:
@@ -29,46 +28,45 @@ def load_like(
     path: str, n_features: int, names: Sequence[str] | None, arguments: argparse.Namespace
 ) -> Any:
     """Load judged data with the columns of the training data."""
-    if not is_text(path, arguments):
-        return _load(path, arguments)
-    first = None if names is None else first_number(names)
-    return _load(path, arguments, n_features=n_features, first_feature=first)
+    columns = Columns(None if names is None else tuple(names), n_features)
+    return _load(path, arguments, like=columns)
 
 
 def load_documents(
     path: str, ranker: Any, arguments: argparse.Namespace, *, needs_queries: bool
 ) -> Any:
-    """Load documents to score: a table needs no labels, and queries only if they matter."""
-    from rankgrove.data.loading import load_unjudged
+    """Load documents to score: they need no labels, and queries only if they matter."""
+    from rankgrove.data import loading
 
-    if _format(path, arguments) in ("csv", "parquet", "arrow"):
-        return load_unjudged(path, needs_queries=needs_queries, **column_options(arguments))
-    names = getattr(ranker, "feature_names_in_", None)
-    return load_like(path, ranker.n_features_in_, names, arguments)
+    options = column_options(arguments)
+    return loading.load_documents(path, ranker, needs_queries=needs_queries, **options)
 
 
 def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[Any]:
     """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
-    names = getattr(ranker, "feature_names_in_", None)
-    first = None if names is None else first_number(names)
-    if first is not None and is_text(path, arguments) and not ranker.model_.needs_queries:
+    features = _declared_features(ranker, arguments)
+    if features is not None and not ranker.model_.needs_queries and is_text(path, arguments):
+        from rankgrove.data.loading import absent_like
         from rankgrove.data.streaming import stream_letor
 
-        yield from stream_letor(Path(path), ranker.n_features_in_, first, n_jobs=ranker.n_jobs)
+        absent = arguments.absent or absent_like(ranker)
+        yield from stream_letor(Path(path), *features, absent=absent, n_jobs=ranker.n_jobs)
     else:
         yield load_documents(path, ranker, arguments, needs_queries=ranker.model_.needs_queries)
 
 
-def _format(path: str, arguments: argparse.Namespace) -> str:
-    from rankgrove.data.loading import format_of
-
-    return format_of(Path(path), arguments.format).name
+def _declared_features(ranker: Any, arguments: argparse.Namespace) -> tuple[int, int] | None:
+    """Number of features of text and the first one, if they are known before it is read."""
+    columns = Columns.of(ranker)
+    given = (arguments.n_features, arguments.first_feature)
+    if given == (None, None):
+        first = None if columns.names is None else first_number(columns.names)
+        return None if first is None else (columns.count, first)
+    return given if given[0] == columns.count and given[1] is not None else None
 
 
 def _load(path: str, arguments: argparse.Namespace, **options: Any) -> Any:
     from rankgrove import load
 
-    if is_text(path, arguments):
-        options["missing"] = "keep"
     negative_labels = getattr(arguments, "negative_labels", "error")
     return load(path, negative_labels=negative_labels, **column_options(arguments), **options)

@@ -19,6 +19,13 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options that say what a data file is and what its columns are."""
+    group = add_judgment_options(parser)
+    add_feature_options(group)
+    return group
+
+
+def add_judgment_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options that say where the labels, queries and document ids of a file are."""
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
@@ -26,11 +33,39 @@ def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
     group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
-    group.add_argument("--query", metavar="COLUMN", help="column of a table with the query ids")
     group.add_argument(
-        "--features", metavar="COLUMN", nargs="+", help="feature columns of a table (default: all)"
+        "--query",
+        metavar="COLUMN",
+        help="column of a table with the query ids (text without qid: 'comment')",
     )
+    group.add_argument("--doc-id", metavar="COLUMN", help="column of a table with document ids")
     return group
+
+
+def add_feature_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say what the features are."""
+    group.add_argument("--weight", metavar="COLUMN", help="column of a table with row weights")
+    group.add_argument(
+        "--features",
+        metavar="COLUMN",
+        nargs="+",
+        help="feature columns of a table (default: those of the model, or all that are left)",
+    )
+    group.add_argument(
+        "--ignore", metavar="COLUMN", nargs="+", help="columns of a table that are no features"
+    )
+    group.add_argument(
+        "--absent",
+        choices=("zero", "missing"),
+        help="what features are that text does not mention: 0, or missing (default: as in the "
+        "training data of the model, else zero)",
+    )
+    group.add_argument(
+        "--n-features", type=int, metavar="N", help="number of features of text, if it lacks some"
+    )
+    group.add_argument(
+        "--first-feature", type=int, choices=(0, 1), help="number of the first feature of text"
+    )
 
 
 def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
@@ -46,13 +81,12 @@ def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add all options that say how to read judged data."""
     group = add_column_options(parser)
-    group.add_argument(
-        "--missing",
-        choices=("zero", "keep"),
-        default="zero",
-        help="features absent from sparse text are 0 (the default), or kept as missing (NaN)",
-    )
     add_negative_labels_option(group)
+    add_threads_option(group)
+
+
+def add_threads_option(group: argparse._ArgumentGroup) -> None:
+    """Add ``--n-jobs``."""
     group.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
 
 
@@ -79,26 +113,29 @@ def _metric_name(text: str) -> str:
     return text
 
 
+_COLUMNS = ("format", "label", "query", "doc_id", "weight", "features", "ignore")
+_TEXT = ("absent", "n_features", "first_feature")
+
+
 def column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``add_column_options`` read, as arguments of ``load``."""
-    return {name: getattr(arguments, name) for name in ("format", "label", "query", "features")}
+    return {name: getattr(arguments, name, None) for name in (*_COLUMNS, *_TEXT)}
 
 
 def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``add_data_options`` read, as arguments of ``load``."""
     return {
         **column_options(arguments),
-        "missing": arguments.missing,
         "negative_labels": arguments.negative_labels,
         "n_jobs": arguments.n_jobs,
     }
 
 
-def load_data(path: str, arguments: argparse.Namespace) -> Dataset:
-    """Load a data file as the options say."""
+def load_data(path: str, arguments: argparse.Namespace, **changes: Any) -> Dataset:
+    """Load a data file as the options say, except for ``changes``."""
     from rankgrove.data.loading import load
 
-    return load(path, **data_options(arguments))
+    return load(path, **(data_options(arguments) | changes))
 
 
 def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:

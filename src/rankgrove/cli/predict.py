@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator[BinaryIO]:
     if path is None:
-        yield sys.stdout.buffer
+        yield sys.stdout.buffer  # of ``standard_streams``: it writes everything or raises
         return
     from rankgrove._files import replacing
 

@@ -15,7 +15,7 @@ def align_features(
     dataset: Dataset,
     feature_names: Sequence[str],
     *,
-    absent: Literal["error", "zero", "nan"] = "error",
+    absent: Literal["error", "zero", "missing"] = "error",
     extra: Literal["error", "drop"] = "error",
 ) -> Dataset:
     """Put the columns into the order of ``feature_names``.
@@ -23,7 +23,8 @@ def align_features(
     Parameters
     ----------
     feature_names : the names wanted, usually those of the training data
-    absent : what to do about wanted features that the data lack: refuse, or fill with 0 or NaN
+    absent : what to do about wanted features that the data lack: refuse, or fill with 0
+        (``"zero"``) or NaN (``"missing"``)
     extra : what to do about features that are not wanted: refuse, or drop them
 
     Returns
@@ -31,10 +32,15 @@ def align_features(
     Dataset
         the same one if its features are as wanted already
     """
-    if absent not in ("error", "zero", "nan"):
-        raise ValueError(f"absent must be 'error', 'zero' or 'nan', not {absent!r}")
+    if absent not in ("error", "zero", "missing"):
+        raise ValueError(f"absent must be 'error', 'zero' or 'missing', not {absent!r}")
     if extra not in ("error", "drop"):
         raise ValueError(f"extra must be 'error' or 'drop', not {extra!r}")
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"align_features takes a Dataset, not a {type(dataset).__name__}: make one with "
+            "rankgrove.load, or select the columns of a frame by name"
+        )
     wanted = tuple(feature_names)
     if dataset.feature_names == wanted:
         return dataset
@@ -43,7 +49,7 @@ def align_features(
     if lacking and absent == "error":
         raise DataError(
             f"{dataset!r} lacks {len(lacking)} of the {len(wanted)} features wanted, the first is "
-            f"{lacking[0]!r} (absent='zero' or 'nan' fills them)"
+            f"{lacking[0]!r} (absent='zero' or 'missing' fills them)"
         )
     unwanted = set(place).difference(wanted)
     if unwanted and extra == "error":

@@ -13,7 +13,7 @@ from rankgrove.errors import DataError
 
 ACCEPTS = frozenset(
     {"y", "qid", "group_sizes", "sample_weight", "doc_ids"}
-    | {"feature_names", "missing", "n_features", "negative_labels"}
+    | {"feature_names", "features", "absent", "n_features", "negative_labels"}
 )
 
 
@@ -21,9 +21,15 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     """Make a Dataset of a dense or sparse matrix and the arrays given in the options."""
     if options.y is None:
         raise DataError("labels are missing: load(X, y, qid=...)")
-    X = dense_matrix(X, options.missing == "keep")
+    sparse = hasattr(X, "tocoo")
+    absent_is_nan = options.absent == "missing"
+    X = dense_matrix(X, absent_is_nan)
+    if options.features is not None:
+        if len(options.features):
+            raise ValueError("features does not name columns of a matrix: use [] for none of them")
+        X = X[:, :0]
     if options.n_features is not None:
-        X = padded(X, options.n_features, np.nan if options.missing == "keep" else 0.0)
+        X = padded(X, options.n_features, np.nan if absent_is_nan else 0.0)
     return Dataset(
         X,
         options.y,
@@ -32,6 +38,7 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
         feature_names=options.feature_names,
         sample_weight=options.sample_weight,
         doc_ids=options.doc_ids,
+        absent=options.absent if sparse else None,
         source=source,
     )
 

@@ -7,24 +7,29 @@ its place in the row-major matrix.
 
 from __future__ import annotations
 
+import shlex
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
+from rankgrove.data.dataset import Absent, Dataset
+from rankgrove.data.memory import memory_limit
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.paths import require_file
-from rankgrove.data.table_columns import TableColumns, find_columns
-from rankgrove.errors import DataError
+from rankgrove.data.table_columns import ABSENT, TableColumns, find_columns
+from rankgrove.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ACCEPTS = frozenset(
     {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
-    | {"label", "query", "features", "weight", "doc_id", "negative_labels", "unread"}
+    | {"label", "query", "features", "ignore", "weight", "doc_id", "negative_labels"}
 )
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
@@ -34,42 +39,68 @@ def read_parquet(path: Path, options: LoadOptions) -> Dataset:
     """Read a Parquet file; columns that are not wanted stay on disk."""
     import pyarrow.parquet as pq
 
+    require_file(path)
     with naming(path):
-        file = pq.ParquetFile(path, memory_map=True)
-        columns = find_columns(file.schema_arrow.names, options)
-        n_rows = file.metadata.num_rows
-        wanted = [name for name in vars(columns).values() if isinstance(name, str)]
-        batches = file.iter_batches(_BLOCK_ROWS, columns=[*wanted, *columns.features])
-        return _from_batches(batches, n_rows, columns, options, str(path))
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+        columns = settled_columns(schema, options)
+        batches = file.iter_batches(_BLOCK_ROWS, columns=columns.wanted())
+        return from_batches(batches, file.metadata.num_rows, columns, options, schema, str(path))
 
 
 def read_ipc(path: Path, options: LoadOptions) -> Dataset:
-    """Read a Feather file or an Arrow IPC file or stream, memory-mapped."""
+    """Read a Feather file or an Arrow IPC file or stream, batch by batch."""
     import pyarrow as pa
 
-    with naming(path):
-        source = pa.memory_map(str(path))
+    require_file(path)
+    with naming(path), pa.OSFile(str(path)) as source:
         try:
-            table = pa.ipc.open_file(source).read_all()
+            reader = pa.ipc.open_file(source)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
         except pa.ArrowInvalid:
             source.seek(0)
-            table = pa.ipc.open_stream(source).read_all()
-        return read_table(table, options, str(path))
+            reader = batches = pa.ipc.open_stream(source)
+        columns = settled_columns(reader.schema, options)
+        return from_batches(batches, None, columns, options, reader.schema, str(path))
 
 
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
     """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
     table = as_arrow(table)
-    return from_columns(table, find_columns(table.column_names, options), options, source)
+    return from_columns(table, settled_columns(table.schema, options), options, source)
 
 
 def from_columns(
     table: pa.Table, columns: TableColumns, options: LoadOptions, source: str | None
 ) -> Dataset:
     """Take the columns of a pyarrow table."""
-    wanted = [name for name in vars(columns).values() if isinstance(name, str)]
-    chosen = table.select([*wanted, *columns.features])
-    return _from_batches(chosen.to_batches(_BLOCK_ROWS), table.num_rows, columns, options, source)
+    batches = table.select(columns.wanted()).to_batches(_BLOCK_ROWS)
+    return from_batches(batches, table.num_rows, columns, options, table.schema, source)
+
+
+def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
+    """Find the columns; those that cannot be features must be ignored by name, others are told."""
+    columns = find_columns(schema.names, options)
+    texts = [name for name in columns.features if not holds_numbers(schema.field(name).type)]
+    if texts and columns.features != tuple(options.features or ()):
+        shown = ", ".join(map(repr, texts))
+        if options.ignore != "texts":
+            raise DataError(
+                f"{len(texts)} of the columns hold no numbers: {shown}; leave them out with "
+                f"ignore=[{shown}] (--ignore {shlex.join(texts)} on the command line)"
+            )
+        features = tuple(name for name in columns.features if name not in texts)
+        columns = replace(columns, features=features)
+        warnings.warn(f"columns without numbers are left out: {shown}", DataWarning, stacklevel=2)
+    if columns.left_out:
+        shown = ", ".join(map(repr, columns.left_out))
+        warnings.warn(
+            f"columns that look like labels, ids or an index are left out: {shown} (name them in "
+            "features= if they are features, in ignore= if they are not)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return columns
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -91,29 +122,44 @@ def as_arrow(table: Any) -> pa.Table:
         raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
 
 
-def _from_batches(
-    batches: Any, n_rows: int, columns: TableColumns, options: LoadOptions, source: str | None
+def from_batches(
+    batches: Iterable[Any],
+    n_rows: int | None,
+    columns: TableColumns,
+    options: LoadOptions,
+    schema: pa.Schema,
+    source: str | None,
+    typed_ids: Callable[[Any], Any] = lambda ids: ids,
 ) -> Dataset:
+    """Take record batches; ``n_rows`` is None if they do not tell before they are read.
+
+    ``typed_ids`` turns the column of query ids into what it should be.
+    """
     import pyarrow as pa
 
-    X = np.empty((n_rows, len(columns.features)), np.float32)
+    X = _empty_matrix(n_rows or 0, len(columns.features))
     sides: dict[str, list[Any]] = {}
     start = 0
     for batch in batches:
+        end = start + len(batch)
+        if end > len(X):
+            X.resize(_checked_size(max(end, len(X) * 3 // 2), X.shape[1]), refcheck=False)
         for j, name in enumerate(columns.features):
-            write_feature(X[start : start + len(batch), j], batch.column(name), name, start)
+            write_feature(X[start:end, j], batch.column(name), name, start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
                 sides.setdefault(kind, []).append(batch.column(name))
-        start += len(batch)
+        start = end
+    X.resize((start, X.shape[1]), refcheck=False)
+    n_rows = start
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
     y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:
         y = _numbers(joined["label"], columns.label)
     qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:
-        qid = _ids(joined["query"], columns.query)
+        qid = _ids(typed_ids(joined["query"]), columns.query)
     weight: Any = options.sample_weight
     if "weight" in joined:
         weight = _numbers(joined["weight"], columns.weight)
@@ -127,6 +173,7 @@ def _from_batches(
         sample_weight=weight,
         doc_ids=joined.get("doc_id", options.doc_ids),
         comments=joined.get("comment"),
+        absent=_absent(schema),
         source=source,
     )
 
@@ -142,6 +189,16 @@ def holds_numbers(kind: pa.DataType) -> bool:
         or pa.types.is_decimal(kind)
         or pa.types.is_null(kind)
     )
+
+
+def _empty_matrix(n_rows: int, n_columns: int) -> npt.NDArray[np.float32]:
+    return np.empty(_checked_size(n_rows, n_columns), np.float32)
+
+
+def _checked_size(n_rows: int, n_columns: int) -> tuple[int, int]:
+    if n_rows * n_columns * 4 > memory_limit():
+        raise DataError(f"{n_rows} rows of {n_columns} features do not fit into memory")
+    return n_rows, n_columns
 
 
 def write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:
@@ -195,8 +252,9 @@ def _ids(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[Any]:
         return np.asarray(column.to_numpy())
     if pa.types.is_floating(column.type):
         numbers = np.asarray(column.to_numpy())
-        if not (np.isfinite(numbers) & (np.trunc(numbers) == numbers)).all():
-            row = int(np.flatnonzero(~(np.isfinite(numbers) & (np.trunc(numbers) == numbers)))[0])
+        bad = ~((np.abs(numbers) < 2.0**53) & (np.trunc(numbers) == numbers))
+        if bad.any():
+            row = int(bad.argmax())
             raise DataError(f"column {name!r}, row {row}: {numbers[row]} is not a query id")
         return numbers.astype(np.int64)
     try:
@@ -206,6 +264,12 @@ def _ids(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[Any]:
     return np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)
 
 
+def _absent(schema: pa.Schema) -> Absent | None:
+    """Tell how the text was read that the table was made of, if it was (see ``to_arrow``)."""
+    word = (schema.metadata or {}).get(ABSENT.encode(), b"")
+    return {b"zero": "zero", b"missing": "missing"}.get(word)  # type: ignore[return-value]
+
+
 class naming:  # noqa: N801 - reads as a phrase: with naming(path)
     """Puts the name of the file before any error that reading it brings."""
 
@@ -213,12 +277,13 @@ class naming:  # noqa: N801 - reads as a phrase: with naming(path)
         self.path = path
 
     def __enter__(self) -> None:
-        require_file(self.path)
+        pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         import pyarrow as pa
 
         if isinstance(error, DataError):
-            raise DataError(f"{self.path}: {error}") from None
+            named = str(error).startswith(str(self.path))
+            raise DataError(str(error) if named else f"{self.path}: {error}") from None
         if isinstance(error, (pa.ArrowException, OSError)):
             raise DataError(f"{self.path}: {error}") from None

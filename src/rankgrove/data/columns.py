@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,12 @@ class Columns:
 
     @classmethod
     def of(cls, X: Any) -> Columns:
-        """Columns of a matrix, data frame or Dataset."""
+        """Columns of a matrix, data frame, Dataset, model or fitted ranker (or Columns)."""
+        if isinstance(X, Columns):
+            return X
+        model = getattr(X, "model_", X)
+        if isinstance(getattr(model, "columns", None), Columns):
+            return cast(Columns, model.columns)
         names = column_names(X)
         shape = np.shape(X.X if is_dataset(X) else X)
         return cls(names, len(names) if names is not None else int(shape[1]))
@@ -50,10 +56,9 @@ class Columns:
         of columns must agree. Nothing is copied if the columns are in place already.
         """
         names = column_names(X)
-        if names is not None and self._by_name(names):
-            places = self._places(names, what)
-            if places is not None:
-                X = select_columns(X, places)
+        places = None if names is None else self.places(names, what)
+        if places is not None:
+            X = select_columns(X, places)
         matrix, _ = feature_matrix(X)
         if matrix.shape[1] != self.count:
             raise DataError(
@@ -64,25 +69,24 @@ class Columns:
 
     def places_in(self, other: Columns, what: str = "X") -> npt.NDArray[np.int64]:
         """Return where each of these columns stands among others: by name, else by position."""
-        if other.names is not None and self._by_name(other.names):
-            found = self._places(other.names, what)
-            if found is not None:
-                return np.array(found, np.int64)
+        found = None if other.names is None else self.places(other.names, what)
+        if found is not None:
+            return np.array(found, np.int64)
         if other.count != self.count:
             raise DataError(
                 f"{what} has {other.count} features but the model was trained on {self.count}"
             )
         return np.arange(self.count)
 
-    def _by_name(self, names: tuple[str, ...]) -> bool:
-        if self.names is None:
-            return False
-        return set(names).issuperset(self.names) or _prefix(self.names) == _prefix(names)
+    def places(self, names: Sequence[str], what: str = "X") -> list[int] | None:
+        """Where these columns stand among ``names``.
 
-    def _places(self, names: tuple[str, ...], what: str) -> list[int] | None:
-        """Where the columns stand among ``names``; None if they already are all there is."""
-        assert self.names is not None
-        if names == self.names:
+        None if they are all there is, in order, or if names do not tell and the caller must count.
+        """
+        names = tuple(names)
+        if self.names is None or names == self.names:
+            return None
+        if not set(names).issuperset(self.names) and _prefix(self.names) != _prefix(names):
             return None
         _refuse_duplicates(names, what)
         place = {name: j for j, name in enumerate(names)}

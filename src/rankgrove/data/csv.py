@@ -1,96 +1,136 @@
-"""CSV and TSV files with a header line, also compressed.
+"""CSV and TSV files with a header line, also compressed or from a pipe.
 
 The separator is a tab for .tsv; else it is whichever of comma, semicolon and tab the header holds
 most. Empty fields, NA, NULL and NaN are missing values. Query ids become integers if all are plain
-integers, otherwise they stay text.
+integers, otherwise they stay text. A column whose first values all are texts cannot be a feature;
+a text among numbers is an error.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
-from rankgrove.data.arrow import from_columns, naming
-from rankgrove.data.compression import DecompressedStream, compression_of
+from rankgrove.data.arrow import from_batches, naming, settled_columns
+from rankgrove.data.byte_stream import ByteStream, open_bytes
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
-from rankgrove.data.table_columns import find_columns
+from rankgrove.data.table_columns import TableColumns
 from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ACCEPTS = ARROW_ACCEPTS
 _MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
-_HEADER_BYTES = 4 << 20
+_HEAD_BYTES = 4 << 20
+_BLOCK_BYTES = 4 << 20
+_LOOKED_AT_ROWS = 1000
 
 
 def read_csv(path: Path, options: LoadOptions) -> Dataset:
-    """Read a CSV or TSV file."""
+    """Read a CSV or TSV file, block by block."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    with naming(path):
-        compression = compression_of(path)
-        names, separator = _header(path, compression)
-        columns = find_columns(names, options)
-        types = dict.fromkeys(columns.features, pa.float64())
-        for name in (columns.label, columns.weight):
-            if name is not None:
-                types[name] = pa.float64()
-        for name in (columns.query, columns.doc_id, columns.comment):
-            if name is not None:
-                types[name] = pa.large_string()
+    with naming(path), open_bytes(path) as stream:
+        names, separator, rows = _beginning(stream)
+        columns = settled_columns(_schema(names, rows), options)
         convert = arrow_csv.ConvertOptions(
-            column_types=types, null_values=_MISSING, include_columns=list(types)
+            column_types=_types(columns), null_values=_MISSING, include_columns=columns.wanted()
         )
         try:
-            with _opened(path, compression) as stream:
-                table = arrow_csv.read_csv(
-                    stream,
-                    parse_options=arrow_csv.ParseOptions(delimiter=separator),
-                    convert_options=convert,
-                )
+            batches = arrow_csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES),
+                parse_options=arrow_csv.ParseOptions(delimiter=separator),
+                convert_options=convert,
+            )
+            return from_batches(
+                batches, None, columns, options, batches.schema, str(path), _typed_ids
+            )
         except pa.ArrowInvalid as error:
             raise DataError(_with_column_name(str(error), names)) from None
-        if columns.query is not None:
-            place = table.column_names.index(columns.query)
-            table = table.set_column(place, columns.query, _typed_ids(table.column(place)))
-        return from_columns(table, columns, options, str(path))
 
 
-def _header(path: Path, compression: str | None) -> tuple[list[str], str]:
-    """Column names of the first line, and the separator."""
-    if compression is None:
-        with path.open("rb") as file:
-            head = file.read(_HEADER_BYTES)
-    else:
-        with DecompressedStream(path, compression) as stream:
-            head = stream.read(_HEADER_BYTES)
-    line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b"\r")
+def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
+    """Column names of the first line, the separator, and the fields of the rows after it."""
+    head = stream.peek(_HEAD_BYTES)
+    whole = len(head) < _HEAD_BYTES
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    line = head.split(b"\n", 1)[0].rstrip(b"\r")
     if not line.strip():
         raise DataError("the file is empty" if not head else "the first line holds no column names")
+    if len(line) >= _HEAD_BYTES - 3:
+        raise DataError(f"the first line is longer than {_HEAD_BYTES >> 20} MB")
     try:
         text = line.decode()
     except UnicodeDecodeError:
         raise DataError(f"line 1 is not UTF-8 text: {line[:40]!r}") from None
-    separator = "\t"
-    if ".tsv" not in path.suffixes:
-        separator = max(",;\t", key=text.count)
+    separator = "\t" if ".tsv" in stream.path.suffixes else max(",;\t", key=text.count)
+    body = head if whole else head[: head.rfind(b"\n") + 1]
+    rows: list[list[str]] = []
     try:
-        names = next(csv.reader([text], delimiter=separator))
+        for row in csv.reader(io.StringIO(body.decode(errors="replace")), delimiter=separator):
+            rows.append(row)
+            if len(rows) > _LOOKED_AT_ROWS:
+                break
     except csv.Error as error:
-        raise DataError(f"line 1: {error}") from None
-    if all(_is_number(name) for name in names):
-        raise DataError(f"line 1 must hold the names of the columns, not numbers: {text[:40]!r}")
-    return names, separator
+        raise DataError(f"line {len(rows) + 1}: {error}") from None
+    names, rows = rows[0], rows[1:]
+    _refuse_data_as_header(names, text)
+    if whole and not any(rows):
+        raise DataError("the file holds a header line but no rows")
+    return names, separator, rows
+
+
+def _refuse_data_as_header(names: list[str], text: str) -> None:
+    numbers = [name for name in names if _is_number(name)]
+    plain = [name for name in numbers if name.isdigit()]
+    repeated = len(set(numbers)) < len(numbers)
+    if len(numbers) == len(names) or repeated or len(numbers) > len(plain):
+        raise DataError(
+            f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r}"
+        )
+
+
+def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
+    """Types of the columns as far as the first rows tell: texts, or what may be numbers."""
+    import pyarrow as pa
+
+    fields = []
+    for j, name in enumerate(names):
+        values = [row[j] for row in rows if len(row) > j and row[j] not in _MISSING]
+        is_text = bool(values) and not any(_is_number(value) for value in values)
+        fields.append((name, pa.large_string() if is_text else pa.float64()))
+    return pa.schema(fields)
+
+
+def _types(columns: TableColumns) -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    types = dict.fromkeys(columns.features, pa.float64())
+    for name in (columns.label, columns.weight):
+        if name is not None:
+            types[name] = pa.float64()
+    for name in (columns.query, columns.doc_id, columns.comment):
+        if name is not None:
+            types[name] = pa.large_string()
+    return types
 
 
 def _with_column_name(message: str, names: list[str]) -> str:
     """Put the name of the column into a message of the parser, which counts columns."""
     return re.sub(
-        r"In CSV column #(\d+): CSV conversion error to double",
-        lambda match: f"column {names[int(match[1])]!r} must hold numbers",
+        r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double",
+        lambda match: (
+            f"column {names[int(match[1])]!r} must hold numbers"
+            + (f", line {match[2]}" if match[2] else "")
+        ),
         message,
     )
 
@@ -101,14 +141,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return text.strip() == ""
     return True
-
-
-def _opened(path: Path, compression: str | None) -> Any:
-    import pyarrow as pa
-
-    if compression is None:
-        return pa.memory_map(str(path))
-    return pa.PythonFile(DecompressedStream(path, compression), mode="r")
 
 
 def _typed_ids(ids: Any) -> Any:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.numbers import as_numbers, row_numbers
+from rankgrove.data.queries import QueryGroups, query_groups, query_ids
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Absent = Literal["zero", "missing"]
+SharedQueries = Literal["error", "merge", "apart"]
 
 
 class Dataset:
@@ -30,6 +35,8 @@ class Dataset:
     feature_names : one name per column; by default f1, f2, ...
     sample_weight : non-negative weights, one per row
     doc_ids, comments : texts, one per row, or None where a row has none
+    absent : what features that sparse text (or a sparse matrix) does not mention were read as:
+        ``"zero"`` or ``"missing"`` (NaN); None for data in which every value is given
     source : where the data came from, for messages
     """
 
@@ -38,6 +45,7 @@ class Dataset:
     groups: QueryGroups
     feature_names: tuple[str, ...]
     sample_weight: npt.NDArray[np.float64] | None
+    absent: Absent | None
     source: str | None
 
     def __init__(
@@ -51,17 +59,20 @@ class Dataset:
         sample_weight: npt.ArrayLike | None = None,
         doc_ids: Any = None,
         comments: Any = None,
+        absent: Absent | None = None,
         source: str | None = None,
     ) -> None:
         self.source = source
+        self.absent = absent
         self.X = as_feature_matrix(X)
         n_rows, n_features = self.X.shape
-        self.y = _as_column(y, "y", n_rows)
-        self.groups, self._qid = _as_groups(qid, group_sizes, n_rows)
+        self.y = row_numbers(y, n_rows, "y")
+        self._qid = None if qid is None else query_ids(qid)
+        self.groups = query_groups(n_rows, qid=self._qid, group_sizes=group_sizes)
         self.feature_names = _as_names(feature_names, n_features)
         self.sample_weight = None
         if sample_weight is not None:
-            self.sample_weight = _as_column(sample_weight, "sample_weight", n_rows)
+            self.sample_weight = row_numbers(sample_weight, n_rows, "sample_weight")
             if n_rows and self.sample_weight.min() < 0:
                 row = int(self.sample_weight.argmin())
                 raise DataError(f"sample_weight {self.sample_weight[row]} of row {row} is negative")
@@ -146,6 +157,7 @@ class Dataset:
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             doc_ids=None if self._doc_ids is None else self._doc_ids.take(rows),
             comments=None if self._comments is None else self._comments.take(rows),
+            absent=self.absent,
             source=self.source,
         )
 
@@ -186,43 +198,45 @@ class Dataset:
         )
 
 
-def concatenate(datasets: Sequence[Dataset]) -> Dataset:
-    """Put data sets of the same features one below the other; equal query ids become one query."""
+def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "error") -> Dataset:
+    """Put data sets of the same features one below the other.
+
+    ``shared_queries``: what to do if a query id occurs in several of them: refuse, take its rows as
+    one query (``"merge"``), or as different queries (``"apart"``: ids become texts like ``2/ID``).
+    """
     first = datasets[0]
     if len(datasets) == 1:
         return first
     for other in datasets[1:]:
         if other.feature_names != first.feature_names:
             raise DataError(f"{other!r} has other features than {first!r}: see align_features")
+        if other.absent != first.absent:
+            raise DataError(
+                f"{first!r} was read with absent={first.absent!r}, {other!r} with {other.absent!r}"
+            )
     weights = [d.sample_weight for d in datasets]
     if any(w is None for w in weights) and any(w is not None for w in weights):
         raise DataError("some of the data sets have sample weights, others have none")
     return Dataset(
         np.concatenate([d.X for d in datasets]),
         np.concatenate([d.y for d in datasets]),
-        _concatenate_ids([d.qid for d in datasets]),
+        _joined_ids(datasets, shared_queries),
         feature_names=first.feature_names,
         sample_weight=None if weights[0] is None else np.concatenate(weights),  # type: ignore[arg-type]
         doc_ids=_concatenate_texts([(d.n_rows, d.doc_id_texts()) for d in datasets])
         if any(d.has_own_doc_ids for d in datasets)
         else None,
         comments=_concatenate_texts([(d.n_rows, d.comment_texts()) for d in datasets]),
+        absent=first.absent,
         source=" + ".join(d.source for d in datasets if d.source is not None) or None,
     )
 
 
 def as_feature_matrix(X: Any) -> npt.NDArray[np.float32]:
     """Turn a matrix into float32 in C order, without a copy if it is so already."""
-    if isinstance(X, np.ndarray) and X.dtype == object:
-        try:
-            X = X.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"X holds a value that is not a number: {error}") from None
-    X = np.asarray(X)
+    X = as_numbers(X, "X")
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions (rows and features), not shape {X.shape}")
-    if X.dtype.kind not in "fiub":
-        raise DataError(f"X must hold numbers, not {X.dtype}")
     try:
         with np.errstate(over="raise", under="ignore", invalid="ignore"):
             return np.ascontiguousarray(X, dtype=np.float32)
@@ -242,43 +256,6 @@ def doc_ids_of_comments(comments: pa.LargeStringArray) -> pa.LargeStringArray | 
     found = pc.extract_regex(comments, r"(?:^|\s)docid\s*=\s*(?P<id>\S+)")
     ids = pc.struct_field(found, "id")
     return None if ids.null_count == len(ids) else ids
-
-
-def _as_column(values: Any, name: str, n_rows: int) -> npt.NDArray[np.float64]:
-    try:
-        column = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must hold numbers: {error}") from None
-    if column.shape != (n_rows,):
-        raise DataError(f"{name} has shape {column.shape}, but X has {n_rows} rows")
-    finite = np.isfinite(column)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise DataError(f"{name} of row {row} is {column[row]}: it must be a finite number")
-    return column
-
-
-def _as_groups(
-    qid: Any, group_sizes: Any, n_rows: int
-) -> tuple[QueryGroups, npt.NDArray[Any] | None]:
-    if (qid is None) == (group_sizes is None):
-        raise DataError(
-            "qid is missing: give one query id per row as qid, or group_sizes"
-            if qid is None
-            else "give either qid or group_sizes, not both"
-        )
-    if qid is None:
-        return QueryGroups.from_sizes(group_sizes, n_rows), None
-    qid = np.asarray(qid)
-    if qid.shape != (n_rows,):
-        raise DataError(
-            f"qid has shape {qid.shape}, but X has {n_rows} rows: give one query id per row "
-            "(numbers of rows per query go to group_sizes)"
-        )
-    groups = QueryGroups.from_qid(qid)
-    if qid.dtype == object:
-        qid = groups.ids[groups.query_of_row()]
-    return groups, qid
 
 
 def _as_names(names: Iterable[str] | None, n_features: int) -> tuple[str, ...]:
@@ -319,10 +296,28 @@ def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:
     return None if column.null_count == n_rows else column
 
 
+def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> npt.NDArray[Any]:
+    if shared_queries == "apart":
+        return np.concatenate(
+            [np.char.add(f"{i}/", d.qid.astype(str)) for i, d in enumerate(datasets, 1)]
+        )
+    if shared_queries == "error":
+        owner: dict[Any, Dataset] = {}
+        for data in datasets:
+            for query in data.groups.ids.tolist():
+                if query in owner:
+                    raise DataError(
+                        f"the query {query!r} occurs in {owner[query]!r} and in {data!r}: "
+                        "shared_queries='merge' takes its documents as one query, 'apart' as two"
+                    )
+            owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
+    return _concatenate_ids([d.qid for d in datasets])
+
+
 def _concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    if any(i.dtype.kind in "US" for i in ids):
-        ids = [i.astype(str) for i in ids]
-    return np.concatenate(ids)
+    if len({array.dtype.kind for array in ids}) > 1:
+        ids = [array.astype(object) for array in ids]  # else numpy would make floats of integers
+    return query_ids(np.concatenate(ids))
 
 
 def _concatenate_texts(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgrove.data.alignment import align_features
-from rankgrove.data.compression import COMPRESSED_SUFFIXES
+from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.dataset import Dataset, concatenate, default_feature_names
 from rankgrove.data.loading import load
 from rankgrove.errors import DataError
@@ -37,7 +37,7 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
     - ``set1.train.txt``, ``set1.valid.txt``, ``set1.test.txt``, ``set2...`` (Yahoo!): a fold each
 
     ``options`` go to ``load``. All three sets of a fold get the same features: those that a file
-    does not mention are absent (0, or NaN with ``missing="keep"``).
+    does not mention are absent (0, or NaN with ``absent="missing"``).
     """
     root = Path(folder)
     if not root.is_dir():
@@ -158,7 +158,7 @@ def _names(triple: dict[str, Path]) -> str:
 
 def _load_triple(triple: dict[str, Path], options: dict[str, Any]) -> Fold:
     sets = [load(triple[role], **options) for role in ("train", "validation", "test")]
-    return Fold(*_same_features(sets, options))
+    return Fold(*_same_features(sets))
 
 
 def _parts(root: Path) -> list[Path]:
@@ -175,14 +175,14 @@ def _parts(root: Path) -> list[Path]:
 
 
 def _folds_of_parts(paths: list[Path], options: dict[str, Any]) -> Iterator[Fold]:
-    parts = _same_features([load(path, **options) for path in paths], options)
+    parts = _same_features([load(path, **options) for path in paths])
     n = len(parts)
     for i in range(n):
         turned = [parts[(i + k) % n] for k in range(n)]
         yield Fold(concatenate(turned[:-2]), turned[-2], turned[-1])
 
 
-def _same_features(sets: list[Dataset], options: dict[str, Any]) -> list[Dataset]:
+def _same_features(sets: list[Dataset]) -> list[Dataset]:
     """Widen sets of numbered features to the features of the widest."""
     if len({data.feature_names for data in sets}) == 1:
         return sets
@@ -191,5 +191,4 @@ def _same_features(sets: list[Dataset], options: dict[str, Any]) -> list[Dataset
     numbered = default_feature_names(len(names), first)
     if set(numbered) != names:
         raise DataError(f"{sets[0]!r} and {sets[1]!r} have different features")
-    absent = "nan" if options.get("missing") == "keep" else "zero"
-    return [align_features(data, numbered, absent=absent) for data in sets]  # type: ignore[arg-type]
+    return [align_features(data, numbered, absent=data.absent or "error") for data in sets]

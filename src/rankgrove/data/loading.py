@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from rankgrove.data.compression import COMPRESSED_SUFFIXES
-from rankgrove.data.dataset import Dataset, concatenate
+from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
+from rankgrove.data.columns import Columns
+from rankgrove.data.dataset import Absent, Dataset, SharedQueries, concatenate
 from rankgrove.data.options import LoadOptions, Progress
 from rankgrove.errors import DataError
 
@@ -48,16 +49,19 @@ def load(
     sample_weight: npt.ArrayLike | None = None,
     doc_ids: npt.ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    label: str | None = None,
-    query: str | None = None,
+    label: str | int | None = None,
+    query: str | int | None = None,
     features: Sequence[str] | None = None,
-    weight: str | None = None,
-    doc_id: str | None = None,
-    missing: Literal["zero", "keep"] = "zero",
+    ignore: Sequence[str] | Literal["texts"] | None = None,
+    weight: str | int | None = None,
+    doc_id: str | int | None = None,
+    like: Any = None,
+    absent: Absent | None = None,
     n_features: int | None = None,
     first_feature: int | None = None,
     comments: bool = True,
     negative_labels: Literal["error", "keep", "drop"] = "error",
+    shared_queries: SharedQueries = "error",
     format: str | None = None,
     progress: bool | Progress | None = None,
     n_jobs: int | None = None,
@@ -74,14 +78,24 @@ def load(
         source does not hold them. A file ``FILE.query`` or ``FILE.group`` beside text is found.
     sample_weight, doc_ids : one per row, where the source does not hold them
     feature_names : names of the columns of X; for text also their number
-    label, query, weight, doc_id : names of columns of a table, found by convention if not given
-    features : names of the feature columns of a table, in the order wanted; all others by default
-    missing : what features absent from sparse text or matrices are: ``"zero"``, as the papers
-        have it, or ``"keep"`` (NaN). NaN and NULL that the data spell out are NaN either way.
+    label, query, weight, doc_id : names of columns of a table, found by convention if not given.
+        ``query="comment"`` takes the comments of text that has no qid.
+    features : names of the feature columns of a table, in the order wanted; by default all others,
+        except those that look like a label, an id or an index. ``[]`` reads labels and queries
+        alone, also from text.
+    ignore : names of columns of a table that are no features, or ``"texts"``: all that hold no
+        numbers
+    like : a Dataset or fitted ranker whose columns these data are to have. Columns are taken by
+        name where names are known, and text is read as that data were (``absent``, first feature).
+    absent : what features that sparse text or a sparse matrix does not mention are: ``"zero"`` (the
+        default), as the papers have it, or ``"missing"`` (NaN). NaN and NULL that the data spell
+        out are NaN either way.
     n_features : number of features, for data that may not mention the last ones
     first_feature : number of the first feature in text, 0 or 1; by default 0 if number 0 occurs
     comments : whether to keep the comments of text (and the document ids in them)
     negative_labels : ``"error"``, ``"keep"``, or ``"drop"`` such rows (unjudged documents)
+    shared_queries : what to do about a query id that occurs in several of the paths: ``"error"``,
+        ``"merge"`` its rows, or keep them ``"apart"`` as different queries
     format : name of the file format, if the file's name does not tell
     progress : show the progress of reading: None (large files on a terminal), True, False, or a
         function of bytes done and bytes in all
@@ -92,14 +106,10 @@ def load(
     DataError
         Bad data, with file, line and column, or row, and the offending text.
     """
-    if missing not in ("zero", "keep"):
-        raise ValueError(f"missing must be 'zero' or 'keep', not {missing!r}")
-    if negative_labels not in ("error", "keep", "drop"):
-        raise ValueError(
-            f"negative_labels must be 'error', 'keep' or 'drop', not {negative_labels!r}"
-        )
-    if first_feature not in (None, 0, 1):
-        raise ValueError(f"first_feature must be 0, 1 or None, not {first_feature!r}")
+    _check_choice("absent", absent, (None, "zero", "missing"))
+    _check_choice("negative_labels", negative_labels, ("error", "keep", "drop"))
+    _check_choice("shared_queries", shared_queries, ("error", "merge", "apart"))
+    _check_choice("first_feature", first_feature, (None, 0, 1))
     if n_features is not None and not 0 <= n_features <= 10_000_000:
         raise ValueError(f"n_features must be between 0 and 10000000, not {n_features}")
     options = LoadOptions(
@@ -112,9 +122,11 @@ def load(
         label=label,
         query=query,
         features=features,
+        ignore=ignore,
         weight=weight,
         doc_id=doc_id,
-        missing=missing,
+        absent=absent or absent_like(like),
+        like=None if like is None else Columns.of(like),
         n_features=n_features,
         first_feature=first_feature,
         comments=comments,
@@ -122,31 +134,64 @@ def load(
         progress=progress,
         n_jobs=n_jobs,
     )
-    return _checked_labels(_read(source, options, format), options)
+    if not _is_paths(source):
+        return _checked_labels(_read(source, options, format), options)
+    parts = [_checked_labels(_read(path, options, format), options) for path in source]
+    return concatenate(parts, shared_queries)
 
 
-def load_unjudged(
+def load_documents(
     path: str | os.PathLike[str],
+    like: Any,
     *,
     needs_queries: bool,
     format: str | None = None,
-    label: str | None = None,
-    query: str | None = None,
-    features: Sequence[str] | None = None,
+    absent: Absent | None = None,
+    **options: Any,
 ) -> Dataset:
-    """Load the documents of a table (CSV, Parquet, Arrow) for scoring.
+    """Load documents to be scored by the ranker ``like``.
 
-    Labels are not read and may be absent, and so may queries unless they are needed: all are 0.
+    Labels are not read and may be absent, and so may queries unless they are needed.
     """
-    unread = frozenset({"label"} if needs_queries else {"label", "query"})
     return _read(
-        path, LoadOptions(label=label, query=query, features=features, unread=unread), format
+        path,
+        LoadOptions(
+            like=Columns.of(like),
+            absent=absent or absent_like(like),
+            unread=frozenset({"label"} if needs_queries else {"label", "query"}),
+            **options,
+        ),
+        format,
+    )
+
+
+def absent_like(like: Any) -> Absent:
+    """Return what absent features are in data like those of a Dataset or fitted ranker."""
+    absent: Absent | None = getattr(getattr(like, "model_", like), "absent", None)
+    return absent or "zero"
+
+
+def _is_paths(source: Any) -> bool:
+    return (
+        isinstance(source, (list, tuple))
+        and len(source) > 0
+        and all(isinstance(path, (str, os.PathLike)) for path in source)
     )
 
 
 def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
+    dataset = _read_source(source, options, format)
+    if options.like is None:
+        return dataset
+    X = options.like.match(dataset, dataset.source or "X")
+    if X is dataset.X and options.like.names in (None, dataset.feature_names):
+        return dataset
+    return dataset.with_features(X, options.like.names or dataset.feature_names)
+
+
+def _read_source(source: Any, options: LoadOptions, format: str | None) -> Dataset:
     if isinstance(source, Dataset):
-        _check_options(options, frozenset({"negative_labels"}), "a Dataset")
+        _check_options(options, frozenset({"negative_labels", "like"}), "a Dataset")
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -157,8 +202,6 @@ def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
         return dataset
     if format is not None:
         raise ValueError(f"format={format!r} is for files, not for {type(source).__name__}")
-    if isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
-        return concatenate([_read(path, options, format) for path in source])
     if hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas"):
         from rankgrove.data import arrow
 
@@ -195,8 +238,17 @@ def format_of(path: Path, name: str | None) -> Format:
     return next(by_magic, FORMATS[0])
 
 
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices if choice is not None)
+        raise ValueError(f"{name} must be one of {known}, not {value!r}")
+
+
 def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) -> None:
-    refused = sorted(options.given() - accepted)
+    settled = {"unread"} if options.like is None else {"unread", "like", "absent"}
+    if options.ignore == "texts":  # there are none but in tables
+        settled.add("ignore")
+    refused = sorted(options.given() - accepted - settled)
     if refused:
         raise ValueError(f"{refused[0]} does not apply to {what}")
 

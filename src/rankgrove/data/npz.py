@@ -13,6 +13,7 @@ import numpy as np
 from rankgrove.data.arrays import ACCEPTS as ARRAY_ACCEPTS
 from rankgrove.data.arrays import read_arrays
 from rankgrove.data.dataset import Dataset
+from rankgrove.data.memory import memory_limit
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.paths import require_file
 from rankgrove.errors import DataError
@@ -33,6 +34,7 @@ def read_npz(path: Path, options: LoadOptions) -> Dataset:
     """Read the arrays of an archive; those given to ``load`` take precedence."""
     require_file(path)
     try:
+        _check_size(path)
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise DataError("this is one array, not an .npz archive")
@@ -53,6 +55,15 @@ def read_npz(path: Path, options: LoadOptions) -> Dataset:
         raise DataError(f"{path}: {error}") from None
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, SyntaxError) as error:
         raise DataError(f"{path}: damaged archive: {error}") from None
+
+
+def _check_size(path: Path) -> None:
+    """Refuse an archive that unpacks to more than the memory there is."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > memory_limit():
+            raise DataError(f"the arrays take {size >> 20} MB and do not fit into memory")
 
 
 def _find(archive: Any, keys: tuple[str, ...]) -> Any:

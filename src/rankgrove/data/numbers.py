@@ -39,7 +39,7 @@ def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     if column.ndim != 1:
         raise DataError(f"{name} must have one dimension, not shape {column.shape}")
     if len(column) != n_rows:
-        raise DataError(f"{name} has {len(column)} entries, but X has {n_rows} rows")
+        raise DataError(f"{name} has {len(column)} entries but X has {n_rows} rows")
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
         raise DataError(f"{name} of row {bad[0]} is {column[bad[0]]}, not a finite number")

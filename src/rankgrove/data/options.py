@@ -8,12 +8,15 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from rankgrove.data.columns import Columns
+from rankgrove.data.dataset import Absent
+
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The arguments of ``load`` (see there) beside the source, and ``unread``."""
+    """The arguments of ``load`` (see there) beside the source, as readers want them."""
 
     y: npt.ArrayLike | None = None
     qid: npt.ArrayLike | None = None
@@ -21,20 +24,21 @@ class LoadOptions:
     sample_weight: npt.ArrayLike | None = None
     doc_ids: npt.ArrayLike | None = None
     feature_names: Sequence[str] | None = None
-    label: str | None = None
-    query: str | None = None
+    label: str | int | None = None
+    query: str | int | None = None
     features: Sequence[str] | None = None
-    weight: str | None = None
-    doc_id: str | None = None
-    missing: Literal["zero", "keep"] = "zero"
+    ignore: Sequence[str] | Literal["texts"] | None = None
+    weight: str | int | None = None
+    doc_id: str | int | None = None
+    absent: Absent = "zero"
+    like: Columns | None = None
     n_features: int | None = None
     first_feature: int | None = None
     comments: bool = True
     negative_labels: Literal["error", "keep", "drop"] = "error"
     progress: bool | Progress | None = None
     n_jobs: int | None = None
-    # Kinds of columns of a table ("label", "query") that may be absent and are not read: see
-    # ``load_unjudged``.
+    # What need not be there and is not read: "label", "query" (see ``load_documents``).
     unread: frozenset[str] = frozenset()
 
     def given(self) -> set[str]:

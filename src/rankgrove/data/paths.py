@@ -8,6 +8,10 @@ from rankgrove.errors import DataError
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is not an existing file."""
+    """Refuse a path that is not an existing plain file, in which one can go back and forth."""
+    if path.is_dir():
+        raise DataError(f"{path}: not a file")
     if not path.is_file():
-        raise DataError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        raise DataError(
+            f"{path}: {'this format needs a plain file' if path.exists() else 'no such file'}"
+        )

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
+from rankgrove.data.byte_stream import ByteStream
 from rankgrove.data.options import Progress
 
 _LARGE_BYTES = 200 << 20
 
 
 @contextmanager
-def progress_reporter(path: Path, progress: bool | Progress | None) -> Iterator[Progress]:
+def progress_reporter(
+    stream: ByteStream, progress: bool | Progress | None
+) -> Iterator[Callable[[int, int | None], None]]:
     """Give a function of (bytes done, bytes in all) to be called while reading.
 
     ``None`` shows a bar on a terminal for large files, ``True`` always, ``False`` never; a callable
     is called itself.
     """
     if callable(progress):
-        yield progress
+        function: Any = progress
+        yield function
         return
     if progress is None:
-        progress = path.stat().st_size >= _LARGE_BYTES and sys.stderr.isatty()
+        progress = (stream.size or 0) >= _LARGE_BYTES and sys.stderr.isatty()
     if not progress:
         yield lambda done, total: None
         return
@@ -38,5 +42,5 @@ def progress_reporter(path: Path, progress: bool | Progress | None) -> Iterator[
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(f"reading {path.name}", total=None)
+        task = bar.add_task(f"reading {stream.path.name}", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

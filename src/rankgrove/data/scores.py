@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
-import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.byte_stream import ByteStream, open_bytes, open_standard_input
+from rankgrove.data.lines import whole_lines
+from rankgrove.data.paths import require_file
 from rankgrove.errors import DataError
 
 
 def read_scores(path: str | Path, n_rows: int) -> npt.NDArray[np.float64]:
-    """Read ``n_rows`` finite scores from text (one per line, also .gz), .npy, or ``-`` (stdin)."""
+    """Read ``n_rows`` finite scores from text (one per line, also compressed), .npy, or ``-``.
+
+    ``-`` is standard input. Not more is read than so many scores can be.
+    """
     name = "standard input" if str(path) == "-" else str(path)
-    scores = _read_npy(Path(path)) if name.endswith(".npy") else _read_text(path, name)
-    if len(scores) != n_rows:
-        raise DataError(f"{name} has {len(scores)} scores, but the data has {n_rows} rows")
+    if name.endswith(".npy"):
+        scores = _read_npy(Path(path), n_rows)
+    else:
+        with open_standard_input() if str(path) == "-" else open_bytes(Path(path)) as stream:
+            scores = _read_text(stream, name, n_rows)
     finite = np.isfinite(scores)
     if not finite.all():
         place = int(np.flatnonzero(~finite)[0])
@@ -26,39 +31,58 @@ def read_scores(path: str | Path, n_rows: int) -> npt.NDArray[np.float64]:
     return scores
 
 
-def _read_npy(path: Path) -> npt.NDArray[np.float64]:
+def _read_npy(path: Path, n_rows: int) -> npt.NDArray[np.float64]:
+    require_file(path)
     try:
-        values = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            read_header = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
+            shape, _, dtype = read_header(file)
+            if len(shape) != 1 or dtype.kind not in "fiu":
+                raise DataError(f"{path} must hold one score per row, not {dtype}{shape}")
+            _check_count(str(path), shape[0], n_rows)
+            file.seek(0)
+            return np.asarray(np.load(file, allow_pickle=False), np.float64)
+    except DataError:
+        raise
+    except (ValueError, EOFError, AttributeError, OSError) as error:
         raise DataError(f"{path} is not a .npy file of numbers: {error}") from None
-    if values.ndim != 1 or values.dtype.kind not in "fiu":
-        raise DataError(f"{path} must hold one score per row, not {values.dtype}{values.shape}")
-    return np.asarray(values, np.float64)
 
 
-def _read_text(path: str | Path, name: str) -> npt.NDArray[np.float64]:
-    if str(path) == "-":
-        content = sys.stdin.buffer.read()
-    elif name.endswith(".gz"):
+def _check_count(name: str, n_scores: int, n_rows: int) -> None:
+    if n_scores != n_rows:
+        more = "more than " if n_scores > n_rows else ""
+        shown = min(n_scores, n_rows) if more else n_scores
+        raise DataError(f"{name} has {more}{shown} scores, but the data has {n_rows} rows")
+
+
+def _read_text(stream: ByteStream, name: str, n_rows: int) -> npt.NDArray[np.float64]:
+    scores = np.empty(n_rows, np.float64)
+    filled = blank = 0  # lines that held a score; blank lines after them
+    for piece in whole_lines(stream):
+        lines = piece.tobytes().splitlines()
+        n_lines = len(lines)
+        while lines and not lines[-1].strip():
+            lines.pop()
+        if lines and blank:
+            raise DataError(f"{name}, line {filled + 1}: '' is not one number")
+        blank += n_lines - len(lines)
+        end = filled + len(lines)
+        if end > n_rows:
+            _check_count(name, end, n_rows)
         try:
-            content = gzip.decompress(Path(path).read_bytes())
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(f"{name} is not a whole gzip file: {error}") from None
-    else:
-        content = Path(path).read_bytes()
-    lines = content.splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    try:
-        return np.fromiter(map(float, lines), np.float64, len(lines))
-    except ValueError:
-        raise DataError(_first_bad_line(lines, name)) from None
+            scores[filled:end] = np.fromiter(map(float, lines), np.float64, len(lines))
+        except ValueError:
+            raise DataError(_first_bad_line(lines, name, filled)) from None
+        filled = end
+    _check_count(name, filled, n_rows)
+    return scores
 
 
-def _first_bad_line(lines: list[bytes], name: str) -> str:
+def _first_bad_line(lines: list[bytes], name: str, lines_before: int) -> str:
     number = next(i for i, line in enumerate(lines) if not _is_number(line))
     text = lines[number][:60].decode("utf-8", "replace")
-    return f"{name}, line {number + 1}: {text!r} is not one number"
+    return f"{name}, line {lines_before + number + 1}: {text!r} is not one number"
 
 
 def _is_number(line: bytes) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.compression import COMPRESSED_SUFFIXES
+from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES, open_bytes
+from rankgrove.data.lines import whole_lines
 from rankgrove.errors import DataError
 
 _SUFFIXES = (".query", ".group")
@@ -26,13 +27,18 @@ def find_group_sizes(path: Path) -> tuple[Path, npt.NDArray[np.int64]] | None:
 
 def read_group_sizes(path: Path) -> npt.NDArray[np.int64]:
     """Read whole numbers, one per line; blank lines are skipped."""
-    lines = path.read_bytes().splitlines()
-    tokens = [token for token in map(bytes.strip, lines) if token]
-    try:
-        return np.array(tokens, dtype="S20").astype(np.int64)
-    except (ValueError, OverflowError):
-        number = [not line.strip().isdigit() and line.strip() != b"" for line in lines].index(True)
-        raise DataError(
-            f"{path}, line {number + 1}: expected the number of rows of a query, "
-            f"not {lines[number][:40].decode(errors='backslashreplace')!r}"
-        ) from None
+    sizes: list[int] = []
+    with open_bytes(path) as stream:
+        number = 0
+        for piece in whole_lines(stream):
+            for line in piece.tobytes().splitlines():
+                number += 1
+                token = line.strip()
+                if token.isdigit() and len(token) < 19:
+                    sizes.append(int(token))
+                elif token:
+                    raise DataError(
+                        f"{path}, line {number}: expected the number of rows of a query, "
+                        f"not {line[:40].decode(errors='backslashreplace')!r}"
+                    )
+    return np.array(sizes, np.int64)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rankgrove.data.columns import Columns
 from rankgrove.data.options import LoadOptions
 from rankgrove.errors import DataError
 
 LABEL, QUERY, WEIGHT, DOC_ID, COMMENT = "label", "qid", "weight", "doc_id", "comment"
+ABSENT = "rankgrove.absent"  # in the metadata of Arrow tables: ``Dataset.absent``
 
 # Names taken by convention, compared without case; the first is the one that is written.
 _CONVENTIONS = {
@@ -18,11 +22,21 @@ _CONVENTIONS = {
     DOC_ID: (DOC_ID, "docid", "document_id", "docno", "did"),
     COMMENT: (COMMENT,),
 }
+# Columns of these names give the answer away or number the rows: features only if named so.
+_NEVER_FEATURES = re.compile(
+    "|".join(name for names in _CONVENTIONS.values() for name in names)
+    + r"|labels|grades|judg(e?)ment|relevance_(label|grade|score)|id|index|row_?(id|number)"
+    r"|unnamed: ?\d+(_level_\d+)?|__index_level_\d+__|level_\d+|",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Names of the columns of a table by what they hold; None where there is no such column."""
+    """Names of the columns of a table by what they hold; None where there is no such column.
+
+    ``left_out`` are those that look like a label, an id or an index without being used as one.
+    """
 
     label: str | None
     query: str | None
@@ -30,6 +44,12 @@ class TableColumns:
     doc_id: str | None
     comment: str | None
     features: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    def wanted(self) -> list[str]:
+        """Names of all columns to read, without repetition."""
+        sides = (self.label, self.query, self.weight, self.doc_id, self.comment)
+        return list(dict.fromkeys([*(name for name in sides if name is not None), *self.features]))
 
 
 def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
@@ -37,15 +57,60 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise DataError(f"the column {twice!r} occurs twice")
-    wanted = set() if options.features is None else set(options.features)
+    features = None if options.features is None else tuple(map(str, options.features))
+    if features is None and options.like is not None:
+        features = _like(names, options.like)
+    named = () if options.ignore == "texts" else options.ignore or ()
+    ignored = {_given(name, names) for name in named}
+    found = _Finder(names, {*(features or ()), *ignored}, options)
+    label = found.column(LABEL, options.label, options.y is not None)
+    grouped = options.qid is not None or options.group_sizes is not None
+    query = found.column(QUERY, options.query, grouped)
+    weight = found.column(WEIGHT, options.weight, options.sample_weight is not None)
+    doc_id = found.column(DOC_ID, options.doc_id, options.doc_ids is not None)
+    comment = found.column(COMMENT, None, False)
+    if label is None and options.y is None and "label" not in options.unread:
+        raise found.nothing_like("labels", LABEL, "label")
+    if query is None and not grouped and "query" not in options.unread:
+        raise found.nothing_like("query ids", QUERY, "query")
+    left_out: tuple[str, ...] = ()
+    if features is None:
+        taken = {label, query, weight, doc_id, comment} | ignored
+        rest = [name for name in names if name not in taken]
+        features = tuple(name for name in rest if not _NEVER_FEATURES.fullmatch(name.strip()))
+        left_out = tuple(name for name in rest if name not in set(features))
+    else:
+        features = tuple(_given(name, names) for name in features)
+    return TableColumns(
+        None if "label" in options.unread else label,
+        None if "query" in options.unread else query,
+        weight,
+        doc_id,
+        comment,
+        features,
+        left_out,
+    )
 
-    def find(kind: str, given: str | None, replaced: bool) -> str | None:
+
+def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:
+    """Return the features of a model if they are to be taken by name, else None."""
+    return None if like.places(names, "the table") is None else like.names
+
+
+class _Finder:
+    """Looks for the columns of a table."""
+
+    def __init__(self, names: Sequence[str], taken: set[str], options: LoadOptions) -> None:
+        self.names = names
+        named = (options.label, options.query, options.weight, options.doc_id)
+        self.taken = taken | {str(name) for name in named if name is not None}
+
+    def column(self, kind: str, given: str | int | None, replaced: bool) -> str | None:
+        """Return the column given by name or found by convention, or None."""
         if given is not None:
-            if given not in names:
-                raise DataError(f"there is no column {given!r}; there are {_shown(names)}")
-            return given
+            return _given(given, self.names)
+        names = [name for name in self.names if name not in self.taken]
         found = [name for name in names if name.lower() in _CONVENTIONS[kind]]
-        found = [name for name in found if name not in wanted]
         if replaced or not found:
             return None
         best = min(found, key=lambda name: _CONVENTIONS[kind].index(name.lower()))
@@ -53,41 +118,25 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
             raise DataError(f"columns {_shown(found)} could all be the {kind}: name the right one")
         return best
 
-    unread = options.unread
-    grouped = options.qid is not None or options.group_sizes is not None
-    label = find(LABEL, options.label, options.y is not None)
-    query = find(QUERY, options.query, grouped)
-    weight = find(WEIGHT, options.weight, options.sample_weight is not None)
-    doc_id = find(DOC_ID, options.doc_id, options.doc_ids is not None)
-    comment = find(COMMENT, None, False)
-    if label is None and options.y is None and "label" not in unread:
-        raise DataError(
-            f"no column of labels (such as {', '.join(_CONVENTIONS[LABEL][:3])}) among "
-            f"{_shown(names)}: name it with label= (--label on the command line)"
+    def nothing_like(self, what: str, kind: str, option: str) -> DataError:
+        """Return the error of a table that lacks a column."""
+        return DataError(
+            f"no column of {what} (such as {', '.join(_CONVENTIONS[kind][:3])}) among "
+            f"{_shown(self.names)}: name it with {option}= (--{option} on the command line)"
         )
-    if query is None and not grouped and "query" not in unread:
-        raise DataError(
-            f"no column of query ids (such as {', '.join(_CONVENTIONS[QUERY][:3])}) among "
-            f"{_shown(names)}: name it with query= (--query on the command line)"
-        )
-    taken = {label, query, weight, doc_id, comment}
-    if options.features is None:
-        features = tuple(name for name in names if name not in taken)
-    else:
-        features = tuple(options.features)
-        for name in features:
-            if name not in names:
-                raise DataError(f"there is no column {name!r}; there are {_shown(names)}")
-    return TableColumns(
-        None if "label" in unread else label,
-        None if "query" in unread else query,
-        weight,
-        doc_id,
-        comment,
-        features,
-    )
+
+
+def _given(name: str | int, names: Sequence[str]) -> str:
+    """Return the name of a column that the caller named, also by an integer name."""
+    if str(name) in names:
+        return str(name)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise DataError(f"there is no column {str(name)!r}{hint}; there are {_shown(names)}")
 
 
 def _shown(names: Sequence[str], limit: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:limit])
+    """List names, those that look like labels, queries and ids first."""
+    ordered = sorted(names, key=lambda name: not _NEVER_FEATURES.fullmatch(name.strip()))
+    shown = ", ".join(repr(name) for name in ordered[:limit])
     return shown + (f", ... ({len(names)} in all)" if len(names) > limit else "")

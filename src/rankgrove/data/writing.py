@@ -18,13 +18,13 @@ from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.dataset import Dataset, doc_ids_of_comments
-from rankgrove.data.table_columns import COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
+from rankgrove.data.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_OMISSIONS = {None: 0, "zero": 1, "nan": 2}
+_OMISSIONS = {None: 0, "zero": 1, "missing": 2}
 _ROWS_PER_BLOCK = 16384
 
 
@@ -32,7 +32,7 @@ def write_letor(
     dataset: Dataset,
     path: str | os.PathLike[str],
     *,
-    omit: Literal["zero", "nan"] | None = None,
+    omit: Literal["zero", "missing"] | None = None,
     n_jobs: int | None = None,
 ) -> None:
     """Write LETOR text, compressed if the name ends in .gz, .bz2, .xz or .zst.
@@ -42,11 +42,11 @@ def write_letor(
 
     Parameters
     ----------
-    omit : leave out zeros (read back with ``missing="zero"``) or missing values (``"nan"``, read
-        back with ``missing="keep"``); by default every feature is written
+    omit : leave out zeros or ``"missing"`` values, to be read back with the same word as ``absent``
+        in ``load``; by default every feature is written
     """
     if omit not in _OMISSIONS:
-        raise ValueError(f"omit must be 'zero', 'nan' or None, not {omit!r}")
+        raise ValueError(f"omit must be 'zero', 'missing' or None, not {omit!r}")
     if dataset.sample_weight is not None:
         raise DataError("LETOR text cannot hold sample weights: write Parquet instead")
     id_offsets, id_bytes = _packed(_id_texts(dataset))
@@ -94,7 +94,10 @@ def to_arrow(dataset: Dataset) -> pa.Table:
             raise DataError(f"a feature is named {name!r}, which is the name of another column")
     arrays = [pa.array(column) for column in columns.values()]
     arrays += [pa.array(dataset.X[:, j]) for j in range(dataset.n_features)]
-    return pa.table(arrays, names=[*columns, *dataset.feature_names])
+    table = pa.table(arrays, names=[*columns, *dataset.feature_names])
+    if dataset.absent is None:
+        return table
+    return table.replace_schema_metadata({ABSENT: dataset.absent})
 
 
 def _id_texts(dataset: Dataset) -> pa.LargeStringArray:
