@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from rankgrove.rankers.base.boosted import BoostedRanker
-from rankgrove.rankers.base.declaration import Parameter, parameter_table
+from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 DOCS = Path(__file__).resolve().parent
@@ -98,7 +98,7 @@ def markdown(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).replace("``", "`").strip()
 
 
-def parameter_rows(table: list[Parameter]) -> str:
+def parameter_rows(table: list[RankerParameter]) -> str:
     """Return parameters as a Markdown table."""
     lines = ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |"]
     for parameter in table:

@@ -48,6 +48,7 @@ void bind_binning(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_objectives(nb::module_& m);
 void bind_forests(nb::module_& m);
+void bind_grown_forests(nb::module_& m);
 void bind_scoring(nb::module_& m);
 
 }  // namespace rankgrove

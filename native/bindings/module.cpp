@@ -23,5 +23,6 @@ NB_MODULE(_native, m) {
   rankgrove::bind_growing(m);
   rankgrove::bind_objectives(m);
   rankgrove::bind_forests(m);
+  rankgrove::bind_grown_forests(m);
   rankgrove::bind_scoring(m);
 }

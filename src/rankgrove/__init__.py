@@ -22,6 +22,7 @@ _PUBLIC = {
     "metric": "rankgrove.metrics.metric",
     "evaluate": "rankgrove.metrics.evaluation",
     "register_metric": "rankgrove.metrics.registry",
+    "register_criterion": "rankgrove.forests.criteria",
     "TreeEnsemble": "rankgrove.trees.ensemble",
     "load_model": "rankgrove.formats.container",
     "from_lightgbm": "rankgrove.formats.lightgbm",

@@ -23,7 +23,8 @@ FORESTS = ["rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees", "rf"]
 
 
 def draw(offsets, tree, unit="queries", size=3, weights=None, seed=0):
-    return _native.draw_rows(np.asarray(offsets, np.int64), seed, tree, unit, size, weights)
+    sample = _native.ForestSample(unit, size, weights)
+    return sample.draw(np.asarray(offsets, np.int64), seed=seed, tree_number=tree)
 
 
 def test_a_sample_of_queries_holds_all_their_documents_once():
@@ -62,9 +63,7 @@ def test_weights_are_chances_to_be_drawn(unit):
 def test_subsample_is_a_fraction_or_a_number_of_queries(small_data, subsample, expected):
     forest = make_ranker("rf-point", n_estimators=1, subsample=subsample, random_state=0)
     forest.fit(small_data)
-    rows = _native.draw_rows(
-        small_data.groups.offsets, int(forest.tree_seeds_[0]), 0, "queries", expected, None
-    )
+    rows = draw(small_data.groups.offsets, 0, size=expected, seed=int(forest.tree_seeds_[0]))
     assert forest.model_.ensemble.count[0] == len(rows)
 
 
@@ -117,9 +116,7 @@ def test_out_of_bag_predictions_come_from_trees_without_the_query(small_data):
     leaves = forest.apply(small_data)
     sums, counts = np.zeros(len(leaves)), np.zeros(len(leaves))
     for t in range(6):
-        rows = _native.draw_rows(
-            small_data.groups.offsets, int(forest.tree_seeds_[t]), t, "queries", 63, None
-        )
+        rows = draw(small_data.groups.offsets, t, size=63, seed=int(forest.tree_seeds_[t]))
         out = np.ones(len(leaves), bool)
         out[rows] = False
         sums[out] += trees.value[trees.tree_offsets[t] + leaves[out, t]]
@@ -384,3 +381,51 @@ def test_pairwise_scores_are_mean_chances_of_winning(small_data):
     for q in range(3):
         mine = slice(small_data.groups.offsets[q], small_data.groups.offsets[q + 1])
         assert scores[mine].mean() == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("leaf_score", ["label", "power"])
+def test_labels_that_differ_in_their_last_bits_alone_are_told_apart(leaf_score):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 200).astype(float) + (1e9 if leaf_score == "label" else 1000)
+    forest = make_ranker("rf-point", n_estimators=3, leaf_score=leaf_score, random_state=0)
+    forest.fit(y[:, None] - y.min(), y, qid=np.repeat(np.arange(20), 10))
+    scores = forest.predict(y[:, None] - y.min())
+    assert len(np.unique(scores)) == 5
+    np.testing.assert_array_equal(np.argsort(scores, kind="stable"), np.argsort(y, kind="stable"))
+
+
+def test_forests_on_plain_labels_keep_four_bytes_per_value(small_data):
+    for y in (small_data.y, np.ones(len(small_data.y)), small_data.y - 2):
+        forest = make_ranker("rf-point", n_estimators=1, random_state=0)
+        forest.fit(small_data.X, y, qid=small_data.qid)
+        assert forest.model_.ensemble.value.dtype == np.float32
+
+
+def test_a_bootstrap_beyond_all_measure_is_refused_before_it_is_drawn(small_data):
+    forest = make_ranker("rf", n_estimators=1, subsample=10**9)
+    n = len(small_data.y)
+    with pytest.raises(ValueError, match=f"sample of 1000000000 documents.*there are {n}"):
+        forest.fit(small_data)
+    large = make_ranker("rf", n_estimators=1, subsample=3 * n, random_state=0).fit(small_data)
+    assert large.model_.ensemble.count[0] == 3 * n
+
+
+@pytest.mark.parametrize("name", ["rf-point", "rf"])
+def test_a_subsample_of_one_is_everything(name, small_data):
+    common = {"n_estimators": 2, "random_state": 0}
+    whole = make_ranker(name, subsample=1.0, **common).fit(small_data).model_.ensemble
+    one = make_ranker(name, subsample=1, **common).fit(small_data).model_.ensemble
+    assert (one.count[one.tree_offsets[:-1]] == len(small_data.y)).all()
+    np.testing.assert_array_equal(one.value, whole.value)
+
+
+@pytest.mark.parametrize(("rule", "label"), [("power", 1024), ("square", 1e160)])
+def test_a_label_whose_leaf_score_overflows_is_named(rule, label, small_data):
+    y = small_data.y.copy()
+    y[3] = label
+    forest = make_ranker("rf-point", n_estimators=1, leaf_score=rule)
+    with pytest.raises(
+        DataError,
+        match=rf"label {re.escape(format(label, 'g'))} is too large for leaf_score='{rule}'",
+    ):
+        forest.fit(small_data.X, y, qid=small_data.qid)

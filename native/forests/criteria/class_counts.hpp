@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "forests/criteria/count_classes.hpp"
-#include "forests/forest_data.hpp"
-#include "forests/split.hpp"
+#include "forests/data/forest_targets.hpp"
+#include "forests/nodes/node_splitter.hpp"
 
 namespace rankgrove::forests {
 
@@ -23,7 +23,7 @@ struct ClassCounts {
   using Cell = uint32_t;
   using Item = uint8_t;
 
-  explicit ClassCounts(const ForestData& data) : n(data.n_classes()) {}
+  explicit ClassCounts(const ForestTargets& targets) : n(targets.n_classes()) {}
 
   int32_t n_classes() const { return C > 0 ? C : n; }
   int32_t stride() const { return n_classes(); }
@@ -35,7 +35,7 @@ struct ClassCounts {
     for (int32_t c = 0; c < n_classes(); ++c) cell[c] += documents.class_counts[c];
   }
   template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && n_classes() <= kFewClasses && !split.missing_left) {
       count_left_classes(reinterpret_cast<const uint8_t*>(codes), documents.labels, documents.n,
@@ -66,7 +66,7 @@ struct OneByOne {
     for (int64_t i = 0; i < documents.n; ++i) sums().add(cell, item[i]);
   }
   template <typename Code, typename Items, typename Cell>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     const auto* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
@@ -85,8 +85,8 @@ struct ClassWeights : OneByOne<ClassWeights> {
     uint8_t label;
   };
 
-  explicit ClassWeights(const ForestData& data)
-      : row_weight(data.weight.data()), n(data.n_classes()) {}
+  explicit ClassWeights(const ForestTargets& targets)
+      : row_weight(targets.weight.data()), n(targets.n_classes()) {}
 
   int32_t n_classes() const { return n; }
   int32_t stride() const { return n + 1; }
@@ -113,10 +113,10 @@ struct CountAndSum : OneByOne<CountAndSum> {
   using Cell = double;
   using Item = double;
 
-  explicit CountAndSum(const ForestData& data)
-      : target(data.target.data()),
-        class_value(data.class_value.data()),
-        n_classes(data.n_classes()) {}
+  explicit CountAndSum(const ForestTargets& targets)
+      : target(targets.target.data()),
+        class_value(targets.class_value.data()),
+        n_classes(targets.n_classes()) {}
 
   static constexpr int32_t stride() { return 2; }
   Item item(const NodeRows& documents, int64_t i) const {
@@ -135,7 +135,7 @@ struct CountAndSum : OneByOne<CountAndSum> {
     cell[1] += item;
   }
   template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     if (sizeof(Code) == 1 && documents.labels && n_classes <= kFewClasses && !split.missing_left) {
       uint32_t counts[kFewClasses] = {};
@@ -170,9 +170,9 @@ struct Moments : OneByOne<Moments> {
     double product;
   };
 
-  explicit Moments(const ForestData& data)
-      : target(data.target.data()),
-        row_weight(data.weight.empty() ? nullptr : data.weight.data()) {}
+  explicit Moments(const ForestTargets& targets)
+      : target(targets.target.data()),
+        row_weight(targets.weight.empty() ? nullptr : targets.weight.data()) {}
 
   int32_t stride() const { return 3; }
   Item item(const NodeRows& documents, int64_t i) const {

@@ -6,26 +6,19 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
-#include <vector>
 
-#include "forests/criteria/class_counts.hpp"
+#include "forests/criteria/families.hpp"
 
 namespace rankgrove::forests {
 
 inline double x_log2_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
-// Values of n log2 n for all counts that a forest can meet.
-inline std::vector<double> x_log2_x_table(int64_t largest) {
-  std::vector<double> table(static_cast<size_t>(largest) + 1);
-  for (int64_t n = 0; n <= largest; ++n) table[n] = x_log2_x(static_cast<double>(n));
-  return table;
-}
-
 template <typename Sums>
 struct Entropy : Sums {
-  Entropy(const ForestData& data, const std::vector<double>& table)
-      : Sums(data), log_table(table.data()) {}
+  Entropy(const ForestTargets& targets, const CriterionTable& table)
+      : Sums(targets), log_table(table.data()) {}
 
   double score(const typename Sums::Cell* cell) const {
     double sum = 0;
@@ -49,6 +42,18 @@ struct Entropy : Sums {
   }
 
   const double* log_table;
+};
+
+struct EntropyCriterion : OfClasses<Entropy> {
+  static constexpr std::string_view name = "entropy";
+
+  // n log2 n for all counts that a node can have.
+  static CriterionTable table(const ForestTargets& targets, int64_t largest_node) {
+    if (!targets.weight.empty()) return {};
+    CriterionTable table(static_cast<size_t>(largest_node) + 1);
+    for (int64_t n = 0; n <= largest_node; ++n) table[n] = x_log2_x(static_cast<double>(n));
+    return table;
+  }
 };
 
 }  // namespace rankgrove::forests

@@ -4,15 +4,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string_view>
 
-#include "forests/criteria/class_counts.hpp"
+#include "forests/criteria/families.hpp"
 
 namespace rankgrove::forests {
 
 template <typename Sums>
 struct Gini : Sums {
-  Gini(const ForestData& data, const std::vector<double>&) : Sums(data) {}
+  Gini(const ForestTargets& targets, const CriterionTable&) : Sums(targets) {}
 
   double score(const typename Sums::Cell* cell) const {
     double squares = 0;
@@ -29,6 +29,10 @@ struct Gini : Sums {
   double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
     return (1 - 1e-12) * this->weight(total);
   }
+};
+
+struct GiniCriterion : OfClasses<Gini> {
+  static constexpr std::string_view name = "gini";
 };
 
 }  // namespace rankgrove::forests

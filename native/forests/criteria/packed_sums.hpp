@@ -2,8 +2,7 @@
 //
 //   PackedCounts<C>   number of documents of each of C classes, 64 / C bits each: for small nodes
 //   PackedTargets     number of documents, and sum of their targets, where targets are classes
-//   whose
-//                     values are small whole numbers
+//                     whose values are small whole numbers
 //
 // They answer what the sums of class_counts.hpp answer.
 #pragma once
@@ -12,9 +11,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "forests/byte_codes.hpp"
-#include "forests/forest_data.hpp"
-#include "forests/split.hpp"
+#include "forests/data/forest_targets.hpp"
+#include "forests/nodes/byte_codes.hpp"
+#include "forests/nodes/node_splitter.hpp"
 
 namespace rankgrove::forests {
 
@@ -25,8 +24,8 @@ struct PackedWord {
   static constexpr int32_t stride() { return 1; }
   void add(Cell* cell, Item item) const { *cell += item; }
   template <typename Code>
-  static void add_left_items(const Item* items, const Code* codes, int64_t n, const Split& split,
-                             int32_t missing_bin, Cell* cell) {
+  static void add_left_items(const Item* items, const Code* codes, int64_t n,
+                             const NodeSplit& split, int32_t missing_bin, Cell* cell) {
     uint64_t sum = 0;
     for (int64_t i = 0; i < n; ++i) {
       sum += items[i] & -static_cast<uint64_t>(split.goes_left(codes[i], missing_bin));
@@ -40,7 +39,7 @@ struct PackedCounts : PackedWord {
   static constexpr int kBits = 64 / C;
   static constexpr int64_t kMostDocuments = (int64_t{1} << kBits) - 1;
 
-  explicit PackedCounts(const ForestData&) {}
+  explicit PackedCounts(const ForestTargets&) {}
 
   static constexpr int32_t n_classes() { return C; }
   Item item(const NodeRows& documents, int64_t i) const {
@@ -53,7 +52,7 @@ struct PackedCounts : PackedWord {
     }
   }
   template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
@@ -72,17 +71,17 @@ struct PackedTargets : PackedWord {
   static constexpr int kBits = 36;  // of the sum; the rest counts
   static constexpr uint64_t kSumMask = (uint64_t{1} << kBits) - 1;
 
-  explicit PackedTargets(const ForestData& data) : n_classes(data.n_classes()) {
-    for (const double value : data.class_value) {
+  explicit PackedTargets(const ForestTargets& targets) : n_classes(targets.n_classes()) {
+    for (const double value : targets.class_value) {
       labels_are_targets &= value == static_cast<double>(word.size());
       word.push_back(uint64_t{1} << kBits | static_cast<uint64_t>(value));
     }
   }
 
   // Whether the sums of this many documents fit.
-  static bool fits(const ForestData& data, int64_t most_documents) {
-    if (!data.has_classes() || most_documents >= int64_t{1} << (64 - kBits)) return false;
-    for (const double value : data.class_value) {
+  static bool fits(const ForestTargets& targets, int64_t most_documents) {
+    if (!targets.has_classes() || most_documents >= int64_t{1} << (64 - kBits)) return false;
+    for (const double value : targets.class_value) {
       if (!(value >= 0 && value <= 255 && value == std::floor(value))) return false;
     }
     return true;
@@ -102,7 +101,7 @@ struct PackedTargets : PackedWord {
     for (int32_t c = 0; c < n_classes; ++c) *cell += documents.class_counts[c] * word[c];
   }
   template <typename Code, typename Items>
-  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const Split& split,
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     if constexpr (sizeof(Code) == 1) {
       if (labels_are_targets && documents.n >= kByteVector && !split.missing_left) {

@@ -3,13 +3,15 @@
 // score(cell) = (sum of targets)^2 / n = sum of squared targets - n * mean squared error.
 #pragma once
 
-#include "forests/criteria/class_counts.hpp"
+#include <string_view>
+
+#include "forests/criteria/families.hpp"
 
 namespace rankgrove::forests {
 
 template <typename Sums>
 struct SquaredError : Sums {
-  explicit SquaredError(const ForestData& data) : Sums(data) {}
+  SquaredError(const ForestTargets& targets, const CriterionTable&) : Sums(targets) {}
 
   double score(const typename Sums::Cell* cell) const {
     const double weight = this->weight(cell);
@@ -21,6 +23,10 @@ struct SquaredError : Sums {
   double perfect_score(const NodeRows& documents, const typename Sums::Cell*) const {
     return (1 - 1e-12) * this->squares(documents);
   }
+};
+
+struct SquaredErrorCriterion : OfTargets<SquaredError> {
+  static constexpr std::string_view name = "squared_error";
 };
 
 }  // namespace rankgrove::forests

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.errors import DataError
+from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.training.inputs import RankingInput
@@ -19,7 +20,6 @@ from rankgrove.trees.binning import bin_matrix, find_bins
 Floats = npt.NDArray[np.float64]
 
 MAX_CLASSES = 255
-UNLIMITED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,12 @@ class Growth:
     ----------
     splitter : ``"best"`` (all thresholds of K features), ``"random-threshold"`` (one each) or
         ``"random"`` (one feature, one threshold)
-    criterion : gain of a pointwise split
+    criterion : name of the gain of pointwise splits
     order : which leaf is split next
     max_features : K
-    listwise_levels : levels that are split by the metric of the targets, from the root
+    listwise_levels : levels that are split by the metric of the targets, from the root; a node
+        where no such split gains is split pointwise. None: all, and no split is pointwise
+    max_depth, max_leaf_nodes : None for no limit
     threshold_fraction, query_fraction : parts of the thresholds and queries that a node looks at
     """
 
@@ -41,14 +43,20 @@ class Growth:
     criterion: str = "squared_error"
     order: str = "breadth-first"
     max_features: int = 1
-    listwise_levels: int = 0
+    listwise_levels: int | None = 0
     min_samples_split: int = 2
     min_samples_leaf: int = 1
-    max_depth: int = UNLIMITED
-    max_leaf_nodes: int = UNLIMITED
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
     min_gain: float = 0.0
     threshold_fraction: float = 1.0
     query_fraction: float = 1.0
+
+    def native(self) -> _native.ForestOptions:
+        """Return the options of the native grower."""
+        return _native.ForestOptions(
+            **{**vars(self), "criterion": find_criterion(self.criterion).native}
+        )
 
 
 @dataclass
@@ -80,37 +88,38 @@ class ForestGrower:
         n_threads: int,
     ) -> None:
         bins = find_bins(data.X, max_bins=max_bins, fill=fill, n_jobs=n_threads)
-        self._binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_threads)
-        self._extremes = _extremes(data.X, fill)
-        self._offsets = data.filled_offsets
+        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_threads)
+        self._features = _native.ForestFeatures(
+            binned, data.filled_offsets, *_extremes(data.X, fill), n_threads
+        )
         self._n_threads = n_threads
 
     def targets(
         self,
         y: Floats,
         *,
-        criterion: str,
+        by: str,
         leaf_score: str = "label",
         weight: Floats | None = None,
         metric: PositionMetric | None = None,
-    ) -> _native.ForestData:
-        """Prepare what trees learn: labels, weights and a metric, in grouped order."""
+    ) -> _native.ForestTargets:
+        """Prepare what trees learn: labels, weights and a metric, in grouped order.
+
+        ``by`` is the criterion that splits are chosen by.
+        """
         classes, label = np.unique(y, return_inverse=True)
         has_classes = len(classes) <= MAX_CLASSES
-        if not has_classes and criterion != "squared_error":
+        if not has_classes and find_criterion(by).needs_classes:
             raise DataError(
-                f"the criterion {criterion!r} takes at most {MAX_CLASSES} different labels, and y "
+                f"the criterion {by!r} takes at most {MAX_CLASSES} different labels, and y "
                 f"has {len(classes)}: use criterion='squared_error'"
             )
-        targets = _native.ForestData(
-            self._binned,
+        targets = _native.ForestTargets(
+            self._features,
             leaf_scores(y, leaf_score),
-            self._offsets,
-            *self._extremes,
             label.astype(np.uint8) if has_classes else None,
             leaf_scores(classes, leaf_score) if has_classes else None,
             weight,
-            self._n_threads,
         )
         if metric is not None:
             targets.set_metric(metric.gain, metric.discount, metric.scale, metric.weight)
@@ -118,63 +127,68 @@ class ForestGrower:
 
     def grow(
         self,
-        targets: _native.ForestData,
+        targets: _native.ForestTargets,
         growth: Growth,
         sample: TreeSample,
         *,
         seed: int,
         first_tree: int,
         n_trees: int,
+        out_of_bag: tuple[Floats, npt.NDArray[np.int32]] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Grown:
-        """Grow trees ``first_tree`` to ``first_tree + n_trees - 1`` of the forest of a seed."""
+        """Grow trees ``first_tree`` to ``first_tree + n_trees - 1`` of the forest of a seed.
+
+        ``out_of_bag`` are sums and counts of the documents, in grouped order: to each document the
+        values of the trees are added whose sample did not hold it.
+        """
         grown: list[tuple[int, Any]] = []
         interrupted = False
         try:
             _native.grow_forest(
                 targets,
+                growth.native(),
+                sample.native(),
                 grown,
                 seed=seed,
                 first_tree=first_tree,
                 n_trees=n_trees,
+                out_of_bag=out_of_bag,
                 n_threads=self._n_threads,
                 progress=progress,
-                **vars(growth),
-                **sample.native(),
             )
         except KeyboardInterrupt:
             interrupted = True
         return Grown([tree for _, tree in grown], [number for number, _ in grown], interrupted)
 
-    def add_out_of_bag(
-        self,
-        targets: _native.ForestData,
-        grown: Grown,
-        sample: TreeSample,
-        seed: int,
-        sums: Floats,
-        counts: npt.NDArray[np.int32],
-    ) -> None:
-        """Add to each document the values of the trees whose sample did not hold it."""
-        _native.add_out_of_bag(
-            targets,
-            grown.trees,
-            grown.numbers,
-            seed=seed,
-            sums=sums,
-            counts=counts,
-            n_threads=self._n_threads,
-            **sample.native(),
-        )
-
 
 def leaf_scores(labels: Floats, rule: str) -> Floats:
     """Return g(label) of each label: what a leaf averages over its documents."""
-    if rule == "square":
-        return labels**2
-    if rule == "power":
-        return np.exp2(labels)
-    return labels
+    if rule == "label":
+        return labels
+    with np.errstate(over="ignore"):
+        scores: Floats = labels**2 if rule == "square" else np.exp2(labels)
+    if not np.isfinite(scores).all():
+        wrong = labels[~np.isfinite(scores)][0]
+        raise DataError(f"the label {wrong:g} is too large for leaf_score={rule!r}")
+    return scores
+
+
+def value_type(targets: Floats) -> type[np.floating[Any]]:
+    """Return the smaller type that tells means of the targets apart.
+
+    float32 keeps 24 bits. If the targets differ in their last bits alone (10^9 + 1 and 10^9 + 2),
+    or leave its range, it takes float64.
+    """
+    low, high = float(targets.min()), float(targets.max())
+    limits = np.finfo(np.float32)
+    largest = max(abs(low), abs(high))
+    if largest > float(limits.max):
+        return np.float64
+    if low == high:
+        return np.float32 if float(np.float32(low)) == low else np.float64
+    least = max(largest / 16, float(limits.tiny / limits.eps))
+    return np.float32 if high - low >= least else np.float64
 
 
 def _extremes(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove import _native
 from rankgrove.training.inputs import RankingInput
 
 Floats = npt.NDArray[np.float64]
@@ -45,13 +46,9 @@ class TreeSample:
             n_queries = int((weights > 0).sum())
         return cls("queries", min(_share(subsample, n_queries), n_queries), weights)
 
-    def native(self) -> dict[str, Any]:
-        """Return the options of the native functions."""
-        return {
-            "sample_unit": self.unit,
-            "sample_size": self.size,
-            "sample_weights": self.weights,
-        }
+    def native(self) -> _native.ForestSample:
+        """Return what the native grower draws by."""
+        return _native.ForestSample(self.unit, self.size, self.weights)
 
 
 def _share(subsample: float, n_units: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.criterion_parameter import CRITERION
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 
 
@@ -28,7 +28,7 @@ class ExtraTrees(ForestRanker):
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)
     criterion: str = param(
         "squared_error",
-        Choice("entropy", "gini", "squared_error"),
+        CRITERION,
         "gain of a split: fall of the label entropy, of the Gini impurity or of the squared error",
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rankgrove.forests.growing import UNLIMITED, Growth
+from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.criterion_parameter import CRITERION
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing
+from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.rf_list import RFList
 
@@ -30,14 +31,13 @@ class RFHybrid(RFList):
     )
     criterion: str = param(
         "entropy",
-        Choice("entropy", "gini", "squared_error"),
+        CRITERION,
         "gain of the pointwise splits",
     )
 
     def _growth(self, n_features: int) -> Growth:
-        levels = UNLIMITED if self.listwise_levels is None else self.listwise_levels
         return replace(
             super()._growth(n_features),
-            listwise_levels=min(levels, UNLIMITED),
+            listwise_levels=self.listwise_levels,
             criterion=self.criterion,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove.forests.growing import UNLIMITED, Growth
+from rankgrove.forests.growing import Growth
 from rankgrove.forests.listwise_metric import PositionMetric, is_position_metric, position_metric
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
@@ -83,7 +83,7 @@ class RFList(ForestRanker):
             )
         return replace(
             super()._growth(n_features),
-            listwise_levels=UNLIMITED,
+            listwise_levels=None,
             query_fraction=self.query_fraction,
             threshold_fraction=self.threshold_fraction,
         )

@@ -13,10 +13,11 @@ from rankgrove.forests.pairs import sample_pairs
 from rankgrove.models.model import Model
 from rankgrove.models.pairs import PairsModel, differences, filled
 from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.criterion_parameter import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.parameters import Choice, Integer
+from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -43,7 +44,7 @@ class RFPair(ForestRanker):
     max_pairs: int = param(
         200, Integer(1), "training pairs per query at most, drawn at random from all it has"
     )
-    criterion: str = param("entropy", Choice("entropy", "gini", "squared_error"), "gain of a split")
+    criterion: str = param("entropy", CRITERION, "gain of a split")
 
     def _growth(self, n_features: int) -> Growth:
         return replace(super()._growth(n_features), criterion=self.criterion)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rankgrove.forests.growing import Growth
+from rankgrove.rankers.base.criterion_parameter import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.parameters import Choice, Real
+from rankgrove.rankers.base.parameters import Real
 from rankgrove.rankers.base.registry import register_ranker
 
 
@@ -28,7 +29,7 @@ class RFPoint(ForestRanker):
 
     criterion: str = param(
         "entropy",
-        Choice("entropy", "gini", "squared_error"),
+        CRITERION,
         "gain of a split: fall of the label entropy, of the Gini impurity or of the squared error",
     )
     threshold_fraction: float = param(

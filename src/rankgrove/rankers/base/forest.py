@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import DataError, ModelError
-from rankgrove.forests.growing import UNLIMITED, ForestGrower, Grown, Growth
+from rankgrove.forests.growing import ForestGrower, Grown, Growth, leaf_scores, value_type
 from rankgrove.forests.listwise_metric import PositionMetric
 from rankgrove.forests.out_of_bag import OutOfBag, out_of_bag_ndcg
 from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
@@ -104,8 +104,8 @@ class ForestRanker(BaseRanker):
             max_features=n_candidates(self.max_features, n_features),
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
-            max_depth=_or_unlimited(self.max_depth),
-            max_leaf_nodes=_or_unlimited(self.max_leaf_nodes),
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
             min_gain=self.min_gain,
         )
 
@@ -146,7 +146,7 @@ class ForestRanker(BaseRanker):
         growth = self._growth(data.columns.count)
         targets = grower.targets(
             data.y,
-            criterion=growth.criterion,
+            by=growth.criterion,
             leaf_score=self.leaf_score,
             weight=data.weight if self.weighting == "split" else None,
             metric=self._metric(data),
@@ -156,11 +156,8 @@ class ForestRanker(BaseRanker):
         bag = self._empty_bag(data, earlier) if self.oob_score else None
         first = self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1
         n_before = 0 if earlier is None else len(earlier.numbers)
-        grown = self._grow(grower, targets, growth, sample, seed, first, n_before)
-        if bag is not None:
-            sums, counts = bag
-            grower.add_out_of_bag(targets, grown, sample, seed, sums, counts)
-        trees = self._seeded(grown, seed, data.columns.count, n_threads)
+        grown = self._grow(grower, targets, growth, sample, seed, first, n_before, bag)
+        trees = self._seeded(grown, seed, data, n_threads)
         whole = trees if earlier is None else earlier.followed_by(trees)
         attributes: dict[str, Any] = {
             "tree_seeds_": whole.seeds,
@@ -178,6 +175,7 @@ class ForestRanker(BaseRanker):
         seed: int,
         first_tree: int,
         n_before: int,
+        bag: tuple[Floats, npt.NDArray[np.int32]] | None,
     ) -> Grown:
         """Grow the trees that are still to be grown, with a progress bar."""
         progress = FitProgress(self, self.n_estimators)
@@ -194,15 +192,19 @@ class ForestRanker(BaseRanker):
                 seed=seed,
                 first_tree=first_tree,
                 n_trees=self.n_estimators - n_before,
+                out_of_bag=bag,
                 progress=report if self.verbose else None,
             )
         if grown.interrupted and not grown.trees and not n_before:
             raise KeyboardInterrupt
         return grown
 
-    def _seeded(self, grown: Grown, seed: int, n_features: int, n_threads: int) -> SeededTrees:
+    def _seeded(self, grown: Grown, seed: int, data: RankingInput, n_threads: int) -> SeededTrees:
         ensemble = TreeEnsemble.from_trees(
-            grown.trees, n_features, value_type=np.float32, n_jobs=n_threads
+            grown.trees,
+            data.columns.count,
+            value_type=value_type(leaf_scores(data.y, self.leaf_score)),
+            n_jobs=n_threads,
         )
         seeds = np.full(len(grown.numbers), seed, np.int64)
         return SeededTrees(ensemble, seeds, np.asarray(grown.numbers, np.int64))
@@ -320,10 +322,6 @@ class ForestRanker(BaseRanker):
 def _bag(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -> OutOfBag:
     ndcg = out_of_bag_ndcg(sums, counts, data)
     return OutOfBag(data.groups.restored(sums), data.groups.restored(counts), ndcg)
-
-
-def _or_unlimited(value: int | None) -> int:
-    return UNLIMITED if value is None else min(int(value), UNLIMITED)
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:

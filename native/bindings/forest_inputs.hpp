@@ -1,0 +1,49 @@
+// What the binding files of forests check alike.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "forests/data/forest_targets.hpp"
+
+namespace rankgrove {
+
+template <typename T>
+std::vector<T> copied(const In<T>& values) {
+  return std::vector<T>(values.data(), values.data() + values.shape(0));
+}
+
+inline void require_offsets(const std::vector<int64_t>& offsets, int64_t n_rows) {
+  require(!offsets.empty() && offsets.front() == 0 && offsets.back() == n_rows,
+          "query offsets must run from 0 to the number of rows");
+  for (size_t q = 1; q < offsets.size(); ++q) {
+    require(offsets[q] >= offsets[q - 1], "query offsets must not fall");
+  }
+}
+
+inline forests::PositionMetric make_metric(const In<double>& gain, const In<double>& discount,
+                                           const In<double>& scale, const In<double>& weight,
+                                           const std::vector<int64_t>& offsets) {
+  const size_t n_queries = offsets.size() - 1;
+  require(static_cast<int64_t>(gain.shape(0)) == offsets.back(),
+          "gain must have one value per row");
+  require(scale.shape(0) == n_queries && weight.shape(0) == n_queries,
+          "scale and weight must have one value per query");
+  size_t longest = 0;
+  for (size_t q = 0; q < n_queries; ++q) {
+    longest = std::max(longest, static_cast<size_t>(offsets[q + 1] - offsets[q]));
+  }
+  forests::PositionMetric metric;
+  metric.gain = copied(gain);
+  metric.scale = copied(scale);
+  metric.weight = copied(weight);
+  metric.cumulative.assign(longest + 1, 0.0);
+  for (size_t rank = 0; rank < longest; ++rank) {
+    metric.cumulative[rank + 1] =
+        metric.cumulative[rank] + (rank < discount.shape(0) ? discount.data()[rank] : 0.0);
+  }
+  return metric;
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,52 @@
+// What of a forest's data does not depend on what it learns: codes of features, and queries. Built
+// once, it serves any number of targets and weights.
+//
+// Rows are in grouped order: query q owns rows offsets[q] .. offsets[q + 1] - 1.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/large_pages.hpp"
+#include "trees/binned_matrix.hpp"
+
+namespace rankgrove::forests {
+
+struct ForestFeatures {
+  std::shared_ptr<const BinnedMatrix> binned;
+  std::vector<int64_t> offsets;       // of queries
+  std::vector<int32_t> query_of_row;  // follows from the offsets
+  std::vector<float> bin_values;      // a value inside each bin; of feature f: values_of(f)
+
+  // The same codes row by row: a deep node reads a few features of few, scattered rows.
+  LargeVector<uint8_t> rows8;
+  LargeVector<uint16_t> rows16;
+
+  int64_t n_rows() const { return binned->n_rows; }
+  int32_t n_queries() const { return static_cast<int32_t>(offsets.size()) - 1; }
+
+  // Every feature has one bin more than cuts.
+  const float* values_of(int32_t f) const {
+    return bin_values.data() + binned->bins->offsets[f] + f;
+  }
+
+  template <typename Code>
+  const Code* row_codes() const {
+    if constexpr (sizeof(Code) == 1) {
+      return rows8.data();
+    } else {
+      return rows16.data();
+    }
+  }
+};
+
+// The query of each row.
+std::vector<int32_t> queries_of_rows(const std::vector<int64_t>& offsets);
+
+// Values inside bins are estimated from the cuts around them and the features' extreme values.
+ForestFeatures make_forest_features(std::shared_ptr<const BinnedMatrix> binned,
+                                    std::vector<int64_t> offsets, const float* feature_min,
+                                    const float* feature_max, int n_threads);
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,81 @@
+#include "forests/data/forest_sample.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "common/random.hpp"
+
+namespace rankgrove::forests {
+namespace {
+
+constexpr uint64_t kSampleStream = 1;
+
+std::vector<int32_t> draw_queries(const ForestSample& options, int32_t n_queries, Random& random) {
+  std::vector<int32_t> queries(n_queries);
+  std::iota(queries.begin(), queries.end(), 0);
+  const auto size = static_cast<size_t>(std::min<int64_t>(options.size, n_queries));
+  if (size == queries.size()) return queries;
+  if (options.weights.empty()) {
+    for (size_t i = 0; i < size; ++i) {
+      std::swap(queries[i], queries[i + random.below(queries.size() - i)]);
+    }
+  } else {
+    // Efraimidis and Spirakis: the largest values of log(u) / weight are a weighted draw.
+    std::vector<double> key(n_queries);
+    for (int32_t q = 0; q < n_queries; ++q) {
+      key[q] = std::log(1.0 - random.uniform()) / options.weights[q];
+    }
+    std::partial_sort(
+        queries.begin(), queries.begin() + static_cast<int64_t>(size), queries.end(),
+        [&](int32_t a, int32_t b) { return key[a] != key[b] ? key[a] > key[b] : a < b; });
+  }
+  queries.resize(size);
+  std::sort(queries.begin(), queries.end());
+  return queries;
+}
+
+std::vector<int32_t> draw_documents(const ForestSample& options, int64_t n_rows, Random& random) {
+  std::vector<uint32_t> times(static_cast<size_t>(n_rows), 0);
+  if (options.weights.empty()) {
+    for (int64_t i = 0; i < options.size; ++i) ++times[random.below(static_cast<uint64_t>(n_rows))];
+  } else {
+    std::vector<double> cumulative(options.weights);
+    std::partial_sum(cumulative.begin(), cumulative.end(), cumulative.begin());
+    for (int64_t i = 0; i < options.size; ++i) {
+      const double point = random.uniform() * cumulative.back();
+      auto row = std::upper_bound(cumulative.begin(), cumulative.end(), point);
+      ++times[std::min<int64_t>(row - cumulative.begin(), n_rows - 1)];
+    }
+  }
+  std::vector<int32_t> rows;
+  rows.reserve(static_cast<size_t>(options.size));
+  for (int64_t row = 0; row < n_rows; ++row) {
+    rows.insert(rows.end(), times[row], static_cast<int32_t>(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+uint64_t tree_seed(uint64_t seed, uint64_t tree_number) {
+  return mix64(mix64(seed) + 0x632be59bd9b4e019ull * (tree_number + 1));
+}
+
+std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
+                               uint64_t tree_seed) {
+  Random random(tree_seed, kSampleStream);
+  if (options.unit == SampleUnit::documents) {
+    return draw_documents(options, offsets.back(), random);
+  }
+  const auto n_queries = static_cast<int32_t>(offsets.size()) - 1;
+  std::vector<int32_t> rows;
+  for (const int32_t query : draw_queries(options, n_queries, random)) {
+    for (int64_t row = offsets[query]; row < offsets[query + 1]; ++row) {
+      rows.push_back(static_cast<int32_t>(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,28 @@
+// Which rows a tree is grown on. The draw depends on (seed, tree number) alone, so that it can be
+// repeated later, for out-of-bag predictions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rankgrove::forests {
+
+enum class SampleUnit {
+  queries,    // whole queries, without replacement
+  documents,  // documents, with replacement (bootstrap)
+};
+
+struct ForestSample {
+  SampleUnit unit = SampleUnit::queries;
+  int64_t size = 0;             // queries or documents to draw
+  std::vector<double> weights;  // of queries or documents: chance to be drawn; empty if all equal
+};
+
+// The random stream of a tree.
+uint64_t tree_seed(uint64_t seed, uint64_t tree_number);
+
+// Rows of the tree's sample in ascending order; drawn twice, listed twice.
+std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
+                               uint64_t tree_seed);
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,46 @@
+// How a forest's trees are grown.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "forests/criteria/custom.hpp"
+
+namespace rankgrove::forests {
+
+// How thresholds are chosen at a node.
+enum class Splitter {
+  best,              // K features, all thresholds, the best of all (random forests)
+  random_threshold,  // K features, one random threshold each, the best of these (ExtraTrees)
+  random,            // one feature, one threshold, both random (RF-rand)
+};
+
+// Which leaf is split next. It matters where a split's gain depends on the other leaves (listwise
+// splits) or where max_leaf_nodes ends the growth; else it only numbers the nodes.
+enum class NodeOrder { breadth_first, depth_first, random, biggest_first, most_relevant_first };
+
+inline constexpr int32_t kUnlimited = std::numeric_limits<int32_t>::max();
+
+struct ForestOptions {
+  Splitter splitter = Splitter::best;
+  std::string criterion = "squared_error";  // of pointwise splits; see criteria/registry.hpp
+  CustomCriterion custom;                   // in its place; empty for none
+  NodeOrder order = NodeOrder::breadth_first;
+  int32_t max_features = 1;  // features drawn per node
+  // Levels of the tree that are split listwise, from the root; kUnlimited: the whole tree, and no
+  // split is pointwise.
+  int32_t listwise_levels = 0;
+  int64_t min_samples_split = 2;
+  int64_t min_samples_leaf = 1;
+  int32_t max_depth = kUnlimited;
+  int32_t max_leaf_nodes = kUnlimited;
+  double min_gain = 0.0;          // a split must gain more than this
+  double threshold_fraction = 1;  // of the thresholds of a feature that a node tries
+  double query_fraction = 1;      // of the queries of a node whose metric a listwise split looks at
+};
+
+// Gains below this are rounding noise of a sum whose true value is 0.
+inline constexpr double kGainNoise = 1e-12;
+
+}  // namespace rankgrove::forests

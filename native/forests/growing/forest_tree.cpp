@@ -1,0 +1,347 @@
+#include "forests/growing/forest_tree.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "forests/criteria/registry.hpp"
+#include "forests/growing/fallback_splitter.hpp"
+#include "forests/growing/growing_tree.hpp"
+#include "forests/growing/node_queue.hpp"
+#include "forests/listwise/leaf_table.hpp"
+#include "forests/listwise/listwise_splitter.hpp"
+#include "forests/nodes/node_splitter.hpp"
+#include "forests/nodes/stable_partition.hpp"
+#include "forests/pointwise/custom_splitter.hpp"
+#include "forests/pointwise/pointwise_splitter.hpp"
+#include "forests/pointwise/random_splitter.hpp"
+#include "forests/pointwise/sized_splitter.hpp"
+
+namespace rankgrove::forests {
+namespace {
+
+constexpr uint64_t kOrderStream = 2;
+
+template <typename Code>
+class ForestTreeGrower {
+ public:
+  ForestTreeGrower(const ForestData& data, const ForestOptions& options, std::vector<int32_t> rows,
+                   uint64_t seed, const CriterionTable& table, const Heartbeat& heartbeat,
+                   GrowingTree& tree)
+      : data_(data),
+        options_(options),
+        rows_(std::move(rows)),
+        seed_(seed),
+        table_(table),
+        heartbeat_(heartbeat),
+        partition_(rows_.size()),
+        class_counts_(data.targets.n_classes()),
+        tree_(tree) {
+    tree_.clear();
+    if (!data.targets.has_classes()) return;
+    labels_.reserve(rows_.size());
+    for (const int32_t row : rows_) labels_.push_back(data.targets.label[row]);
+  }
+
+  Tree grow() {
+    const auto n = static_cast<int64_t>(rows_.size());
+    WaitingNode root{0, 0, 0, n, 0.0, mix64(seed_)};
+    if (few_classes()) count_classes(root);
+    const bool pure = summarise(root);
+    tree_.add_leaf(root.value, n, pure);
+    std::vector<WaitingNode> waiting;
+    if (!pure) waiting.push_back(root);
+    if (options_.listwise_levels > 0) waiting = grow_listwise(waiting);
+    return grow_pointwise(waiting);
+  }
+
+ private:
+  // Splits the upper levels; returns the leaves of the level below, which are left to pointwise
+  // splits. If there is such a level, nodes without a listwise gain are split pointwise as well:
+  // their children may gain again.
+  std::vector<WaitingNode> grow_listwise(const std::vector<WaitingNode>& roots) {
+    LeafTable leaves(data_.features.offsets, data_.targets.metric);
+    const double total_weight = start_queries(leaves);
+    std::unique_ptr<NodeSplitter<Code>> splitter =
+        std::make_unique<ListwiseSplitter<Code>>(data_, options_, leaves, total_weight);
+    if (options_.listwise_levels != kUnlimited) {
+      splitter =
+          std::make_unique<FallbackSplitter<Code>>(std::move(splitter), pointwise_splitter());
+    }
+    std::vector<WaitingNode> deeper;
+    NodeQueue queue = new_queue(options_.order);
+    queue.push_all(roots);
+    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
+      split_next(
+          queue, *splitter,
+          [&](const WaitingNode& node, const WaitingNode& left, const WaitingNode& right) {
+            move_documents(leaves, node.value, left, right);
+          },
+          [&](const WaitingNode& child) {
+            const bool listwise = child.depth < options_.listwise_levels;
+            if (!listwise) deeper.push_back(child);
+            return listwise;
+          });
+    }
+    return deeper;
+  }
+
+  // Puts all documents into the root; returns the weight of all queries of the sample.
+  double start_queries(LeafTable& leaves) const {
+    double total_weight = 0;
+    for (size_t i = 0; i < rows_.size();) {
+      const int32_t query = data_.features.query_of_row[rows_[i]];
+      const Portion all = portion_of(query, i, rows_.size());
+      leaves.start_query(query, tree_[0].value, all);
+      total_weight += data_.targets.metric.weight[query];
+    }
+    return total_weight;
+  }
+
+  // Documents of a query among rows i .. end - 1, if they come first there; i moves behind them.
+  template <typename Index>
+  Portion portion_of(int32_t query, Index& i, Index end) const {
+    Portion portion;
+    while (i < end && data_.features.query_of_row[rows_[i]] == query) {
+      portion.add(data_.targets.metric.gain[rows_[i++]]);
+    }
+    return portion;
+  }
+
+  void move_documents(LeafTable& leaves, double score, const WaitingNode& left,
+                      const WaitingNode& right) const {
+    int64_t i = left.begin;
+    int64_t j = right.begin;
+    while (i < left.end || j < right.end) {
+      const int32_t next_left = i < left.end ? rows_[i] : kUnlimited;
+      const int32_t next_right = j < right.end ? rows_[j] : kUnlimited;
+      const int32_t query = data_.features.query_of_row[std::min(next_left, next_right)];
+      const Portion on_left = portion_of(query, i, left.end);
+      const Portion on_right = portion_of(query, j, right.end);
+      leaves.split(query, score, left.value, on_left, right.value, on_right);
+    }
+  }
+
+  // A pointwise tree does not depend on the order of its splits. Going deep first keeps the rows of
+  // a sub-tree in the cache; the nodes are numbered in the wanted order afterwards.
+  Tree grow_pointwise(const std::vector<WaitingNode>& roots) {
+    const auto splitter = pointwise_splitter();
+    const bool limited = options_.max_leaf_nodes != kUnlimited;
+    const int32_t n_before = tree_.n_nodes();
+    NodeQueue queue = new_queue(limited ? options_.order : NodeOrder::depth_first);
+    queue.push_all(roots);
+    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
+      split_next(queue, *splitter, [](const auto&...) {}, [](const WaitingNode&) { return true; });
+    }
+    if (limited || options_.order == NodeOrder::depth_first) return tree_.flat();
+    return tree_.numbered(new_queue(options_.order), roots, n_before);
+  }
+
+  // Takes the next leaf and splits it, if a split is found. on_split(node, left, right) is told;
+  // children that are not pure wait for their turn if wanted(child).
+  template <typename OnSplit, typename Wanted>
+  void split_next(NodeQueue& queue, NodeSplitter<Code>& splitter, OnSplit&& on_split,
+                  Wanted&& wanted) {
+    heartbeat_();
+    const WaitingNode node = queue.pop();
+    if (node.size() < options_.min_samples_split || node.depth >= options_.max_depth ||
+        node.size() < 2 * options_.min_samples_leaf) {
+      return;
+    }
+    Random random(node.key);
+    const NodeRows documents{rows_.data() + node.begin,
+                             labels_.empty() ? nullptr : labels_.data() + node.begin, node.size(),
+                             few_classes() ? node.class_counts.data() : counted_classes(node)};
+    const NodeSplit split = splitter.find(documents, node, random);
+    if (!split.found()) return;
+    const bool some_missing = has_missing(split.feature, splitter.split_codes(), node.size());
+    const int64_t middle = partition(node, split, splitter.split_codes());
+    const int32_t child = tree_.n_nodes();
+    const int32_t depth = node.depth + 1;
+    WaitingNode left{child, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
+    WaitingNode right{child + 1, depth, middle, node.end, 0.0, mix64(node.key + 1)};
+    if (few_classes()) share_class_counts(node, left, right);
+    const bool left_pure = summarise(left);
+    const bool right_pure = summarise(right);
+    tree_.add_leaf(left.value, left.size(), left_pure);
+    tree_.add_leaf(right.value, right.size(), right_pure);
+    const double gain = options_.splitter == Splitter::random
+                            ? fall_of_squared_error(node, left, right)
+                            : split.gain;
+    GrowingNode& parent = tree_[node.node];
+    parent.feature = split.feature;
+    parent.threshold = split.threshold(*data_.features.binned->bins);
+    // Where the node has no missing value, one that comes later follows the heavier child.
+    parent.missing_left = some_missing ? split.missing_left : weight_of(left) >= weight_of(right);
+    parent.gain = static_cast<float>(gain);
+    parent.left = child;
+    on_split(node, left, right);
+    children_.clear();
+    if (!left_pure && wanted(left)) children_.push_back(left);
+    if (!right_pure && wanted(right)) children_.push_back(right);
+    queue.push_all(children_);
+  }
+
+  NodeQueue new_queue(NodeOrder order) const {
+    return NodeQueue(order, mix64(seed_ + kOrderStream));
+  }
+
+  std::unique_ptr<NodeSplitter<Code>> pointwise_splitter() const {
+    if (options_.splitter == Splitter::random) {
+      return std::make_unique<RandomSplitter<Code>>(data_.features, options_);
+    }
+    if (options_.custom) {
+      return std::make_unique<CustomSplitter<Code>>(data_, options_, sample_weight());
+    }
+    std::unique_ptr<NodeSplitter<Code>> result;
+    visit_criterion(options_.criterion,
+                    [&](auto criterion) { result = criterion_splitter(criterion); });
+    return result;
+  }
+
+  template <typename Criterion>
+  std::unique_ptr<NodeSplitter<Code>> criterion_splitter(Criterion) const {
+    const auto n = static_cast<int64_t>(rows_.size());
+    const int64_t most = Criterion::most_in_small_nodes(data_.targets);
+    if (n <= most) return criterion_splitter_up_to<Criterion>(n);
+    return std::make_unique<SizedSplitter<Code>>(criterion_splitter_up_to<Criterion>(most), most,
+                                                 criterion_splitter_up_to<Criterion>(n));
+  }
+
+  template <typename Criterion>
+  std::unique_ptr<NodeSplitter<Code>> criterion_splitter_up_to(int64_t most_documents) const {
+    return Criterion::visit(data_.targets, table_, most_documents,
+                            [&](auto criterion) -> std::unique_ptr<NodeSplitter<Code>> {
+                              return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
+                                  data_, options_, std::move(criterion), sample_weight());
+                            });
+  }
+
+  double weight_of(int64_t begin, int64_t end) const {
+    if (data_.targets.weight.empty()) return static_cast<double>(end - begin);
+    double sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += data_.targets.weight[rows_[i]];
+    return sum;
+  }
+  double weight_of(const WaitingNode& node) const { return weight_of(node.begin, node.end); }
+  double sample_weight() const { return weight_of(0, static_cast<int64_t>(rows_.size())); }
+
+  // Whether one of a node's n documents, with these codes of a feature, has no value.
+  bool has_missing(int32_t feature, const Code* codes, int64_t n) const {
+    if (!data_.features.binned->has_missing(feature)) return false;
+    return std::find(codes, codes + n,
+                     static_cast<Code>(data_.features.binned->missing_bin(feature))) != codes + n;
+  }
+
+  // What a split that nobody chose has gained, for the importance of its feature.
+  double fall_of_squared_error(const WaitingNode& node, const WaitingNode& left,
+                               const WaitingNode& right) const {
+    const auto fall = [&](const WaitingNode& child) {
+      const double difference = child.value - node.value;
+      return static_cast<double>(child.size()) * difference * difference;
+    };
+    return (fall(left) + fall(right)) / static_cast<double>(rows_.size());
+  }
+
+  // Rows that go left first, both sides in their old order; returns where the right side begins.
+  int64_t partition(const WaitingNode& node, const NodeSplit& split, const Code* codes) {
+    return node.begin +
+           partition_.apply(codes, split, data_.features.binned->missing_bin(split.feature),
+                            rows_.data() + node.begin,
+                            labels_.empty() ? nullptr : labels_.data() + node.begin, node.size());
+  }
+
+  // Whether nodes count their documents by class.
+  bool counts_classes() const {
+    return data_.targets.has_classes() && data_.targets.weight.empty();
+  }
+  bool few_classes() const { return counts_classes() && data_.targets.n_classes() <= kFewClasses; }
+
+  // Fills the node's counts of few classes.
+  void count_classes(WaitingNode& node) const {
+    constexpr int64_t kManyDocuments = 64;
+    node.class_counts.fill(0);
+    if (node.size() >= kManyDocuments) {
+      forests::count_classes(labels_.data() + node.begin, node.size(), data_.targets.n_classes(),
+                             node.class_counts.data());
+    } else {
+      for (int64_t i = node.begin; i < node.end; ++i) ++node.class_counts[labels_[i]];
+    }
+  }
+
+  // Counts the smaller child; the other has the rest.
+  void share_class_counts(const WaitingNode& node, WaitingNode& left, WaitingNode& right) const {
+    const bool left_smaller = left.size() < right.size();
+    WaitingNode& counted = left_smaller ? left : right;
+    WaitingNode& rest = left_smaller ? right : left;
+    count_classes(counted);
+    for (int32_t c = 0; c < kFewClasses; ++c) {
+      rest.class_counts[c] = node.class_counts[c] - counted.class_counts[c];
+    }
+  }
+
+  // Counts of any number of classes; null if nodes do not count.
+  const uint32_t* counted_classes(const WaitingNode& node) {
+    if (!counts_classes()) return nullptr;
+    std::fill(class_counts_.begin(), class_counts_.end(), 0);
+    for (int64_t i = node.begin; i < node.end; ++i) ++class_counts_[labels_[i]];
+    return class_counts_.data();
+  }
+
+  // Sets the node's value, the mean target; tells whether all targets are equal.
+  bool summarise(WaitingNode& node) {
+    if (node.size() == 0) return true;
+    if (!counts_classes()) return summarise_targets(node);
+    const uint32_t* counts = few_classes() ? node.class_counts.data() : counted_classes(node);
+    double sum = 0;
+    int32_t n_present = 0;
+    for (int32_t c = 0; c < data_.targets.n_classes(); ++c) {
+      sum += data_.targets.class_value[c] * counts[c];
+      n_present += counts[c] > 0;
+    }
+    node.value = sum / static_cast<double>(node.size());
+    return n_present == 1;
+  }
+
+  bool summarise_targets(WaitingNode& node) const {
+    double sum = 0;
+    double weight = 0;
+    bool pure = true;
+    const double first = data_.targets.target[rows_[node.begin]];
+    for (int64_t i = node.begin; i < node.end; ++i) {
+      const int32_t row = rows_[i];
+      const double w = data_.targets.weight.empty() ? 1.0 : data_.targets.weight[row];
+      sum += w * data_.targets.target[row];
+      weight += w;
+      pure = pure && data_.targets.target[row] == first;
+    }
+    node.value = pure || weight <= 0 ? first : sum / weight;
+    return pure;
+  }
+
+  const ForestData data_;
+  const ForestOptions& options_;
+  std::vector<int32_t> rows_;
+  uint64_t seed_;
+  const CriterionTable& table_;
+  const Heartbeat& heartbeat_;
+  std::vector<uint8_t> labels_;  // classes of rows_, if there are classes
+  StablePartition partition_;
+  std::vector<uint32_t> class_counts_;
+  std::vector<WaitingNode> children_;
+  GrowingTree& tree_;
+};
+
+}  // namespace
+
+Tree grow_tree(const ForestData& data, const ForestOptions& options, std::vector<int32_t> rows,
+               uint64_t seed, const CriterionTable& table, const Heartbeat& heartbeat,
+               GrowingTree& scratch) {
+  const auto grown = [&]<typename Code>(Code) {
+    return ForestTreeGrower<Code>(data, options, std::move(rows), seed, table, heartbeat, scratch)
+        .grow();
+  };
+  return data.features.binned->wide ? grown(uint16_t{}) : grown(uint8_t{});
+}
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,123 @@
+// A tree while it grows: its nodes as records, side by side, in the order in which they were made.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "forests/growing/node_queue.hpp"
+#include "trees/tree.hpp"
+
+namespace rankgrove::forests {
+
+struct GrowingNode {
+  double value;
+  uint32_t count;
+  int32_t left = -1;  // child; the right one follows it
+  int32_t feature = -1;
+  float threshold = 0;
+  float gain = 0;
+  bool missing_left = false;
+  bool pure;  // all targets are equal: the node stays a leaf
+};
+
+class GrowingTree {
+ public:
+  // Forgets all nodes but keeps their memory: one tree after the other can grow there.
+  void clear() { nodes_.clear(); }
+
+  int32_t n_nodes() const { return static_cast<int32_t>(nodes_.size()); }
+  int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
+  GrowingNode& operator[](int32_t node) { return nodes_[node]; }
+
+  void add_leaf(double value, int64_t n_rows, bool pure) {
+    nodes_.push_back({.value = value, .count = static_cast<uint32_t>(n_rows), .pure = pure});
+  }
+
+  // Numbers the nodes below `roots` (all nodes from n_before on) as if the queue had said which was
+  // to be split next.
+  Tree numbered(NodeQueue queue, const std::vector<WaitingNode>& roots, int32_t n_before) const {
+    Tree tree = flat(n_before);
+    int32_t next = n_before;
+    if (queue.order() == NodeOrder::breadth_first) {
+      number_by_level(roots, tree, next);
+      return tree;
+    }
+    std::vector<int32_t> left_of(nodes_.size());  // by new number: the old number of its left child
+    for (int32_t i = 0; i < n_before; ++i) left_of[i] = nodes_[i].left;
+    std::vector<WaitingNode> children;
+    queue.push_all(roots);
+    while (!queue.empty()) {
+      const int32_t number = queue.pop().node;
+      const int32_t left = left_of[number];
+      if (left < 0) continue;
+      children.clear();
+      for (int32_t side = 0; side < 2; ++side) {
+        const GrowingNode& child = nodes_[left + side];
+        left_of[next + side] = child.left;
+        if (!child.pure) children.push_back({next + side, 0, 0, child.count, child.value, 0});
+      }
+      put_children(tree, number, left, next);
+      queue.push_all(children);
+    }
+    return tree;
+  }
+
+  // The tree with its nodes numbered as they were made.
+  Tree flat() const { return flat(n_nodes()); }
+
+ private:
+  // The same for the order in which nodes come: no queue is needed, and the next nodes are known.
+  void number_by_level(const std::vector<WaitingNode>& roots, Tree& tree, int32_t& next) const {
+    constexpr size_t kAhead = 16;
+    struct Parent {
+      int32_t number;
+      int32_t left;
+    };
+    std::vector<Parent> parents;
+    parents.reserve(nodes_.size() / 2 + 1);
+    const auto add = [&](int32_t number, int32_t left) {
+      if (left >= 0) parents.push_back({number, left});
+    };
+    for (const WaitingNode& root : roots) add(root.node, nodes_[root.node].left);
+    for (size_t i = 0; i < parents.size(); ++i) {
+      if (i + kAhead < parents.size()) __builtin_prefetch(&nodes_[parents[i + kAhead].left]);
+      const auto [number, left] = parents[i];
+      add(next, nodes_[left].left);
+      add(next + 1, nodes_[left + 1].left);
+      put_children(tree, number, left, next);
+    }
+  }
+
+  // The children of a node, which are at `left`, get the next two numbers.
+  void put_children(Tree& tree, int32_t number, int32_t left, int32_t& next) const {
+    tree.left[number] = next;
+    put(tree, next++, nodes_[left]);
+    put(tree, next++, nodes_[left + 1]);
+  }
+
+  // The first nodes; there is room for all.
+  Tree flat(int32_t n_first) const {
+    Tree tree;
+    tree.resize(nodes_.size());
+    for (int32_t i = 0; i < n_first; ++i) {
+      put(tree, i, nodes_[i]);
+      tree.left[i] = nodes_[i].left;
+    }
+    return tree;
+  }
+
+  // All but the number of the child.
+  static void put(Tree& tree, int32_t number, const GrowingNode& node) {
+    tree.feature[number] = node.feature;
+    tree.threshold[number] = node.threshold;
+    tree.left[number] = -1;
+    tree.missing_left[number] = node.missing_left;
+    tree.value[number] = node.value;
+    tree.count[number] = node.count;
+    tree.gain[number] = node.gain;
+  }
+
+  std::vector<GrowingNode> nodes_;
+};
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,39 @@
+#include "forests/grown/leaves.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/parallel.hpp"
+
+namespace rankgrove::forests {
+namespace {
+
+constexpr int64_t kRowsPerBlock = 1024;
+constexpr double kNanosecondsPerRow = 50.0;  // to walk down a tree
+
+}  // namespace
+
+void find_leaves(const MatrixView& x, const std::vector<float>& fill, const TreeArrays& trees,
+                 int32_t* leaves, int n_threads) {
+  const double cost = kNanosecondsPerRow * kRowsPerBlock * static_cast<double>(trees.n_trees);
+  parallel_for((x.n_rows + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, cost, [&](int64_t block) {
+    const int64_t end = std::min(x.n_rows, (block + 1) * kRowsPerBlock);
+    for (int64_t tree = 0; tree < trees.n_trees; ++tree) {
+      const int64_t root = trees.offsets[tree];
+      for (int64_t row = block * kRowsPerBlock; row < end; ++row) {
+        int32_t node = 0;
+        while (trees.left[root + node] >= 0) {
+          const int32_t f = trees.feature[root + node];
+          float value = x.data[row * x.row_stride + f * x.column_stride];
+          if (std::isnan(value) && !fill.empty()) value = fill[f];
+          const bool left = std::isnan(value) ? trees.missing_left[root + node] != 0
+                                              : value <= trees.threshold[root + node];
+          node = trees.left[root + node] + !left;
+        }
+        leaves[row * trees.n_trees + tree] = node;
+      }
+    }
+  });
+}
+
+}  // namespace rankgrove::forests

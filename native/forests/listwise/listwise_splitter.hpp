@@ -1,0 +1,115 @@
+// Splits that raise the mean metric of all queries of the tree's sample the most, given the scores
+// of all other leaves (Ibrahim and Carman, equations 11-13).
+//
+// The gain of a threshold is a sum over the queries of the node, each of which responds to the
+// scores of the two children (see query_response.hpp). Query by query, its response to all scores
+// that any threshold gives to a child is listed once, for all features; then it is added to the
+// gains of all thresholds where it is not the same as at the one before (see trial_gains.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "forests/data/forest_data.hpp"
+#include "forests/growing/forest_options.hpp"
+#include "forests/listwise/leaf_table.hpp"
+#include "forests/listwise/node_queries.hpp"
+#include "forests/listwise/query_response.hpp"
+#include "forests/listwise/threshold_trials.hpp"
+#include "forests/listwise/trial_gains.hpp"
+#include "forests/nodes/node_codes.hpp"
+#include "forests/nodes/node_splitter.hpp"
+
+namespace rankgrove::forests {
+
+template <typename Code>
+class ListwiseSplitter final : public NodeSplitter<Code> {
+ public:
+  // `total_weight` is the weight of all queries of the sample.
+  ListwiseSplitter(const ForestData& data, const ForestOptions& options, const LeafTable& leaves,
+                   double total_weight)
+      : options_(options),
+        leaves_(leaves),
+        total_weight_(total_weight),
+        codes_(data.features),
+        draw_(data.features.binned->n_features()),
+        queries_(data),
+        trials_(data, options),
+        response_(data.targets.metric, leaves),
+        gains_(trials_) {}
+
+  NodeSplit find(const NodeRows& documents, const WaitingNode& node, Random& random) override {
+    score_ = node.value;
+    best_ = NodeSplit{};
+    queries_.collect(documents, options_.query_fraction, random);
+    const std::vector<NodeQuery>& queries = queries_.all();
+    if (queries.empty()) return best_;
+    for (size_t i = 0; i < std::min<size_t>(2, queries.size()); ++i) {
+      leaves_.prefetch_scores(queries[i].query);
+    }
+    best_gain_ =
+        options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries.size());
+    trials_.start_node(documents, score_);
+    visit_drawn_features(
+        draw_, options_.max_features, codes_, documents.rows, documents.n, features_, random,
+        [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+          trials_.add_feature(codes_.codes(slot), slot, feature, low, high, random);
+          if (trials_.full()) judge_trials();
+          return true;
+        });
+    judge_trials();
+    if (best_.found()) {
+      best_.gain = best_gain_ / total_weight_;
+      best_.bin = trials_.centered_bin(best_, best_next_);
+    }
+    return best_;
+  }
+
+  const Code* split_codes() const override { return codes_.codes(best_slot_); }
+
+ private:
+  // Keeps the best of the trials so far, and forgets the others.
+  void judge_trials() {
+    if (trials_.size() == 0) return;
+    trials_.number_points();
+    gains_.start();
+    const std::vector<NodeQuery>& queries = queries_.all();
+    for (size_t i = 0; i < queries.size(); ++i) {
+      if (i + 2 < queries.size()) leaves_.prefetch_scores(queries[i + 2].query);
+      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query, score_);
+      response_.start(queries[i], score_, trials_.points());
+      gains_.add(queries[i], response_, queries_.gains());
+    }
+    gains_.visit([&](int32_t number, double gain) {
+      if (!(gain > best_gain_)) return;
+      const Trial& trial = trials_[number];
+      best_gain_ = gain;
+      best_.feature = trial.feature;
+      best_.bin = trial.bin;
+      best_.missing_left = trial.missing_left;
+      best_next_ = trial.next;
+      best_slot_ = trial.slot;
+    });
+    trials_.clear();
+  }
+
+  const ForestOptions& options_;
+  const LeafTable& leaves_;
+  double total_weight_;
+  NodeCodes<Code> codes_;
+  FeatureDraw draw_;
+  NodeQueries queries_;
+  ThresholdTrials<Code> trials_;
+  QueryResponse response_;
+  TrialGains<Code> gains_;
+  std::vector<int32_t> features_;
+
+  double score_ = 0.0;  // of the node
+  NodeSplit best_;
+  double best_gain_ = 0.0;
+  int32_t best_next_ = 0;
+  int32_t best_slot_ = 0;
+};
+
+}  // namespace rankgrove::forests

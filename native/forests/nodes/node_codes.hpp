@@ -1,0 +1,160 @@
+// Codes of a few features for the rows of one node, gathered side by side.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "forests/data/forest_features.hpp"
+#include "forests/nodes/byte_codes.hpp"
+#include "forests/nodes/feature_draw.hpp"
+
+namespace rankgrove::forests {
+
+template <typename Code>
+class NodeCodes {
+ public:
+  explicit NodeCodes(const ForestFeatures& features)
+      : binned_(*features.binned),
+        all_(features.row_codes<Code>()),
+        stride_(binned_.n_features()) {}
+
+  // Codes of `features` for n rows, into slots from `first_slot` on: codes(slot)[i].
+  void gather(const int32_t* features, int32_t n_features, int32_t first_slot, const int32_t* rows,
+              int64_t n) {
+    n_ = n;
+    const auto size = static_cast<size_t>((first_slot + n_features) * n);
+    if (codes_.size() < size) codes_.resize(size);
+    Code* out = codes_.data() + first_slot * n;
+    // A large node has a row in nearly every cache line of a column; a smaller one has not, and
+    // finds its features closer together in a row.
+    if (n * 32 >= binned_.n_rows) {
+      for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
+        const Code* column = binned_.column<Code>(features[slot]);
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < n; ++i) out[i] = column[rows[i]];
+      }
+      return;
+    }
+    if (n_features == 1) {
+      gather_column(all_ + features[0], rows, n, out);
+      return;
+    }
+    constexpr int64_t kBlock = 128;
+    constexpr int32_t kLine = 64 / sizeof(Code);
+    int64_t offsets[kBlock];
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t end = std::min(n, begin + kBlock);
+      for (int64_t i = begin; i < end; ++i) offsets[i - begin] = rows[i] * stride_;
+      for (int64_t i = end; n > kNear && i < std::min(n, end + kBlock); ++i) {
+        const Code* row = all_ + rows[i] * stride_;
+        for (int64_t f = 0; f < stride_; f += kLine) __builtin_prefetch(row + f);
+      }
+      for (int32_t slot = 0; slot < n_features; ++slot) {
+        const Code* column = all_ + features[slot];
+        Code* block = out + slot * n + begin;
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < end - begin; ++i) block[i] = column[offsets[i]];
+      }
+    }
+  }
+
+  // The same for one feature and few rows; returns the smallest and the largest code.
+  std::pair<Code, Code> gather_few(int32_t feature, int32_t slot, const int32_t* rows, int64_t n) {
+    n_ = n;
+    const auto size = static_cast<size_t>((slot + 1) * n);
+    if (codes_.size() < size) codes_.resize(size);
+    Code* out = codes_.data() + slot * n;
+    const Code* column = all_ + feature;
+    Code low = std::numeric_limits<Code>::max();
+    Code high = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const Code code = column[rows[i] * stride_];
+      out[i] = code;
+      low = std::min(low, code);
+      high = std::max(high, code);
+    }
+    return {low, high};
+  }
+
+  const Code* codes(int32_t slot) const { return codes_.data() + slot * n_; }
+
+  // Smallest and largest code of a slot.
+  std::pair<Code, Code> range(int32_t slot) const {
+    const Code* code = codes(slot);
+    if constexpr (sizeof(Code) == 1) return range_of(code, n_);
+    Code low = code[0];
+    Code high = code[0];
+    for (int64_t i = 1; i < n_; ++i) {
+      low = std::min(low, code[i]);
+      high = std::max(high, code[i]);
+    }
+    return {low, high};
+  }
+
+ private:
+  static constexpr int64_t kNear = 1024;  // the rows of a smaller node are in the cache
+
+  void gather_column(const Code* column, const int32_t* rows, int64_t n, Code* out) const {
+    constexpr int64_t kAhead = 32;
+    int64_t i = 0;
+    for (; n > kNear && i + kAhead < n; ++i) {
+      __builtin_prefetch(column + rows[i + kAhead] * stride_);
+      out[i] = column[rows[i] * stride_];
+    }
+#pragma GCC unroll 4
+    for (; i < n; ++i) out[i] = column[rows[i] * stride_];
+  }
+
+  const BinnedMatrix& binned_;
+  const Code* all_;  // row by row
+  int64_t stride_;
+  int64_t n_ = 0;
+  std::vector<Code> codes_;
+};
+
+// Draws K features for a node, and more, one at a time, as long as all drawn ones are constant
+// there; calls visit(slot, feature, lowest code, highest code) for those that are not constant,
+// until it returns false.
+template <typename Code, typename Visit>
+void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Code>& codes,
+                          const int32_t* rows, int64_t n, std::vector<int32_t>& features,
+                          Random& random, Visit&& visit) {
+  constexpr int64_t kFew = 16;  // a small node is often done with its first features
+  draw.start();
+  int32_t n_drawn = 0;
+  bool splittable = false;
+  const auto more = [&] { return !draw.exhausted() && (n_drawn < max_features || !splittable); };
+  while (n <= kFew && more()) {
+    const int32_t feature = draw.next(random);
+    const int32_t slot = std::min(n_drawn++, max_features);
+    const auto [low, high] = codes.gather_few(feature, slot, rows, n);
+    if (low == high) continue;
+    splittable = true;
+    if (!visit(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
+  }
+  while (more()) {
+    const int32_t wanted = std::max(1, max_features - n_drawn);
+    features.clear();
+    while (static_cast<int32_t>(features.size()) < wanted && !draw.exhausted()) {
+      features.push_back(draw.next(random));
+    }
+    const auto n_new = static_cast<int32_t>(features.size());
+    const int32_t first_slot = std::min(n_drawn, max_features);
+    codes.gather(features.data(), n_new, first_slot, rows, n);
+    for (int32_t i = 0; i < n_new; ++i) {
+      const auto [low, high] = codes.range(first_slot + i);
+      if (low == high) continue;
+      splittable = true;
+      if (!visit(first_slot + i, features[i], static_cast<int32_t>(low),
+                 static_cast<int32_t>(high))) {
+        return;
+      }
+    }
+    n_drawn += n_new;
+  }
+}
+
+}  // namespace rankgrove::forests

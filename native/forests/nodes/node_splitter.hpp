@@ -1,0 +1,50 @@
+// A split of a node, and the interface of everything that finds one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "common/random.hpp"
+#include "forests/nodes/waiting_node.hpp"
+#include "trees/binned_matrix.hpp"
+
+namespace rankgrove::forests {
+
+struct NodeSplit {
+  int32_t feature = -1;
+  int32_t bin = 0;  // value bins 0..bin go left; below the missing bin
+  bool missing_left = false;
+  double gain = 0.0;  // improvement of the criterion of the whole tree
+
+  bool found() const { return feature >= 0; }
+
+  bool goes_left(int32_t code, int32_t missing_bin) const {
+    return (code <= bin) | ((code == missing_bin) & missing_left);
+  }
+
+  // The split that parts all values from the missing ones has no cut of its own.
+  float threshold(const Bins& bins) const {
+    return bin + 1 < bins.n_bins(feature) ? bins.cut(feature, bin)
+                                          : std::numeric_limits<float>::max();
+  }
+};
+
+// Documents of a node, side by side.
+struct NodeRows {
+  const int32_t* rows;
+  const uint8_t* labels;  // class of each, or null if targets are not classes
+  int64_t n;
+  const uint32_t* class_counts;  // documents of each class, or null if targets are not classes
+};
+
+template <typename Code>
+class NodeSplitter {
+ public:
+  virtual ~NodeSplitter() = default;
+  // The best split of a node, if any gains enough.
+  virtual NodeSplit find(const NodeRows& documents, const WaitingNode& node, Random& random) = 0;
+  // Codes of the feature of the split that was found last, for the documents of that node.
+  virtual const Code* split_codes() const = 0;
+};
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,24 @@
+// A leaf of a growing tree that waits to be split.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "forests/criteria/count_classes.hpp"
+
+namespace rankgrove::forests {
+
+// Owns rows[begin .. end) of the tree's sample.
+struct WaitingNode {
+  int32_t node = 0;
+  int32_t depth = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  double value = 0.0;
+  uint64_t key = 0;  // names the node's random stream; follows from its path alone
+  std::array<uint32_t, kFewClasses> class_counts{};  // of its rows, if there are few classes
+
+  int64_t size() const { return end - begin; }
+};
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,160 @@
+// Splits that look at the node's own documents alone: the best of all thresholds of K features, or
+// of one random threshold for each of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "forests/data/forest_data.hpp"
+#include "forests/growing/forest_options.hpp"
+#include "forests/nodes/candidate_list.hpp"
+#include "forests/nodes/node_codes.hpp"
+#include "forests/nodes/node_splitter.hpp"
+#include "forests/pointwise/code_table.hpp"
+#include "forests/pointwise/random_threshold.hpp"
+
+namespace rankgrove::forests {
+
+template <typename Code, typename CriterionOf>
+class PointwiseSplitter final : public NodeSplitter<Code> {
+ public:
+  PointwiseSplitter(const ForestData& data, const ForestOptions& options, CriterionOf criterion,
+                    double sample_weight)
+      : data_(data),
+        options_(options),
+        criterion_(std::move(criterion)),
+        sample_weight_(sample_weight),
+        codes_(data.features),
+        draw_(data.features.binned->n_features()),
+        list_(data.features),
+        table_(criterion_, *data.features.binned),
+        total_(criterion_.stride()),
+        left_(criterion_.stride()),
+        right_(criterion_.stride()) {}
+
+  NodeSplit find(const NodeRows& documents, const WaitingNode&, Random& random) override {
+    const int64_t n = documents.n;
+    documents_ = documents;
+    std::fill(total_.begin(), total_.end(), Cell{});
+    items_known_ = false;
+    criterion_.add_all(documents, [this] { return items(); }, total_.data());
+    const double weight = criterion_.weight(total_.data());
+    node_score_ = criterion_.score(total_.data());
+    best_ = NodeSplit{};
+    best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
+    const double perfect = criterion_.perfect_score(documents, total_.data());
+    visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, n, features_, random,
+                         [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           slot_ = slot;
+                           if (options_.splitter == Splitter::best) {
+                             try_all_thresholds(codes_.codes(slot), n, feature, low, high, random);
+                           } else {
+                             try_one_threshold(codes_.codes(slot), n, feature, low, high, random);
+                           }
+                           return !best_.found() || best_score_ < perfect;
+                         });
+    if (best_.found()) {
+      best_.gain = (best_score_ - node_score_) / sample_weight_;
+      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
+    }
+    return best_;
+  }
+
+  const Code* split_codes() const override { return codes_.codes(best_slot_); }
+
+ private:
+  using Cell = typename CriterionOf::Cell;
+  using Item = typename CriterionOf::Item;
+
+  // Items of the node's documents, made when they are first asked for.
+  const Item* items() {
+    if (items_known_) return items_.data();
+    const int64_t n = documents_.n;
+    if (static_cast<int64_t>(items_.size()) < n) items_.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) items_[i] = criterion_.item(documents_, i);
+    items_known_ = true;
+    return items_.data();
+  }
+
+  void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
+                          Random& random) {
+    const bool sparse = high - low > 16 * n;
+    if (options_.threshold_fraction >= 1 && high < data_.features.binned->missing_bin(feature) &&
+        !sparse) {
+      std::fill(left_.begin(), left_.end(), Cell{});
+      table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
+                  [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
+      return;
+    }
+    list_.build(codes, items(), n, low, high, criterion_, cells_);
+    list_.for_each_threshold(
+        feature, options_.threshold_fraction, random,
+        [&](bool first, int32_t entry) {
+          if (first) std::fill(left_.begin(), left_.end(), Cell{});
+          const Cell* cell = cells_.data() + list_.offset(entry);
+          Cell* left = left_.data();
+          for (int32_t c = 0; c < criterion_.stride(); ++c) left[c] += cell[c];
+        },
+        [&](int32_t bin, int32_t next, bool missing_left) {
+          consider(feature, bin, next, missing_left);
+        });
+  }
+
+  void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
+                         Random& random) {
+    NodeSplit split;
+    if (!draw_threshold(data_.features, codes, n, feature, low, high, random, split)) return;
+    std::fill(left_.begin(), left_.end(), Cell{});
+    const int32_t missing_bin = data_.features.binned->missing_bin(feature);
+    criterion_.add_left(
+        documents_, [this] { return items(); }, codes, split, missing_bin, left_.data());
+    consider(feature, split.bin, split.bin + 1, split.missing_left);
+  }
+
+  void consider(int32_t feature, int32_t bin, int32_t next, bool missing_left) {
+    const Cell* total = total_.data();
+    const Cell* left = left_.data();
+    Cell* right = right_.data();
+    for (int32_t c = 0; c < criterion_.stride(); ++c) right[c] = total[c] - left[c];
+    if (options_.min_samples_leaf > 1 &&
+        (criterion_.n_docs(left_.data()) < options_.min_samples_leaf ||
+         criterion_.n_docs(right_.data()) < options_.min_samples_leaf)) {
+      return;
+    }
+    keep_if_better(criterion_.score(left_.data()) + criterion_.score(right_.data()), feature, bin,
+                   next, missing_left);
+  }
+
+  void keep_if_better(double score, int32_t feature, int32_t bin, int32_t next, bool missing_left) {
+    if (score > best_score_) {
+      best_score_ = score;
+      best_.feature = feature;
+      best_.bin = bin;
+      best_.missing_left = missing_left;
+      best_next_ = next;
+      best_slot_ = slot_;
+    }
+  }
+
+  const ForestData data_;
+  const ForestOptions& options_;
+  CriterionOf criterion_;
+  double sample_weight_;
+  NodeCodes<Code> codes_;
+  FeatureDraw draw_;
+  CandidateList<Code> list_;
+  CodeTable<Code, CriterionOf> table_;
+  std::vector<int32_t> features_;
+  NodeRows documents_{};
+  bool items_known_ = false;
+  std::vector<Item> items_;
+  std::vector<Cell> cells_, total_, left_, right_;
+  double node_score_ = 0, best_score_ = 0;
+  int32_t slot_ = 0;  // of the feature at hand
+  int32_t best_slot_ = 0;
+  NodeSplit best_;
+  int32_t best_next_ = 0;  // the code that follows best_.bin in the node
+};
+
+}  // namespace rankgrove::forests

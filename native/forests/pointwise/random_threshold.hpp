@@ -1,0 +1,47 @@
+// A threshold drawn uniformly between the smallest and the largest value of a feature in a node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/random.hpp"
+#include "forests/data/forest_features.hpp"
+#include "forests/nodes/node_splitter.hpp"
+
+namespace rankgrove::forests {
+
+// Fills feature, bin and missing side of `split`; false if the feature cannot be split. Missing
+// values go to a random side; where all other documents share one value, they part from it.
+template <typename Code>
+bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n, int32_t feature,
+                    int32_t low, int32_t high, Random& random, NodeSplit& split) {
+  const int32_t n_bins = features.binned->n_bins(feature);
+  split.feature = feature;
+  split.missing_left = false;
+  if (high == n_bins) {
+    int32_t largest = low;
+    for (int64_t i = 0; i < n; ++i) {
+      if (codes[i] < n_bins) largest = std::max<int32_t>(largest, codes[i]);
+    }
+    if (largest == low) {
+      split.bin = low;
+      return low + 1 < n_bins || !features.binned->bins->has_infinity[feature];
+    }
+    split.missing_left = random.below(2) == 1;
+    high = largest;
+  }
+  const float* values = features.values_of(feature);
+  const double from = values[low];
+  const double point = from + random.uniform() * (static_cast<double>(values[high]) - from);
+  // The last value in low .. high - 1 that is at most the point. Halves without a branch to guess.
+  const float* at = values + low;
+  for (int32_t rest = high - low; rest > 1;) {
+    const int32_t half = rest / 2;
+    at = at[half] <= point ? at + half : at;
+    rest -= half;
+  }
+  split.bin = static_cast<int32_t>(at - values);
+  return true;
+}
+
+}  // namespace rankgrove::forests
