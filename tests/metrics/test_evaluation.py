@@ -18,11 +18,11 @@ def test_each_value_is_that_of_the_metric_alone():
     case = random_case(3, longest=200)
     weight = np.linspace(0, 2, len(case.sizes))
     together = evaluate(
-        case.y, case.scores, qid=case.qid, metrics=TEXTS, query_weight=weight, docid=case.docid
+        case.y, case.scores, qid=case.qid, metrics=TEXTS, query_weight=weight, doc_ids=case.docid
     )
     for text in TEXTS:
         alone = metric(text)
-        arguments = {"qid": case.qid, "docid": case.docid}
+        arguments = {"qid": case.qid, "doc_ids": case.docid}
         np.testing.assert_array_equal(
             together.values(text), alone.per_query(case.y, case.scores, **arguments)
         )

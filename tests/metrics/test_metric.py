@@ -293,8 +293,8 @@ def test_bad_query_weights_are_refused(weight):
 def test_document_ids_break_ties_as_text_descending():
     y, scores = [0, 1, 0], [1, 1, 1]
     by_id = metric("mrr", ties="docid")
-    assert by_id(y, scores, group_sizes=[3], docid=["b", "c", "a"]) == 1.0
-    assert by_id(y, scores, group_sizes=[3], docid=[8, 10, 9]) == pytest.approx(1 / 3)
+    assert by_id(y, scores, group_sizes=[3], doc_ids=["b", "c", "a"]) == 1.0
+    assert by_id(y, scores, group_sizes=[3], doc_ids=[8, 10, 9]) == pytest.approx(1 / 3)
     assert by_id(y, scores, group_sizes=[3]) == 0.5
-    with pytest.raises(ValueError, match="docid has shape"):
-        by_id(y, scores, group_sizes=[3], docid=["a"])
+    with pytest.raises(ValueError, match="doc_ids has shape"):
+        by_id(y, scores, group_sizes=[3], doc_ids=["a"])

@@ -34,7 +34,7 @@ DOCID = [str(row) for row in range(11)]
 )
 def test_ndcg_at_5_of_the_toy_ranking(preset, params, expected):
     measured = metric("ndcg@5", preset=preset, **params)
-    values = measured.per_query(Y, SCORES, group_sizes=SIZES, docid=DOCID)
+    values = measured.per_query(Y, SCORES, group_sizes=SIZES, doc_ids=DOCID)
     np.testing.assert_allclose(values, expected, atol=5e-5)
 
 

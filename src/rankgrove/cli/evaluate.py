@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         groups=data.groups,
         metrics=arguments.metrics or DEFAULT_METRICS,
         preset=arguments.preset,
-        docid=data.doc_ids,
+        doc_ids=data.doc_ids,
         n_jobs=arguments.n_jobs,
     )
     if arguments.per_query:

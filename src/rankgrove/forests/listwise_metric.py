@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from rankgrove.metrics.arithmetic import (
     discounts,
-    gain_worth,
     ideal_dcg,
+    label_gains,
     over_ideal,
     relevance_worth,
     worths,
@@ -101,9 +101,9 @@ def position_metric(
 
 def _gains(measure: DCG | Precision | RBP, labels: Floats, table: Sequence[float] | None) -> Floats:
     if table is not None:
-        return worths(labels, gain_worth(table))
+        return label_gains(labels, table)
     if isinstance(measure, DCG):
-        return worths(labels, gain_worth(measure.gain))
+        return label_gains(labels, measure.gain)
     return worths(labels, relevance_worth(measure.relevant_from))
 
 

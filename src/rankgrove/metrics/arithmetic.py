@@ -67,6 +67,11 @@ def worths(labels: Floats, worth: _native.Worth) -> Floats:
         raise DataError(str(error)) from None
 
 
+def label_gains(labels: Floats, gain: Gain) -> Floats:
+    """Return the gain of each label."""
+    return worths(labels, gain_worth(gain))
+
+
 def discounts(discount: str, n_ranks: int) -> Floats:
     """Return the factor of each of the first ranks; see the parameter ``discount`` of metrics."""
     kind, _, power = discount.partition(":")
@@ -87,3 +92,13 @@ def ideal_dcg(offsets: Offsets, gains: Floats, factors: Floats | None = None) ->
 def over_ideal(values: Floats, ideal: Floats) -> Floats:
     """Divide values of queries by their ideal DCG; 0 where that is 0."""
     return np.divide(values, ideal, out=np.zeros_like(values), where=ideal > 0)
+
+
+def gains_over_ideal(offsets: Offsets, gains: Floats, k: int | None = None) -> Floats:
+    """Divide gains by their query's ideal DCG@k (None: of the whole list); 0 where that is 0."""
+    sizes = np.diff(offsets)
+    longest = int(sizes.max(initial=0))
+    factors = discounts("log2", longest if k is None else min(k, longest))
+    inverse = over_ideal(np.ones(len(sizes)), ideal_dcg(offsets, gains, factors))
+    result: Floats = gains * np.repeat(inverse, sizes)
+    return result

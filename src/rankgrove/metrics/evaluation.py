@@ -103,7 +103,7 @@ def evaluate(
     metrics: str | Metric | Iterable[str | Metric] = DEFAULT_METRICS,
     preset: str | None = None,
     query_weight: npt.ArrayLike | None = None,
-    docid: npt.ArrayLike | None = None,
+    doc_ids: npt.ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Measure a ranking by several metrics; each query is ranked only once.
@@ -115,7 +115,7 @@ def evaluate(
     metrics : names such as ``ndcg@10``, or Metric objects
     preset : conventions of another tool for the metrics given by name
     query_weight : weight of each query in the means
-    docid : document ids of the rows, read only by the tie rule 'docid'
+    doc_ids : document ids of the rows, read only by the tie rule 'docid'
     n_jobs : number of threads, as in scikit-learn
     """
     chosen = _metrics(metrics, preset)
@@ -129,7 +129,7 @@ def evaluate(
         places = [i for i, m in enumerate(chosen) if m.ranks_by_docid == by_docid]
         if not places:
             continue
-        queries = judged_queries(labels, groups, by_docid, docid)
+        queries = judged_queries(labels, groups, by_docid, doc_ids)
         kernels = [chosen[i].judged_by(queries) for i in places]
         per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(

@@ -66,24 +66,24 @@ def judged_queries(
     labels: npt.NDArray[np.float64],
     groups: QueryGroups,
     by_docid: bool = False,
-    docid: npt.ArrayLike | None = None,
+    doc_ids: npt.ArrayLike | None = None,
 ) -> _native.JudgedQueries:
     """Bring labels to grouped order; ``by_docid`` lists each query by descending document id."""
-    order = _docid_order(groups, docid) if by_docid else groups.order
+    order = _docid_order(groups, doc_ids) if by_docid else groups.order
     try:
         return _native.JudgedQueries(labels, groups.offsets, order)
     except ValueError as error:
         raise DataError(str(error)) from None
 
 
-def _docid_order(groups: QueryGroups, docid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
+def _docid_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
     # Ids are compared as text, as trec_eval does. Without ids, a later row has the higher id.
-    if docid is None:
+    if doc_ids is None:
         rank = np.arange(groups.n_rows)
     else:
-        ids = np.asarray(docid)
+        ids = np.asarray(doc_ids)
         if ids.shape != (groups.n_rows,):
-            raise ValueError(f"docid has shape {ids.shape} but there are {groups.n_rows} rows")
+            raise ValueError(f"doc_ids has shape {ids.shape} but there are {groups.n_rows} rows")
         rank = np.unique(ids.astype(str), return_inverse=True)[1]
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
     within = np.lexsort((-groups.grouped(rank), query)).astype(np.int64)

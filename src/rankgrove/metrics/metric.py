@@ -101,7 +101,7 @@ class Metric:
         groups: QueryGroups | npt.NDArray[np.int64],
         query_weight: npt.ArrayLike | None = None,
         *,
-        docid: npt.ArrayLike | None = None,
+        doc_ids: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> PreparedMetric:
         """Compute all that does not depend on scores, for repeated evaluation.
@@ -111,14 +111,14 @@ class Metric:
         y_true : labels, one per row in the caller's order
         groups : the queries of the rows, or the offsets of queries whose rows stand together
         query_weight : weight of each query in the mean, in the order of ``groups.ids``
-        docid : document ids of the rows, read only by the tie rule 'docid'
+        doc_ids : document ids of the rows, read only by the tie rule 'docid'
         n_jobs : number of threads, as in scikit-learn
         """
         labels = as_labels(y_true)
         if not isinstance(groups, QueryGroups):
             groups = QueryGroups.from_sizes(np.diff(groups))
         resolve_groups(len(labels), None, None, groups)
-        queries = judged_queries(labels, groups, self.ranks_by_docid, docid)
+        queries = judged_queries(labels, groups, self.ranks_by_docid, doc_ids)
         weights = as_query_weights(query_weight, groups.n_queries)
         kernel = self.judged_by(queries)
         return PreparedMetric(self, kernel, groups, weights, resolve_n_jobs(n_jobs))
@@ -132,13 +132,13 @@ class Metric:
         group_sizes: npt.ArrayLike | None = None,
         groups: QueryGroups | None = None,
         query_weight: npt.ArrayLike | None = None,
-        docid: npt.ArrayLike | None = None,
+        doc_ids: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> float:
         """Return the mean over queries (NaN if every query is skipped)."""
         labels = as_labels(y_true)
         groups = resolve_groups(len(labels), qid, group_sizes, groups)
-        return self.prepare(labels, groups, query_weight, docid=docid, n_jobs=n_jobs)(y_score)
+        return self.prepare(labels, groups, query_weight, doc_ids=doc_ids, n_jobs=n_jobs)(y_score)
 
     def per_query(
         self,
@@ -148,13 +148,13 @@ class Metric:
         qid: npt.ArrayLike | None = None,
         group_sizes: npt.ArrayLike | None = None,
         groups: QueryGroups | None = None,
-        docid: npt.ArrayLike | None = None,
+        doc_ids: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> npt.NDArray[np.float64]:
         """Return the value of each query, in order of first appearance; NaN for skipped ones."""
         labels = as_labels(y_true)
         groups = resolve_groups(len(labels), qid, group_sizes, groups)
-        return self.prepare(labels, groups, docid=docid, n_jobs=n_jobs).per_query(y_score)
+        return self.prepare(labels, groups, doc_ids=doc_ids, n_jobs=n_jobs).per_query(y_score)
 
     @property
     def ranks_by_docid(self) -> bool:

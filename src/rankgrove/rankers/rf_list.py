@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.listwise_metric import PositionMetric, is_position_metric, position_metric
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.gain_parameter import TABLE
 from rankgrove.rankers.base.parameters import AnyOf, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.inputs import RankingInput
 
-
-def _is_table(value: Any) -> bool:
-    if isinstance(value, str) or np.ndim(value) != 1:
-        return False
-    table = np.asarray(value)
-    return len(table) > 0 and table.dtype.kind in "iuf" and bool(np.isfinite(table).all())
-
-
-def _read_table(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
-
-
-_TABLE = AnyOf(Nothing(), Satisfies(_is_table, "a list of numbers", _read_table))
+_TABLE = AnyOf(Nothing(), TABLE)
 
 
 @register_ranker(

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains, ideal_dcg
+from rankgrove.metrics.arithmetic import Gain, ideal_dcg, label_gains
 
 
 class CosineDistance(Objective):
@@ -36,9 +36,9 @@ class CosineDistance(Objective):
 
     def __init__(self, data: TrainingData, consistent: bool = False, gain: Gain = "exp") -> None:
         self.data = data
-        self.gains = document_gains(data, gain)
+        self.gains = label_gains(data.y, gain)
         if consistent:
-            self.norm = ideal_dcg(data, self.gains)
+            self.norm = ideal_dcg(data.offsets, self.gains)
         else:
             squares = np.bincount(data.query_of_document(), self.gains**2, data.n_queries)
             self.norm = np.sqrt(squares)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains, gains_over_ideal
+from rankgrove.metrics.arithmetic import Gain, gains_over_ideal, label_gains
 
 
 class KullbackLeibler(Objective):
@@ -29,9 +29,9 @@ class KullbackLeibler(Objective):
 
     def __init__(self, data: TrainingData, consistent: bool = False, gain: Gain = "exp") -> None:
         self.data = data
-        gains = document_gains(data, gain)
+        gains = label_gains(data.y, gain)
         if consistent:
-            self.target = gains_over_ideal(data, gains)
+            self.target = gains_over_ideal(data.offsets, gains)
         else:
             query = data.query_of_document()
             sums = np.bincount(query, gains, data.n_queries)

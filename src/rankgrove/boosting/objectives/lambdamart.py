@@ -6,8 +6,14 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains, gains_over_ideal
-from rankgrove.metrics.arithmetic import relevance_worth, satisfaction_worth, worths
+from rankgrove.metrics.arithmetic import (
+    Gain,
+    gains_over_ideal,
+    label_gains,
+    relevance_worth,
+    satisfaction_worth,
+    worths,
+)
 
 METRICS = ("ndcg", "map", "err", "mrr")
 
@@ -73,7 +79,7 @@ class LambdaGradients(Objective):
         self.query_norm = query_norm
         self.difference_norm = difference_norm
         if metric == "ndcg":
-            value = gains_over_ideal(data, document_gains(data, gain), k or truncation)
+            value = gains_over_ideal(data.offsets, label_gains(data.y, gain), k or truncation)
         elif metric == "err":
             value = _satisfaction(data, gain, max_grade)
         else:

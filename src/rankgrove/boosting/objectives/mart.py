@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains, gains_over_ideal
+from rankgrove.metrics.arithmetic import Gain, gains_over_ideal, label_gains
 
 TARGETS = ("label", "gain", "normalised_gain")
 
@@ -30,9 +30,9 @@ class SquaredError(Objective):
         self.constant_hessian = data.weight is None
         self.target = data.y
         if target != "label":
-            self.target = document_gains(data, gain)
+            self.target = label_gains(data.y, gain)
         if target == "normalised_gain":
-            self.target = gains_over_ideal(data, self.target)
+            self.target = gains_over_ideal(data.offsets, self.target)
 
     def base_score(self) -> Floats:
         """Return the mean target."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, label_gains
 from rankgrove.errors import DataError
+from rankgrove.metrics.arithmetic import Gain, label_gains
 from rankgrove.trees.links import ExpectedGain
 
 # Real-valued labels would make one class each: nobody means that.

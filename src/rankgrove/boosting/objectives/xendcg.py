@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains
+from rankgrove.metrics.arithmetic import Gain, label_gains
 
 
 class CrossEntropyNDCG(Objective):
@@ -34,7 +34,7 @@ class CrossEntropyNDCG(Objective):
     def __init__(self, data: TrainingData, terms: int = 3, gain: Gain = "exp") -> None:
         self.data = data
         self.terms = terms
-        self.gains = document_gains(data, gain)
+        self.gains = label_gains(data.y, gain)
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.gains import Gain, document_gains
+from rankgrove.metrics.arithmetic import Gain, label_gains
 
 
 class YetiRankPairs(Objective):
@@ -42,7 +42,7 @@ class YetiRankPairs(Objective):
             raise ValueError(f"decay must be None or lie in (0, 1], not {decay!r}")
         self.data = data
         self.n_permutations = n_permutations
-        self.gains = document_gains(data, gain)
+        self.gains = label_gains(data.y, gain)
         rank = np.arange(np.diff(data.offsets).max(initial=0), dtype=np.float64)
         self.rank_weight: Floats = 1.0 / (rank + 1.0) if decay is None else decay**rank
 
