@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.errors import ModelError
+from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.foreign_trees import at_most, below
+from rankgrove.trees.ensemble import rounding_limit
 
 N_FEATURES = 6
 
@@ -121,6 +122,66 @@ class TestLightGBM:
         loaded = rankgrove.load_model(tmp_path / "m.rgm")
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
+    def test_columns_with_blanks_are_found(self):
+        pandas = pytest.importorskip("pandas")
+        X, y, _ = training_data()
+        frame = pandas.DataFrame(X, columns=["title match", "b", "c", "d e f", "g", "h"])
+        data = self.lightgbm.Dataset(frame, y)
+        booster = self.lightgbm.train({"verbose": -1, "num_threads": 1}, data, 3)
+        model = rankgrove.from_lightgbm(booster)
+        expected = booster.predict(frame, num_threads=1)
+        assert_same(model.predict(frame), expected, 1e-12)
+        assert_same(model.predict(frame[frame.columns[::-1]]), expected, 1e-12)
+        with pytest.raises(DataError, match="title_match"):
+            model.predict(frame.rename(columns={"title match": "a", "d e f": "d_e_f"}))
+
+    @pytest.mark.parametrize("zero_as_missing", [False, True])
+    def test_float64_is_compared_in_float64(self, zero_as_missing, tmp_path):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(1200, 3))
+        X[:, 0] = 1.7e9 + rng.uniform(0, 5000, 1200)  # float32 knows every 128th second
+        X[:, 1] = 0.1 + np.arange(1200) * 1e-12
+        X[::7, 2] = np.nan
+        X[::5, 1:] = 0.0
+        y = (X[:, 0] - 1.7e9) / 1000 + (X[:, 1] - 0.1) * 1e9
+        params = {"verbose": -1, "num_threads": 1, "zero_as_missing": zero_as_missing}
+        booster = self.lightgbm.train(params, self.lightgbm.Dataset(X, y), 20)
+        model = rankgrove.from_lightgbm(booster)
+        expected = booster.predict(X, num_threads=1)
+        assert_same(model.predict(X), expected, 1e-12)
+        model.save(tmp_path / "m.rg")
+        loaded = rankgrove.load_model(tmp_path / "m.rg")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        *_, last = loaded.staged_predict(X)
+        assert_same(last, expected, 1e-12)
+        _, best = loaded.compile().top_k(X, 10)
+        np.testing.assert_array_equal(best, np.sort(model.predict(X))[::-1][:10])
+        if not zero_as_missing:
+            ensemble, leaves = model.model_.ensemble, model.apply(X)
+            value = ensemble.value[ensemble.tree_offsets[:-1] + leaves]
+            assert_same(value.sum(axis=1), expected, 1e-9)
+
+    def test_a_model_from_text_that_counts_from_1_is_not_shifted(self, tmp_path):
+        """LightGBM reads feature 1 of text as its column 1, and has an empty column 0."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(1, 2, (300, 5)).astype(np.float32)
+        lines = [
+            f"{int(row[1] > 1.5)} " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row))
+            for row in X
+        ]
+        (tmp_path / "light.svm").write_text("\n".join(lines) + "\n")
+        ranked = [line.replace(" ", f" qid:{i // 10} ", 1) for i, line in enumerate(lines)]
+        (tmp_path / "ranked.txt").write_text("\n".join(ranked) + "\n")
+        params = {"verbose": -1, "num_threads": 1, "objective": "regression"}
+        booster = self.lightgbm.train(params, self.lightgbm.Dataset(str(tmp_path / "light.svm")), 5)
+        assert booster.num_feature() == 6
+        model = rankgrove.from_lightgbm(booster)
+        with pytest.raises(DataError, match="first_feature=0, n_features=6"):
+            model.predict(rankgrove.load(tmp_path / "ranked.txt"))
+        data = rankgrove.load(tmp_path / "ranked.txt", first_feature=0, n_features=6)
+        expected = booster.predict(str(tmp_path / "light.svm"))
+        assert_same(model.predict(data), expected, 1e-12)
+
     def test_zero_as_missing_survives_saving(self, tmp_path):
         booster = self.train(training_data(zeros=True), zero_as_missing=True)
         model = rankgrove.from_lightgbm(booster)
@@ -139,6 +200,9 @@ class TestLightGBM:
             rankgrove.from_lightgbm(booster)
         with pytest.raises(ModelError, match="multi-class"):
             rankgrove.from_lightgbm(self.train(objective="multiclass", num_class=4))
+        for objective in ("regression", "regression_l1", "fair", "quantile", "mape"):
+            with pytest.raises(ModelError, match=f"'{objective} sqrt' squares"):
+                rankgrove.from_lightgbm(self.train(objective=objective, reg_sqrt=True, rounds=2))
         with pytest.raises(ModelError, match="linear leaves"):
             rankgrove.from_lightgbm(
                 self.train(training_data(missing=False), objective="regression", linear_tree=True)
@@ -209,6 +273,7 @@ class TestXGBoost:
             {"num_parallel_tree": 3, "subsample": 0.5},
             {"max_depth": 0, "grow_policy": "lossguide", "max_leaves": 100, "gamma": 1.0},
             {"gamma": 1e9},
+            {"tree_method": "exact", "gamma": 1.0, "objective": "rank:pairwise"},
         ],
         ids=str,
     )
@@ -252,7 +317,9 @@ class TestXGBoost:
                 self.xgboost.XGBRegressor(n_estimators=1, missing=-999, n_jobs=1).fit(X, y)
             )
         path = tmp_path / "broken.json"
-        for text in ("", "{", '{"learner": 3}', '{"learner": {"learner_model_param": {}}}'):
+        texts = ["", "{", '{"learner": 3}', '{"learner": {"learner_model_param": {}}}']
+        texts.append('{"learner": {"learner_model_param": []}}')
+        for text in texts:
             path.write_text(text)
             with pytest.raises(ModelError, match=r"broken\.json"):
                 rankgrove.from_xgboost(path)
@@ -321,7 +388,9 @@ class TestCatBoost:
         with pytest.raises(ModelError, match=r"several outputs|leaf values"):
             rankgrove.from_catboost(self.train(loss_function="MultiClass"))
         path = tmp_path / "broken.json"
-        for text in ("{}", "{", '{"oblivious_trees": [{}], "features_info": {}}'):
+        texts = ["{}", "{", '{"oblivious_trees": [{}], "features_info": {}}']
+        texts.append('{"oblivious_trees": [], "features_info": []}')
+        for text in texts:
             path.write_text(text)
             with pytest.raises(ModelError, match=r"broken\.json"):
                 rankgrove.from_catboost(path)
@@ -355,6 +424,25 @@ class TestSklearn:
         rows = edge_rows(model, missing=missing, infinite=name.startswith("Hist"))
         assert_same(model.predict(rows), theirs.predict(rows), 1e-12)
 
+    def test_categories_that_no_tree_asks_for_do_not_shift_columns(self):
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        X, y, _ = training_data(missing=False)
+        X[:, 4] = 1.0  # a single category: nothing to split
+        theirs = HistGradientBoostingRegressor(categorical_features=[4], max_iter=10).fit(X, y)
+        model = rankgrove.from_sklearn(theirs)
+        rows = edge_rows(model, missing=False)
+        rows[:, 4] = 1.0
+        assert_same(model.predict(rows), theirs.predict(rows), 1e-12)
+
+    def test_float64_is_compared_in_float64_where_scikit_learn_does(self):
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        rng = np.random.default_rng(0)
+        X = 1.7e9 + rng.uniform(0, 1000, (500, 2))
+        theirs = HistGradientBoostingRegressor(max_iter=10).fit(X, X[:, 0] - 1.7e9)
+        assert_same(rankgrove.from_sklearn(theirs).predict(X), theirs.predict(X), 1e-12)
+
     def test_unsupported_models_are_named(self):
         from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
         from sklearn.exceptions import NotFittedError
@@ -380,6 +468,16 @@ def test_float64_thresholds_are_rounded_so_that_every_float32_agrees():
     c = rounded[:-6]
     for x in (c, below(c)):
         np.testing.assert_array_equal(x < c, x <= below(c))
+
+
+def test_the_rounding_limit_is_where_rounding_to_float32_turns():
+    rng = np.random.default_rng(1)
+    largest = np.finfo(np.float32).max
+    t = np.r_[rng.normal(size=1000), 0.0, 1e-45, -1e-45, largest, -largest, 1.5].astype(np.float32)
+    limit = rounding_limit(t)
+    with np.errstate(over="ignore"):
+        assert (limit.astype(np.float32) <= t).all()
+        assert (np.nextafter(limit, np.inf).astype(np.float32) > t).all()
 
 
 def test_an_imported_model_cannot_be_fitted():

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, to_ensemble
+from rankgrove.formats.foreign_trees import NONSENSE, ForeignTree, to_ensemble
 from rankgrove.rankers.base.imported import ImportedRanker
 
 _MAX_DEPTH = 16
@@ -32,7 +32,7 @@ def from_catboost(model: Any) -> ImportedRanker:
         return _from_json(json.loads(text))
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
+    except NONSENSE as error:
         raise ModelError(f"{source}: not a CatBoost model: {error!r}") from error
 
 

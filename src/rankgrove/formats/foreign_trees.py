@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,17 @@ import numpy.typing as npt
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.scorer import check_ensemble
+
+# What reading a file of the wrong shape can raise.
+NONSENSE = (
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -21,7 +32,8 @@ class ForeignTree:
     """One tree with its nodes in any order; node 0 is the root.
 
     ``left`` and ``right`` are the children's numbers, -1 for a leaf. ``threshold`` is such that a
-    float32 value goes left exactly if it is <= threshold.
+    float32 value goes left exactly if it is <= threshold; ``precise`` says the same of float64
+    values, where the library compares those.
     """
 
     feature: Ints
@@ -32,6 +44,7 @@ class ForeignTree:
     value: Doubles
     count: npt.NDArray[Any]
     gain: npt.NDArray[Any]
+    precise: Doubles | None = None
 
 
 def to_ensemble(
@@ -74,9 +87,40 @@ def to_ensemble(
         value=stacked("value", np.float64)[order],
         count=np.clip(stacked("count", np.float64)[order], 0, 2**32 - 1).astype(np.uint32),
         gain=np.where(leaf, 0, stacked("gain", np.float32)[order]).astype(np.float32),
+        precise=(
+            None
+            if not trees or any(tree.precise is None for tree in trees)
+            else np.where(leaf, 0.0, stacked("precise", np.float64)[order])
+        ),
     )
     check_ensemble(ensemble)
     return ensemble
+
+
+def reachable(tree: ForeignTree) -> ForeignTree:
+    """Return a tree without the nodes that no path from the root reaches."""
+    n_nodes = len(tree.left)
+    kept = np.zeros(n_nodes, bool)
+    level = np.zeros(1, np.int64)
+    while len(level):
+        if level.max() >= n_nodes or kept[level].any():
+            raise ModelError("a node is out of range, or the child of two nodes")
+        kept[level] = True
+        inner = level[tree.left[level] >= 0]
+        level = np.concatenate([tree.left[inner], tree.right[inner]])
+        if (level < 0).any():
+            raise ModelError("a node has one child")
+    number = np.cumsum(kept) - 1
+
+    def renumbered(child: Ints) -> Ints:
+        return np.where(child[kept] >= 0, number[np.maximum(child[kept], 0)], -1)
+
+    cut = {
+        field.name: getattr(tree, field.name)[kept]
+        for field in fields(tree)
+        if getattr(tree, field.name) is not None
+    }
+    return replace(tree, **{**cut, "left": renumbered(tree.left), "right": renumbered(tree.right)})
 
 
 def _breadth_first(left: Ints, right: Ints, starts: Ints) -> tuple[Ints, Ints]:

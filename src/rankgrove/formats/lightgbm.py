@@ -50,7 +50,8 @@ def from_lightgbm(model: Any) -> ImportedRanker:
 
     Notes
     -----
-    Values are compared as float32: for float32 input the decisions are LightGBM's own.
+    float64 values are compared with LightGBM's own float64 thresholds. LightGBM writes ``_`` for
+    blanks in the names of features; columns are found by their names with blanks, too.
     """
     text, source = _model_text(model)
     try:
@@ -119,8 +120,8 @@ def _sections(lines: list[str]) -> Iterator[dict[str, str]]:
 def _link(objective: str) -> tuple[str, float]:
     """Name of the link, and the factor on the sum of the trees inside it."""
     name, *options = objective.split() or [""]
-    if name == "regression" and "sqrt" in options:
-        raise ModelError("objective 'regression sqrt' squares its scores, which is not supported")
+    if "sqrt" in options:
+        raise ModelError(f"objective {objective!r} squares its scores, which is not supported")
     if name in _IDENTITY:
         return "identity", 1.0
     if name not in _LINKS:
@@ -173,6 +174,7 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
     tree = ForeignTree(
         feature=with_leaves(feature, -1),
         threshold=with_leaves(_beside_zero(at_most(threshold)), 0.0).astype(np.float32),
+        precise=with_leaves(_beside_zero(threshold), 0.0),
         left=child("left_child"),
         right=child("right_child"),
         missing_left=with_leaves(missing_left, 0),
@@ -185,11 +187,12 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
     return tree, missing_type
 
 
-def _beside_zero(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _beside_zero(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Keep thresholds out of the magnitudes that LightGBM's predict reads as 0."""
-    below_zero = np.nextafter(-_ZERO, np.float32(-np.inf))
-    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), below_zero, threshold)
-    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)
+    zero = threshold.dtype.type(_ZERO)
+    below_zero = np.nextafter(-zero, threshold.dtype.type(-np.inf))
+    threshold = np.where((threshold >= -zero) & (threshold < 0), below_zero, threshold)
+    return np.where((threshold >= 0) & (threshold < zero), zero, threshold)
 
 
 def _missing_up_to(

@@ -23,8 +23,8 @@ def from_sklearn(model: Any) -> ImportedRanker:
 
     Notes
     -----
-    A HistGradientBoostingRegressor compares float64 values; here they are float32, as in the other
-    estimators.
+    A HistGradientBoostingRegressor compares float64 values, the other estimators float32; so does
+    what this returns.
     """
     from sklearn.ensemble import (
         ExtraTreesRegressor,
@@ -91,6 +91,11 @@ def _tree(tree: Any) -> ForeignTree:
 def _hist_boosting(model: Any) -> TreeEnsemble:
     if model.loss not in ("squared_error", "absolute_error", "quantile"):
         raise ModelError(f"loss={model.loss!r} is not supported")
+    # Declared categories come first inside, whether or not trees ask for them.
+    categorical = np.zeros(model.n_features_in_, bool)
+    if model.is_categorical_ is not None:
+        categorical |= model.is_categorical_
+    column = np.argsort(~categorical, kind="stable")
     trees = []
     for number, (predictor,) in enumerate(model._predictors):
         nodes = predictor.nodes
@@ -99,8 +104,9 @@ def _hist_boosting(model: Any) -> TreeEnsemble:
             raise ModelError(f"tree {number} has a categorical split, which is not supported")
         trees.append(
             ForeignTree(
-                feature=nodes["feature_idx"].astype(np.int64),
+                feature=column[nodes["feature_idx"]],
                 threshold=at_most(nodes["num_threshold"]),
+                precise=nodes["num_threshold"].astype(np.float64),
                 left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
                 right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
                 missing_left=nodes["missing_go_to_left"].astype(bool),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, below, to_ensemble
+from rankgrove.formats.foreign_trees import NONSENSE, ForeignTree, below, reachable, to_ensemble
 from rankgrove.rankers.base.imported import ImportedRanker
 
 # Objective -> what predict does to the sum of the trees. base_score is given after that.
@@ -52,7 +52,7 @@ def from_xgboost(model: Any) -> ImportedRanker:
         return _from_json(json.loads(text), n_iterations, missing)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
+    except NONSENSE as error:
         raise ModelError(f"{source}: not an XGBoost model: {error!r}") from error
 
 
@@ -144,11 +144,9 @@ def _tree(tree: Any, number: int) -> ForeignTree:
             f"tree {number} has a categorical split on feature {feature[np.flatnonzero(kind)[0]]}, "
             "which is not supported: train on numeric features"
         )
-    if int(tree["tree_param"].get("num_deleted", 0)):
-        raise ModelError(f"tree {number} has deleted nodes: save the model with a newer XGBoost")
     condition = np.asarray(tree["split_conditions"], np.float32)
     leaf = left < 0
-    return ForeignTree(
+    found = ForeignTree(
         feature=feature,
         threshold=below(condition),
         left=left,
@@ -158,6 +156,8 @@ def _tree(tree: Any, number: int) -> ForeignTree:
         count=np.round(np.asarray(tree["sum_hessian"], np.float64)),
         gain=np.asarray(tree["loss_changes"]),
     )
+    # Pruning leaves the nodes that it cut off in place.
+    return reachable(found) if int(tree["tree_param"].get("num_deleted", 0)) else found
 
 
 def _missing_up_to(missing: float, n_features: int) -> npt.NDArray[np.float32] | None:

@@ -27,6 +27,7 @@ from rankgrove.models.model import (
 )
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.links import IDENTITY, Link, link_from_state
+from rankgrove.trees.precise import Ranks, has_precise_thresholds
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
 Float32s = npt.NDArray[np.float32]
@@ -106,12 +107,15 @@ class TreesModel(Model):
 
     def leaves(self, X: Matrix, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
         """Return the leaf of every row in every tree, as its number within the tree."""
-        trees = self.ensemble
+        trees, fill = self.ensemble, self.fill
         if self.missing_up_to is not None:
             raise self.refusal("tell the leaves of documents", "it takes other values for missing")
+        if has_precise_thresholds(trees) and Ranks.matter(X):
+            ranks = Ranks(trees, fill)
+            trees, fill, X = ranks.ensemble, None, ranks.of(X)
         leaves = _native.find_leaves(
             X.astype(np.float32, copy=False),
-            self.fill,
+            fill,
             trees.tree_offsets,
             trees.feature,
             trees.threshold,
@@ -175,6 +179,8 @@ class TreesModel(Model):
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the arrays of the trees and what stands beside them."""
         trees = {f.name: getattr(self.ensemble, f.name) for f in _tree_fields()}
+        if self.ensemble.precise is not None:
+            trees["precise"] = self.ensemble.precise
         link, arrays = self.link.get_state()
         arrays = {**arrays, **prefixed("trees", trees)}
         if self.fill is not None:
@@ -194,7 +200,9 @@ class TreesModel(Model):
         """Build the model and check all that scoring relies on."""
         trees = below("trees", arrays)
         ensemble = TreeEnsemble(
-            n_features=columns.count, **{f.name: trees[f.name] for f in _tree_fields()}
+            n_features=columns.count,
+            precise=trees.get("precise"),
+            **{f.name: trees[f.name] for f in _tree_fields()},
         )
         check_ensemble(ensemble)
         first, size = values["n_background_trees"], values["trees_per_step"]
@@ -217,7 +225,7 @@ class TreesModel(Model):
 
 
 def _tree_fields() -> list[Any]:
-    return [f for f in fields(TreeEnsemble) if f.name != "n_features"]
+    return [f for f in fields(TreeEnsemble) if f.name not in ("n_features", "precise")]
 
 
 def same_values(a: Float32s | None, b: Float32s | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,6 +42,9 @@ class TreeEnsemble:
     has ``left == -1`` and ``feature == -1``. A row goes left if ``x <= threshold``, or if x is NaN
     and ``missing_left``. Models of fewer than 2^15 features number them in 16 bits, and forests,
     whose trees are large, keep values in float32.
+
+    Trees of libraries that compare in float64 also keep their thresholds as they were, ``precise``:
+    they decide where float32 could not tell a value from a threshold (see ``trees.precise``).
     """
 
     n_features: int
@@ -55,6 +59,7 @@ class TreeEnsemble:
     value: npt.NDArray[Any]  # float32 or float64
     count: npt.NDArray[np.uint32]
     gain: npt.NDArray[np.float32]
+    precise: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def from_trees(
@@ -115,6 +120,7 @@ class TreeEnsemble:
             tree_offsets=self.tree_offsets[: n_trees + 1],
             tree_weights=self.tree_weights[:n_trees],
             tree_outputs=self.tree_outputs[:n_trees],
+            precise=None if self.precise is None else self.precise[:end],
             **{name: getattr(self, name)[:end] for name in NODE_TYPES},
         )
 
@@ -127,6 +133,7 @@ class TreeEnsemble:
             tree_weights=self.tree_weights[first:],
             tree_outputs=self.tree_outputs[first:],
             base_score=np.zeros_like(self.base_score),
+            precise=None if self.precise is None else self.precise[start:],
             **{name: getattr(self, name)[start:] for name in NODE_TYPES},
         )
 
@@ -149,6 +156,7 @@ class TreeEnsemble:
             self,
             tree_offsets=np.concatenate([[0], *offsets]).astype(np.int64),
             base_score=np.add.reduce([part.base_score for part in parts]),
+            precise=_joined_precise(parts),
             **joined,
         )
 
@@ -158,6 +166,29 @@ class TreeEnsemble:
         weights = self.gain[inner].astype(np.float64) if kind == "gain" else None
         counts = np.bincount(self.feature[inner], weights, minlength=self.n_features)
         return counts.astype(np.float64)
+
+
+def _joined_precise(parts: Sequence[TreeEnsemble]) -> npt.NDArray[np.float64] | None:
+    if all(part.precise is None for part in parts):
+        return None
+    return np.concatenate(
+        [rounding_limit(p.threshold) if p.precise is None else p.precise for p in parts]
+    )
+
+
+def rounding_limit(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Largest float64 values whose nearest float32 is <= the thresholds.
+
+    ``x <= rounding_limit(t)`` in float64 is ``float32(x) <= t``, for every x.
+    """
+    exact = threshold.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = np.nextafter(threshold, np.float32(np.inf)).astype(np.float64)
+        above = np.where(np.isinf(above), 2.0**128, above)
+        middle = exact + (above - exact) / 2
+        down = middle.astype(np.float32) > threshold  # a tie goes to the even neighbour
+    limit = np.where(down, np.nextafter(middle, -np.inf), middle)
+    return np.where(np.isinf(exact), exact, limit)
 
 
 def feature_type(n_features: int) -> type[np.generic]:

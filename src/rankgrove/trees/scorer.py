@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rankgrove.data.columns import Columns
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
+from rankgrove.trees.precise import Ranks, has_precise_thresholds
 from rankgrove.trees.top_k import EarlyExit, top_k
 
 _SCORED_FIELDS = (
@@ -83,6 +85,14 @@ class Scorer:
         self._link = None if link == IDENTITY else link
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
+        self._ranks: Ranks | None = None
+        if has_precise_thresholds(ensemble):
+            self._ranks = Ranks(ensemble, fill, missing_up_to)
+
+    @cached_property
+    def _by_ranks(self) -> Scorer:
+        assert self._ranks is not None
+        return Scorer(self._ranks.ensemble, columns=self._columns, link=self._link)
 
     def predict(
         self,
@@ -96,8 +106,8 @@ class Scorer:
         ----------
         X : array of shape (n, n_features), data frame or Dataset. Arrays of float32 and float64 are
             read in place in C, Fortran or any strided order; float64 is rounded to the nearest
-            float32, in which all comparisons are made. Other types are converted first. NaN is
-            missing.
+            float32, in which all comparisons are made (but by trees with ``precise`` thresholds:
+            they compare in float64). Other types are converted first. NaN is missing.
         n_jobs : number of threads (None or -1: all)
         out : C-contiguous float64 array that receives the scores
 
@@ -107,6 +117,8 @@ class Scorer:
         """
         n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
+        if self._ranks is not None and self._ranks.matter(matrix):
+            return self._by_ranks.predict(self._ranks.of(matrix), n_jobs, out)
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
@@ -142,7 +154,10 @@ class Scorer:
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        rows, scores = top_k(self, self._matrix(X), k, early_exit)
+        matrix = self._matrix(X)
+        if self._ranks is not None and self._ranks.matter(matrix):
+            return self._by_ranks.top_k(self._ranks.of(matrix), k, early_exit)
+        rows, scores = top_k(self, matrix, k, early_exit)
         return rows, scores if self._link is None else self._link.apply(scores[None, :])
 
     def part(self, first: int, last: int) -> Scorer:
@@ -157,6 +172,8 @@ class Scorer:
 
     def raw(self, X: npt.NDArray[Any], n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
+        if self._ranks is not None and self._ranks.matter(X):
+            return self._by_ranks.raw(self._ranks.of(X), n_jobs)
         outputs = np.empty((len(X), self.n_outputs))
         self._native.predict(X, resolve_n_jobs(n_jobs), outputs)
         return outputs
@@ -184,6 +201,14 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
         if array.shape != ensemble.feature.shape or array.dtype not in types:
             wanted = " or ".join(np.dtype(dtype).name for dtype in types)
             raise ModelError(f"{name} does not have a {wanted} value for each node")
+    precise = ensemble.precise
+    if precise is not None and (
+        precise.shape != ensemble.feature.shape
+        or precise.dtype != np.float64
+        or np.isnan(precise).any()
+        or np.isneginf(precise).any()
+    ):
+        raise ModelError("precise does not have a float64 threshold for each node")
     for name, dtype in TREE_TYPES.items():
         array = getattr(ensemble, name)
         if array.ndim != 1 or array.dtype != dtype:

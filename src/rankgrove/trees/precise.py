@@ -1,0 +1,80 @@
+"""Comparisons in float64 for trees of libraries that make them so.
+
+rankgrove's own thresholds are float32, and float64 input is rounded to float32. A model of another
+library may tell values apart that float32 cannot (seconds since 1970, say). The native scorer then
+reads *ranks* instead of values: how many thresholds of the feature lie below the value. These are
+small whole numbers, which float32 holds, and ``x <= threshold`` is ``rank(x) <= rank(threshold)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.trees.ensemble import TreeEnsemble, rounding_limit
+
+_BLOCK = 1 << 16  # rows that are looked at together
+
+
+def has_precise_thresholds(ensemble: TreeEnsemble) -> bool:
+    """Tell whether comparing in float64 can differ from comparing values rounded to float32."""
+    if ensemble.precise is None:
+        return False
+    inner = ensemble.feature >= 0
+    return not np.array_equal(ensemble.precise[inner], rounding_limit(ensemble.threshold[inner]))
+
+
+class Ranks:
+    """The ranks of values among a model's thresholds, feature by feature.
+
+    Parameters
+    ----------
+    ensemble : trees with ``precise`` thresholds
+    fill, missing_up_to : see ``TreesModel``
+    """
+
+    def __init__(
+        self,
+        ensemble: TreeEnsemble,
+        fill: npt.ArrayLike | None = None,
+        missing_up_to: npt.ArrayLike | None = None,
+    ) -> None:
+        assert ensemble.precise is not None
+        self._fill = None if fill is None else np.asarray(fill, np.float64)
+        self._up_to = None if missing_up_to is None else np.asarray(missing_up_to, np.float64)
+        self._cuts: dict[int, npt.NDArray[np.float64]] = {}
+        rank = np.zeros(len(ensemble.feature), np.float32)
+        for feature in np.unique(ensemble.feature[ensemble.feature >= 0]).tolist():
+            nodes = ensemble.feature == feature
+            self._cuts[feature], place = np.unique(ensemble.precise[nodes], return_inverse=True)
+            rank[nodes] = place
+        self.ensemble = replace(ensemble, threshold=rank, precise=None)
+
+    @staticmethod
+    def matter(X: npt.NDArray[Any]) -> bool:
+        """Tell whether some value of a matrix is not a float32."""
+        if X.dtype != np.float64:
+            return False
+        for start in range(0, len(X), _BLOCK):
+            block = X[start : start + _BLOCK]
+            with np.errstate(over="ignore"):
+                if ((block.astype(np.float32) != block) & (block == block)).any():
+                    return True
+        return False
+
+    def of(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        """Return the ranks of a matrix's values; NaN stays, columns that are not asked are 0."""
+        ranks = np.zeros(X.shape, np.float32, order="F")
+        for feature, cuts in self._cuts.items():
+            column = X[:, feature]
+            missing = np.isnan(column)
+            if self._up_to is not None:
+                missing |= np.abs(column) <= self._up_to[feature]
+            if self._fill is not None:
+                column = np.where(missing, self._fill[feature], column)
+                missing = np.isnan(column)
+            ranks[:, feature] = np.where(missing, np.nan, np.searchsorted(cuts, column))
+        return ranks
