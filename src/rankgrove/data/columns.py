@@ -83,8 +83,10 @@ class Columns:
 
         None if they are all there is, in order, or if names do not tell and the caller must count.
         """
-        names = tuple(names)
-        if self.names is None or names == self.names:
+        if self.names is None:
+            return None
+        names = _as_spelt(tuple(names), set(self.names))
+        if names == self.names:
             return None
         if not set(names).issuperset(self.names) and _prefix(self.names) != _prefix(names):
             return None
@@ -98,6 +100,12 @@ class Columns:
                 f"trained with: {shown}" + _advice(names, self.names, len(names), self.count)
             )
         return [place[name] for name in self.names]
+
+
+def _as_spelt(names: tuple[str, ...], wanted: set[str]) -> tuple[str, ...]:
+    """Names as LightGBM spells them, with ``_`` for blanks, if only so all are found."""
+    spelt = tuple(name.replace(" ", "_") for name in names)
+    return names if set(names) >= wanted or not set(spelt) >= wanted else spelt
 
 
 def _numbering(names: tuple[str, ...]) -> tuple[str, int] | None:
