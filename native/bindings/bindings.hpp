@@ -50,5 +50,6 @@ void bind_objectives(nb::module_& m);
 void bind_forests(nb::module_& m);
 void bind_grown_forests(nb::module_& m);
 void bind_scoring(nb::module_& m);
+void bind_explain(nb::module_& m);
 
 }  // namespace rankgrove

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "common/simd.hpp"
 
@@ -46,20 +47,20 @@ void load_square(const float* values, const int64_t* row_offset, const float* up
 Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
                  const MissingPolicy& policy) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<uint8_t> known(2 * ensemble.n_features);
   for (int32_t tree : trees) {
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
       if (ensemble.is_leaf(i)) continue;
       const int32_t feature = ensemble.feature[i];
       const float fill = policy.fill.empty() ? nan : policy.fill[feature];
       const bool left = std::isnan(fill) && ensemble.missing_left[i];
+      if (std::exchange(known[2 * int64_t{feature} + left], 1)) continue;
       columns_.push_back({feature, left, policy.up_to.empty() ? -1.0f : policy.up_to[feature],
                           left ? -std::numeric_limits<float>::infinity() : fill});
     }
-    const auto key = [](const Column& c) { return std::make_tuple(c.feature, c.missing_left); };
-    std::ranges::sort(columns_, {}, key);
-    const auto repeated = std::ranges::unique(columns_, {}, key);
-    columns_.erase(repeated.begin(), repeated.end());
   }
+  std::ranges::sort(columns_, {},
+                    [](const Column& c) { return std::make_tuple(c.feature, c.missing_left); });
   for (int32_t c = 0; c < size(); ++c) {
     if (c == 0 || !has_twin(c - 1)) first_columns_.push_back(c);
   }
