@@ -1,0 +1,254 @@
+"""The explanation of documents: what each feature adds to their scores."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.features import is_dataset
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError, ModelError
+from rankgrove.explain.contributions import contributions
+from rankgrove.models.model import Model
+from rankgrove.training.inputs import groups_of
+
+if TYPE_CHECKING:
+    from rankgrove.explain.comparison import Comparison
+    from rankgrove.explain.query import QueryExplanation
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one feature adds to a document's score, and the value it has there."""
+
+    feature: str
+    value: float
+    effect: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What each feature adds to the score of each document.
+
+    ``expected`` plus a row of ``values`` is the document's score (``scores``).
+
+    Attributes
+    ----------
+    values : float64 array of shape (documents, features)
+    expected : the score of a document of which nothing is known
+    features : names of the features
+    data : the documents' features, in the columns of the model; NaN is missing
+    scale : what adds up: the score, or where a model of another library ends with a function of the
+        sum, what stands before it (``"log-odds"``)
+    groups : the queries, or None
+    doc_ids : texts, one per document, or None
+    """
+
+    values: Floats
+    expected: float
+    features: tuple[str, ...]
+    data: npt.NDArray[Any] = field(repr=False)
+    scale: str = "score"
+    groups: QueryGroups | None = field(default=None, repr=False)
+    doc_ids: npt.NDArray[np.object_] | None = field(default=None, repr=False)
+
+    @property
+    def scores(self) -> Floats:
+        """Scores of the documents: what their contributions add up to."""
+        return np.asarray(self.expected + self.values.sum(axis=1))
+
+    def importances(self) -> Floats:
+        """Mean size of each feature's contributions, over all documents."""
+        return np.asarray(np.abs(self.values).sum(axis=0) / max(len(self.values), 1))
+
+    def document(self, row: int) -> list[Effect]:
+        """Return what carries a document's score, the largest effects first."""
+        self._check_row(row)
+        order = np.argsort(-np.abs(self.values[row]), kind="stable")
+        return [
+            Effect(self.features[j], float(self.data[row, j]), float(self.values[row, j]))
+            for j in order
+        ]
+
+    def compare(self, first: int, second: int) -> Comparison:
+        """Say why one document (a row) stands above or below another."""
+        from rankgrove.explain.comparison import compare
+
+        self._check_row(first)
+        self._check_row(second)
+        return compare(self, first, second)
+
+    def query(self, query: Any = None, top: int = 3) -> QueryExplanation:
+        """Say what carries the top of a query's list; None: of the only query there is."""
+        from rankgrove.explain.query import explain_query
+
+        return explain_query(self, self.rows_of(query), top)
+
+    def rows_of(self, query: Any = None) -> npt.NDArray[np.int64]:
+        """Rows of a query, by its id (or its id as text)."""
+        if self.groups is None:
+            if query is not None:
+                raise DataError(f"the documents have no query ids, so there is no query {query!r}")
+            return np.arange(len(self.values))
+        if query is None:
+            if self.groups.n_queries != 1:
+                raise DataError(
+                    f"there are {self.groups.n_queries} queries: say which one is to be explained"
+                )
+            return np.arange(len(self.values))
+        return rows_of_query(self.groups, query)
+
+    def row_of(self, document: Any, query: Any = None) -> int:
+        """Row of a document of a query.
+
+        Parameters
+        ----------
+        document : its document id, if the data have them, or ``@3`` for rank 3 in the query. Data
+            without ids: the number of the document within the query, from 1
+        query : the query id; None: of the only query there is
+        """
+        rows = self.rows_of(query)
+        text = str(document)
+        where = "" if query is None else f" of query {query}"
+        if text.startswith("@"):
+            best_first = rows[np.argsort(-self.scores[rows], kind="stable")]
+            return int(best_first[_number(text[1:], len(rows), f"rank{where}")])
+        if self.doc_ids is None:
+            return int(rows[_number(text, len(rows), f"document{where}")])
+        ids = [str(name) for name in self.doc_ids[rows]]
+        if ids.count(text) == 1:
+            return int(rows[ids.index(text)])
+        if text in ids:
+            raise DataError(f"{ids.count(text)} documents{where} have the id {text!r}")
+        near = difflib.get_close_matches(text, ids, n=3) or ids[:3]
+        raise DataError(f"there is no document {text!r}{where}; it has {', '.join(near)}, ...")
+
+    def name_of(self, row: int) -> str:
+        """Name of a document: its id, or its number within its query."""
+        if self.doc_ids is not None and self.doc_ids[row] is not None:
+            return str(self.doc_ids[row])
+        if self.groups is None:
+            return str(row + 1)
+        rows = self._rows_beside(row)
+        return str(int(np.flatnonzero(rows == row)[0]) + 1)
+
+    def _rows_beside(self, row: int) -> npt.NDArray[np.int64]:
+        assert self.groups is not None
+        query = self.groups.query_of_row()
+        return np.flatnonzero(query == query[row])
+
+    def _check_row(self, row: int) -> None:
+        if not 0 <= row < len(self.values):
+            raise DataError(f"there is no row {row}: the explanation has {len(self.values)}")
+
+
+def explain(
+    ranker: Any,
+    X: Any,
+    qid: Any = None,
+    *,
+    group_sizes: Any = None,
+    n_jobs: int | None = None,
+) -> Explanation:
+    """Compute what each feature adds to the score of each document.
+
+    For trees these are exact Shapley values (path-dependent TreeSHAP), for linear models
+    ``weight * (value - mean over X)``; sums of models add theirs up.
+
+    Parameters
+    ----------
+    ranker : a fitted ranker, or a model
+    X : matrix, data frame or Dataset; columns are taken by name where names are known
+    qid, group_sizes : the queries, where they matter (a Dataset brings its own)
+    n_jobs : threads; None: those of the ranker; the values do not depend on it
+
+    Raises
+    ------
+    ModelError : a model whose scores are no sums over features (pairs of documents, grades)
+    """
+    model, matrix, groups, threads = _prepared(ranker, X, qid, group_sizes, n_jobs)
+    found = contributions(model, matrix, groups, threads, False)
+    return Explanation(
+        values=found.values,
+        expected=found.expected,
+        features=feature_names(model),
+        data=matrix,
+        scale=found.scale,
+        groups=groups,
+        doc_ids=X.doc_ids if is_dataset(X) else None,
+    )
+
+
+def interactions(
+    ranker: Any,
+    X: Any,
+    qid: Any = None,
+    *,
+    group_sizes: Any = None,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Compute what each pair of features adds to the score of each document, as shap divides it.
+
+    Parameters are those of ``explain``.
+
+    Returns
+    -------
+    float64 array of shape (documents, features, features): half of what a pair adds beyond its
+    members is off the diagonal, on either side; each line adds up to the feature's contribution
+    """
+    model, matrix, groups, threads = _prepared(ranker, X, qid, group_sizes, n_jobs)
+    return contributions(model, matrix, groups, threads, True).values
+
+
+def model_of(ranker: Any) -> Model:
+    """Return the model of a fitted ranker, or the model itself."""
+    if isinstance(ranker, Model):
+        return ranker
+    if not hasattr(ranker, "_fitted"):
+        raise ModelError(f"a {type(ranker).__name__} is neither a ranker nor a model of rankgrove")
+    model: Model = ranker._fitted()
+    return model
+
+
+def feature_names(model: Model) -> tuple[str, ...]:
+    """Names of the columns; f1, f2, ... if nobody gave any."""
+    names = model.columns.names
+    return names if names is not None else tuple(f"f{j + 1}" for j in range(model.columns.count))
+
+
+def rows_of_query(groups: QueryGroups, query: Any) -> npt.NDArray[np.int64]:
+    """Rows of the query with this id, or whose id reads so."""
+    ids = [str(name) for name in groups.ids]
+    if str(query) not in ids:
+        near = difflib.get_close_matches(str(query), ids, n=3) or ids[:3]
+        raise DataError(
+            f"there is no query {query!r} among {len(ids)}; there are {', '.join(near)}, ..."
+        )
+    place = ids.index(str(query))
+    rows = np.arange(groups.n_rows) if groups.order is None else groups.order
+    return rows[groups.offsets[place] : groups.offsets[place + 1]]
+
+
+def _prepared(
+    ranker: Any, X: Any, qid: Any, group_sizes: Any, n_jobs: int | None
+) -> tuple[Model, npt.NDArray[Any], QueryGroups | None, int | None]:
+    model = model_of(ranker)
+    matrix = model.columns.match(X)
+    groups: QueryGroups | None = None
+    if is_dataset(X) or qid is not None or group_sizes is not None or model.needs_queries:
+        groups = groups_of(X, qid, group_sizes, len(matrix), "explain")
+    threads = getattr(ranker, "n_jobs", None) if n_jobs is None else n_jobs
+    return model, matrix, groups, threads
+
+
+def _number(text: str, count: int, what: str) -> int:
+    """Read a number from 1 to ``count``; return it from 0."""
+    if not text.isdecimal() or not 1 <= int(text) <= count:
+        raise DataError(f"there is no {what} with number {text!r}: there are 1 to {count}")
+    return int(text) - 1

@@ -1,0 +1,155 @@
+"""How scores depend on one feature, or on two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+from rankgrove.explain.explanation import feature_names, model_of
+from rankgrove.models.model import Model
+from rankgrove.training.inputs import groups_of
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PartialDependence:
+    """Mean lead of a document over its query's list, by the value of a feature (or of two).
+
+    ``values`` at v is the mean over queries, and over their documents, of the score that a document
+    would have with the value v, minus the mean score of its query's list as it is. So what all
+    documents of a query have in common does not matter, and each query counts once.
+
+    Attributes
+    ----------
+    features : name of the feature, or of the two
+    grids : for each of them, the values that were tried, ascending
+    values : shape (len(grids[0]),) or (len(grids[0]), len(grids[1]))
+    """
+
+    features: tuple[str, ...]
+    grids: tuple[Floats, ...]
+    values: Floats
+
+    @property
+    def interaction(self) -> float:
+        """Share of two features' joint effect that is more than the sum of both (0 to 1).
+
+        Friedman's H^2 (2008) on the grid: the variance of what remains of ``values`` without its
+        means over either axis, divided by its variance.
+        """
+        if len(self.features) != 2:
+            raise ValueError("an interaction needs two features")
+        centred = self.values - self.values.mean()
+        rows, columns = centred.mean(axis=1, keepdims=True), centred.mean(axis=0, keepdims=True)
+        total = float((centred**2).sum())
+        return float(((centred - rows - columns) ** 2).sum()) / total if total > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        result: dict[str, Any] = {
+            "features": list(self.features),
+            "grids": [grid.tolist() for grid in self.grids],
+            "values": self.values.tolist(),
+        }
+        if len(self.features) == 2:
+            result["interaction"] = self.interaction
+        return result
+
+
+def partial_dependence(
+    ranker: Any,
+    X: Any,
+    features: str | int | Sequence[str | int],
+    qid: Any = None,
+    *,
+    group_sizes: Any = None,
+    n_values: int = 20,
+    n_jobs: int | None = None,
+) -> PartialDependence:
+    """Compute how scores depend on one feature or on two.
+
+    Parameters
+    ----------
+    ranker : a fitted ranker, or a model
+    X : matrix, data frame or Dataset; columns are taken by name where names are known
+    features : name or number (from 0) of a feature, or two of them
+    qid, group_sizes : the queries (a Dataset brings its own)
+    n_values : at most so many values of a feature are tried: quantiles of those in X
+
+    Raises
+    ------
+    ModelError : a model that scores a document against the others of its query
+    """
+    model = model_of(ranker)
+    if model.needs_queries:
+        raise model.refusal("tell partial dependence", "a document's score depends on the others")
+    if n_values < 2:
+        raise ValueError(f"n_values must be at least 2, not {n_values}")
+    matrix = model.columns.match(X)
+    groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")
+    if len(matrix) == 0:
+        raise DataError("partial_dependence: there are no rows")
+    wanted = [features] if isinstance(features, str | int) else list(features)
+    if len(wanted) not in (1, 2):
+        raise ValueError(f"features must be one or two features, not {len(wanted)}")
+    columns = [_column(model, feature) for feature in wanted]
+    grids = tuple(_grid(matrix[:, column], n_values, model, column) for column in columns)
+    threads = getattr(ranker, "n_jobs", None) if n_jobs is None else n_jobs
+    names = feature_names(model)
+    return PartialDependence(
+        tuple(names[column] for column in columns),
+        grids,
+        _leads(model, matrix, groups, columns, grids, threads),
+    )
+
+
+def _leads(
+    model: Model,
+    matrix: npt.NDArray[Any],
+    groups: QueryGroups,
+    columns: list[int],
+    grids: tuple[Floats, ...],
+    n_jobs: int | None,
+) -> Floats:
+    """Mean lead for each point of the grid."""
+    sizes = groups.sizes[groups.sizes > 0]
+    weight = groups.restored(np.repeat(1.0 / (len(sizes) * sizes), sizes))
+    base = float(weight @ model.scores(matrix, groups, n_jobs))
+    changed = matrix.copy()
+    values = np.empty([len(grid) for grid in grids])
+    for place in np.ndindex(values.shape):
+        for column, grid, k in zip(columns, grids, place, strict=True):
+            changed[:, column] = grid[k]
+        values[place] = weight @ model.scores(changed, groups, n_jobs) - base
+    return values
+
+
+def _column(model: Model, feature: str | int) -> int:
+    names = feature_names(model)
+    if isinstance(feature, str):
+        if feature not in names:
+            raise DataError(f"the model has no feature {feature!r}")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise DataError(f"there is no feature {feature}: the model has 0 to {len(names) - 1}")
+    return int(feature)
+
+
+def _grid(column: npt.NDArray[Any], n_values: int, model: Model, number: int) -> Floats:
+    """Quantiles of the finite values, each once."""
+    finite = column[np.isfinite(column)].astype(np.float64)
+    if len(finite) == 0:
+        name = feature_names(model)[number]
+        raise DataError(f"the feature {name!r} has no value in X: all are missing or infinite")
+    distinct = np.unique(finite)
+    if len(distinct) <= n_values:
+        return distinct
+    quantiles = np.quantile(finite, np.linspace(0, 1, n_values), method="nearest")
+    return np.unique(quantiles)
