@@ -39,7 +39,7 @@ _PUBLIC = {
     "ModelError": "rankgrove.errors",
     "RankgroveError": "rankgrove.errors",
 }
-_MODULES = ("datasets", "metrics", "experiments")
+_MODULES = ("datasets", "metrics", "experiments", "explain")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from rankgrove.models.model import Model
 from rankgrove.training.inputs import groups_of, ranking_input, refuse_other_reading, row_values
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
+
+if TYPE_CHECKING:
+    from rankgrove.explain.explanation import Explanation
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
@@ -160,6 +163,19 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         """
         model = self._fitted()
         return model.leaves(model.columns.match(X), self.n_jobs)
+
+    def explain(self, X: Any, qid: Any = None, *, group_sizes: Any = None) -> Explanation:
+        """Compute what each feature adds to the score of each document (exact Shapley values).
+
+        Parameters
+        ----------
+        X : matrix, data frame or Dataset; columns are taken by name where names are known
+        qid : one query id per row (a Dataset brings its own), to explain lists
+        group_sizes : documents per query, instead of ``qid``
+        """
+        from rankgrove.explain.explanation import explain
+
+        return explain(self, X, qid, group_sizes=group_sizes)
 
     def importances(
         self,

@@ -1,0 +1,205 @@
+"""Explanations of documents, pairs of documents and lists, at every door and for every kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rankgrove
+from rankgrove.data.columns import Columns
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataError, ModelError
+from rankgrove.explain import explain, interactions
+from rankgrove.models.linear import LinearModel
+from rankgrove.models.sums import SumModel, add_up
+
+NAMES = tuple(f"name {j}" for j in range(8))
+
+
+def make_data(n_queries: int = 20, seed: int = 0) -> rankgrove.Dataset:
+    data = make_ranking(n_queries, n_features=8, seed=seed)
+    X = data.X.copy()
+    X[::7, 2] = np.nan
+    return rankgrove.Dataset(
+        X,
+        data.y,
+        data.qid,
+        feature_names=NAMES,
+        doc_ids=[f"doc{i}" for i in range(len(X))],
+    )
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+@pytest.fixture(scope="module")
+def ranker(data):
+    return rankgrove.LambdaMART(n_estimators=15, max_leaf_nodes=8, random_state=0).fit(data)
+
+
+def linear(normalisation: str = "none", seed: int = 0) -> LinearModel:
+    rng = np.random.default_rng(seed)
+    return LinearModel(
+        columns=Columns(NAMES, 8),
+        weights=np.where(np.arange(8) == 3, 0.0, rng.normal(size=8)),
+        fill=np.full(8, 0.25, np.float32),
+        normalisation=normalisation,
+    )
+
+
+@pytest.mark.parametrize("name", ["LambdaMART", "RFPoint", "RCRank", "RFList"])
+def test_contributions_add_up_to_the_prediction(name, data):
+    options = {"n_estimators": 5, "random_state": 0}
+    fitted = getattr(rankgrove, name)(**options).fit(data)
+    explanation = fitted.explain(data)
+    assert explanation.features == NAMES
+    assert explanation.scale == "score"
+    np.testing.assert_allclose(explanation.scores, fitted.predict(data), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        interactions(fitted, data).sum(axis=2), explanation.values, rtol=1e-9, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean", "inf"])
+def test_fill_of_the_model_is_obeyed(missing, data):
+    fitted = rankgrove.MART(n_estimators=5, missing=missing).fit(data)
+    np.testing.assert_allclose(fitted.explain(data).scores, fitted.predict(data), atol=1e-10)
+
+
+@pytest.mark.parametrize("normalisation", ["none", "query-minmax", "query-zscore"])
+def test_linear_models_add_up(normalisation, data):
+    model = linear(normalisation)
+    explanation = explain(model, data)
+    np.testing.assert_allclose(explanation.scores, model.scores(data.X, data.groups), atol=1e-9)
+    np.testing.assert_array_equal(explanation.values[:, 3], 0.0)
+    pairs = interactions(model, data)
+    np.testing.assert_allclose(pairs.sum(axis=2), explanation.values, atol=1e-12)
+    assert np.count_nonzero(pairs[0] - np.diag(np.diag(pairs[0]))) == 0
+
+
+def test_sums_add_up(ranker, data):
+    model = add_up([linear(), ranker.model_], [0.5, 2.0], Columns(NAMES, 8))
+    assert isinstance(model, SumModel)
+    explanation = explain(model, data)
+    np.testing.assert_allclose(explanation.scores, model.scores(data.X, data.groups), atol=1e-9)
+    np.testing.assert_allclose(interactions(model, data).sum(axis=2), explanation.values, atol=1e-9)
+
+
+def test_a_link_is_explained_before_it_is_applied(data):
+    import lightgbm
+
+    booster = lightgbm.train(
+        {"objective": "binary", "verbose": -1, "min_data_in_leaf": 5},
+        lightgbm.Dataset(data.X, data.y > 0),
+        5,
+    )
+    explanation = rankgrove.from_lightgbm(booster).explain(data.X)
+    assert explanation.scale == "log-odds"
+    np.testing.assert_allclose(
+        explanation.scores, booster.predict(data.X, raw_score=True), atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("name", ["McRank", "RFPair"])
+def test_what_does_not_add_up_is_refused_by_name(name, data):
+    fitted = getattr(rankgrove, name)(n_estimators=2, random_state=0).fit(data)
+    with pytest.raises(ModelError, match=r"a model of the kind '(trees|pairs)' cannot tell what"):
+        fitted.explain(data)
+
+
+def test_columns_are_matched_by_name(ranker, data):
+    frame = pd.DataFrame(data.X, columns=NAMES)
+    shuffled = frame[list(NAMES[::-1])].assign(other="text")
+    expected = ranker.explain(data)
+    found = ranker.explain(shuffled)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.data, expected.data)
+    with pytest.raises(DataError, match="name 3"):
+        ranker.explain(frame.drop(columns="name 3"))
+    with pytest.raises(DataError, match="7 features"):
+        ranker.explain(data.X[:, :7])
+
+
+def test_differences_add_up_to_the_distance_of_two_documents(ranker, data):
+    explanation = ranker.explain(data)
+    comparison = explanation.compare(3, 0)
+    effects = [difference.effect for difference in comparison.differences]
+    assert sum(effects) == pytest.approx(comparison.first_score - comparison.second_score)
+    assert np.all(np.diff(np.abs(effects)) <= 0)
+    assert (comparison.first, comparison.second) == ("doc3", "doc0")
+    for difference in comparison.differences:
+        j = NAMES.index(difference.feature)
+        np.testing.assert_equal(difference.first, float(data.X[3, j]))
+        np.testing.assert_equal(difference.second, float(data.X[0, j]))
+    assert np.isnan(next(d.second for d in comparison.differences if d.feature == "name 2"))
+
+
+def test_effects_of_a_list_add_up_to_the_lead_of_its_top(ranker, data):
+    query = data.groups.ids[4]
+    rows = np.flatnonzero(data.qid == query)
+    found = ranker.explain(data).query(query, top=2)
+    scores = np.sort(ranker.predict(data)[rows])[::-1]
+    np.testing.assert_allclose([d.score for d in found.documents], scores, atol=1e-10)
+    assert {d.row for d in found.documents} == set(rows)
+    lead = scores[:2].mean() - scores.mean()
+    assert sum(effect.effect for effect in found.effects) == pytest.approx(lead)
+    assert len(found.to_dict()["documents"]) == len(rows)
+
+
+def test_documents_are_found_by_id_rank_and_number(ranker, data):
+    query = str(data.groups.ids[1])
+    explanation = ranker.explain(data)
+    rows = np.flatnonzero(data.qid.astype(str) == query)
+    assert explanation.row_of(f"doc{rows[2]}", query) == rows[2]
+    assert explanation.row_of("@1", query) == rows[np.argmax(ranker.predict(data)[rows])]
+    nameless = ranker.explain(data.X, data.qid)
+    assert nameless.row_of("2", query) == rows[1]
+    assert nameless.row_of(2, query) == rows[1]
+    assert nameless.name_of(int(rows[1])) == "2"
+    effects = explanation.document(int(rows[0]))
+    assert sum(effect.effect for effect in effects) + explanation.expected == pytest.approx(
+        ranker.predict(data)[rows[0]]
+    )
+
+
+def test_what_is_not_there_is_refused(ranker, data):
+    explanation = ranker.explain(data)
+    query = data.groups.ids[1]
+    with pytest.raises(DataError, match="no query 'nobody' among 20"):
+        explanation.query("nobody")
+    with pytest.raises(DataError, match="no document 'doc999999' of query"):
+        explanation.row_of("doc999999", query)
+    with pytest.raises(DataError, match="rank of query"):
+        explanation.row_of("@0", query)
+    with pytest.raises(DataError, match="20 queries"):
+        explanation.query()
+    with pytest.raises(DataError, match="no row 100000"):
+        explanation.compare(100000, 0)
+    with pytest.raises(ValueError, match="top must be at least 1"):
+        explanation.query(query, top=0)
+    with pytest.raises(DataError, match="no query ids"):
+        ranker.explain(data.X).query("1")
+    with pytest.raises(ModelError, match="neither a ranker nor a model"):
+        explain("model.rg", data)
+
+
+def test_two_documents_with_one_id_are_not_confused(ranker, data):
+    twice = rankgrove.Dataset(
+        data.X, data.y, data.qid, feature_names=NAMES, doc_ids=["same"] * data.n_rows
+    )
+    with pytest.raises(DataError, match=r"documents of query .* have the id 'same'"):
+        ranker.explain(twice).row_of("same", data.groups.ids[0])
+
+
+def test_no_documents_give_an_empty_explanation(ranker):
+    explanation = ranker.explain(np.empty((0, 8)))
+    assert explanation.values.shape == (0, 8)
+    np.testing.assert_array_equal(explanation.importances(), np.zeros(8))
+
+
+def test_an_unfitted_ranker_says_so(data):
+    with pytest.raises(Exception, match="not fitted"):
+        rankgrove.MART().explain(data)
