@@ -76,13 +76,7 @@ void add_effects(nb::handle ensemble, const In<float>& fill, const In<float>& mi
   const StridedRows<T> matrix{x.data(), static_cast<int64_t>(x.shape(0)), x.stride(0), x.stride(1)};
   double* out = effects.data();
   nb::gil_scoped_release released;
-  add_shapley_values(
-      arrays, missing, matrix, pairs, n_threads,
-      [] {
-        nb::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      },
-      out);
+  add_shapley_values(arrays, missing, matrix, pairs, n_threads, out);
 }
 
 }  // namespace

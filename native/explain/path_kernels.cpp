@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "common/simd.hpp"
+
 namespace rankgrove {
 
 namespace {

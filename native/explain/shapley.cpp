@@ -12,7 +12,9 @@ namespace rankgrove {
 
 namespace {
 
-constexpr double kMostWork = 1e8;                 // points of nodes and rows, between two polls
+constexpr double kPointTime = 0.6;                // nanoseconds per row, node and point
+constexpr double kExtentTime = 10;                // nanoseconds per node
+constexpr double kMostTime = 1e8;                 // nanoseconds that a job may take, if it can
 constexpr size_t kMostScratch = size_t{1} << 26;  // bytes, of a pack's way through a tree
 constexpr int64_t kJobRows = 128;                 // that share the layout of a tree
 constexpr int64_t kPairJobRows = 32;              // there are many pairs of features to hold
@@ -23,7 +25,7 @@ struct PlannedTree {
   int32_t output;
   int32_t depth;
   int32_t n_points;
-  double work;  // per row
+  double row_time;  // nanoseconds
 };
 
 // The trees in order, and how rows are parted into jobs, and these into packs.
@@ -35,7 +37,9 @@ struct Plan {
 
   Plan(const CountedEnsemble& ensemble, int64_t n_rows, bool pairs, int n_threads) {
     std::vector<TreeExtent> extents(ensemble.n_trees());
-    parallel_for(ensemble.n_trees(), n_threads, 16,
+    const double nodes_per_tree =
+        static_cast<double>(ensemble.left.size()) / std::max(1, ensemble.n_trees());
+    parallel_for(ensemble.n_trees(), n_threads, kExtentTime * nodes_per_tree,
                  [&](int64_t t) { extents[t] = extent_of(ensemble, static_cast<int32_t>(t)); });
     size_t scratch = 1;  // bytes per group of rows
     int32_t most_points = 0;
@@ -45,7 +49,8 @@ struct Plan {
       const int32_t n_points = (n_path_features + 1) / 2;
       const auto n_nodes =
           static_cast<double>(ensemble.tree_offsets[t + 1] - ensemble.tree_offsets[t]);
-      trees.push_back({t, ensemble.tree_outputs[t], depth, n_points, n_nodes * n_points});
+      trees.push_back(
+          {t, ensemble.tree_outputs[t], depth, n_points, kPointTime * n_nodes * n_points});
       most_points = std::max(most_points, n_points);
       scratch = std::max(scratch, size_t{3} * sizeof(Lanes64) * depth * n_points);
     }
@@ -56,19 +61,22 @@ struct Plan {
     job_rows = std::clamp<int64_t>(share, pack_rows, pairs ? kPairJobRows : kJobRows);
   }
 
-  // The end of a run of trees from `first` on that do not keep a job for too long.
-  size_t end_of_run(size_t first) const {
-    size_t end = first + 1;
-    double work = trees[first].work;
-    while (end < trees.size() && (work += trees[end].work) * job_rows < kMostWork) ++end;
-    return end;
-  }
+  // Trees that follow each other, and the nanoseconds that they keep a job.
+  struct Run {
+    size_t last;
+    double job_time;
+  };
 
-  // How many jobs a thread may do with such a run before the next poll.
-  int64_t jobs_between_polls(size_t first, size_t last) const {
-    double work = 0;
-    for (size_t t = first; t < last; ++t) work += trees[t].work;
-    return std::max(int64_t{1}, static_cast<int64_t>(kMostWork / (work * job_rows)));
+  // The longest run from tree `first` on that does not keep a job for too long.
+  Run run_from(size_t first) const {
+    Run run{first, 0.0};
+    while (run.last < trees.size()) {
+      const double time = trees[run.last].row_time * static_cast<double>(job_rows);
+      if (run.last > first && run.job_time + time > kMostTime) break;
+      run.job_time += time;
+      ++run.last;
+    }
+    return run;
   }
 };
 
@@ -156,6 +164,12 @@ class Pack {
   LaneBuffer<Lanes64> pair_sums_;
 };
 
+// What a thread works with, from job to job.
+struct Workshop {
+  TreeProgram program;
+  PackWalk walk;
+};
+
 // Turns the features' own effects on the diagonal into what pairs leave of them.
 void take_pairs_from_diagonal(int64_t n_features, double* effects) {
   for (int64_t i = 0; i < n_features; ++i) {
@@ -189,8 +203,7 @@ void expected_scores(const CountedEnsemble& ensemble, double* scores) {
 
 template <typename T>
 void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& policy,
-                        const StridedRows<T>& matrix, bool pairs, int n_threads,
-                        const std::function<void()>& poll, double* effects) {
+                        const StridedRows<T>& matrix, bool pairs, int n_threads, double* effects) {
   std::vector<int32_t> all_trees(ensemble.n_trees());
   std::iota(all_trees.begin(), all_trees.end(), 0);
   const Columns columns(ensemble, all_trees, policy);
@@ -200,7 +213,7 @@ void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& po
   const int64_t row_size = ensemble.n_outputs() * entry_size;
 
   // Adds what the trees first .. last - 1 of the plan give to the rows of a job.
-  const auto explain = [&](int64_t job, size_t first, size_t last) {
+  const auto explain = [&](int64_t job, size_t first, size_t last, Workshop& workshop) {
     const int64_t first_row = job * plan.job_rows;
     const auto n_rows = static_cast<int32_t>(std::min(plan.job_rows, matrix.n_rows - first_row));
     std::vector<float> tile(static_cast<size_t>(columns.size()) * Columns::kTileRows);
@@ -210,37 +223,31 @@ void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& po
       packs.emplace_back(columns, tile.data(), row, std::min(plan.pack_rows, n_rows - row),
                          ensemble, pairs, effects + (first_row + row) * row_size);
     }
-    TreeProgram program(ensemble, columns);
-    PackWalk walk;
     for (size_t t = first; t < last; ++t) {
       const PlannedTree& tree = plan.trees[t];
-      program.lay_out(tree.number, plan.quadratures[tree.n_points]);
-      for (Pack& pack : packs) pack.explain(program, tree, walk);
+      workshop.program.lay_out(tree.number, plan.quadratures[tree.n_points]);
+      for (Pack& pack : packs) pack.explain(workshop.program, tree, workshop.walk);
     }
     for (Pack& pack : packs) pack.write();
   };
 
   const int64_t n_jobs = (matrix.n_rows + plan.job_rows - 1) / plan.job_rows;
   for (size_t first = 0; first < plan.trees.size();) {
-    const size_t last = plan.end_of_run(first);
-    const int64_t n_together = plan.jobs_between_polls(first, last) * n_threads;
-    for (int64_t job = 0; job < n_jobs; job += n_together) {
-      poll();
-      parallel_for(std::min(n_together, n_jobs - job), n_threads, 1,
-                   [&](int64_t i) { explain(job + i, first, last); });
-    }
+    const auto [last, job_time] = plan.run_from(first);
+    parallel_for(
+        n_jobs, n_threads, job_time,
+        [&] { return Workshop{TreeProgram(ensemble, columns), PackWalk()}; },
+        [&, last = last](int64_t job, Workshop& workshop) { explain(job, first, last, workshop); });
     first = last;
   }
   if (!pairs) return;
-  parallel_for(matrix.n_rows * ensemble.n_outputs(), n_threads, 1,
+  parallel_for(matrix.n_rows * ensemble.n_outputs(), n_threads, static_cast<double>(entry_size),
                [&](int64_t i) { take_pairs_from_diagonal(n_features, effects + i * entry_size); });
 }
 
 template void add_shapley_values(const CountedEnsemble&, const MissingPolicy&,
-                                 const StridedRows<float>&, bool, int, const std::function<void()>&,
-                                 double*);
+                                 const StridedRows<float>&, bool, int, double*);
 template void add_shapley_values(const CountedEnsemble&, const MissingPolicy&,
-                                 const StridedRows<double>&, bool, int,
-                                 const std::function<void()>&, double*);
+                                 const StridedRows<double>&, bool, int, double*);
 
 }  // namespace rankgrove

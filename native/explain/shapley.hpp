@@ -22,7 +22,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "explain/tree_program.hpp"
 #include "scoring/columns.hpp"
@@ -34,10 +33,8 @@ void expected_scores(const CountedEnsemble& ensemble, double* scores);
 
 // Adds to effects[(row * n_outputs + output) * n_features + feature]; or, with `pairs`, to
 // effects[((row * n_outputs + output) * n_features + feature) * n_features + other feature].
-// `poll` is called on the calling thread every now and then, and may throw to stop.
 template <typename T>
 void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& policy,
-                        const StridedRows<T>& matrix, bool pairs, int n_threads,
-                        const std::function<void()>& poll, double* effects);
+                        const StridedRows<T>& matrix, bool pairs, int n_threads, double* effects);
 
 }  // namespace rankgrove
