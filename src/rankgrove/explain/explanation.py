@@ -14,7 +14,7 @@ from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain.contributions import contributions
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import groups_of
+from rankgrove.training.inputs import groups_of, refuse_other_reading
 
 if TYPE_CHECKING:
     from rankgrove.explain.comparison import Comparison
@@ -240,6 +240,7 @@ def _prepared(
 ) -> tuple[Model, npt.NDArray[Any], QueryGroups | None, int | None]:
     model = model_of(ranker)
     matrix = model.columns.match(X)
+    refuse_other_reading(X, model.absent, "explain")
     groups: QueryGroups | None = None
     if is_dataset(X) or qid is not None or group_sizes is not None or model.needs_queries:
         groups = groups_of(X, qid, group_sizes, len(matrix), "explain")

@@ -13,7 +13,7 @@ from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.explain.explanation import feature_names, model_of
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import groups_of
+from rankgrove.training.inputs import groups_of, refuse_other_reading
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,6 +93,7 @@ def partial_dependence(
     if n_values < 2:
         raise ValueError(f"n_values must be at least 2, not {n_values}")
     matrix = model.columns.match(X)
+    refuse_other_reading(X, model.absent, "partial_dependence")
     groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")
     if len(matrix) == 0:
         raise DataError("partial_dependence: there are no rows")
