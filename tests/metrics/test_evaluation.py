@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from metrics.ranking_cases import random_case
-from rankgrove import evaluate, metric
+from rankgrove import DataError, evaluate, metric
+from rankgrove.datasets import make_ranking
 from rankgrove.metrics import metric_names
 
 METRICS = metric_names()
@@ -65,3 +66,9 @@ def test_what_was_not_evaluated_is_refused():
         result["map"]
     with pytest.raises(ValueError, match="metrics is empty"):
         evaluate([1, 0], [2, 1], qid=[1, 1], metrics=[])
+
+
+def test_a_data_set_in_place_of_labels_is_explained():
+    data = make_ranking(5)
+    with pytest.raises(DataError, match=r"evaluate\(data.y, scores, groups=data.groups\)"):
+        evaluate(data, data.X[:, 0])

@@ -267,7 +267,11 @@ def test_infinite_scores_are_ranked():
         ("ndcg(gain=0/1)", [0, 0.5], [1, 2], {"qid": [1, 1]}, "is not a whole number"),
         ("ndcg", [[1, 0]], [1, 2], {"qid": [1, 1]}, "labels must have one dimension"),
         ("ndcg", [1, 0], [[1, 2]], {"qid": [1, 1]}, "scores must have one dimension"),
-        ("ndcg", ["a", "b"], [1, 2], {"qid": [1, 1]}, "labels must be numbers"),
+        ("ndcg", ["a", "b"], [1, 2], {"qid": [1, 1]}, "labels must hold numbers, not texts"),
+        ("ndcg", ["1", "0"], [1, 2], {"qid": [1, 1]}, "labels must hold numbers, not texts"),
+        ("ndcg", [1, 0], [1, 2j], {"qid": [1, 1]}, "scores must hold numbers, not complex128"),
+        ("ndcg", np.ma.array([1, 0], mask=[0, 1]), [1, 2], {"qid": [1, 1]}, "label of row 1 is no"),
+        ("ndcg", [1, 0], np.ma.array([1, 0], mask=[0, 1]), {"qid": [1, 1]}, "score of row 1 is N"),
         ("ndcg", [1, 0], [1, 2], {"group_sizes": [3]}, "group sizes add up to 3"),
     ],
 )

@@ -121,3 +121,21 @@ def test_first_number():
     assert first_number(["f1", "f2"]) == 1
     assert first_number(["f0", "f1"]) == 0
     assert first_number(["f1", "f3"]) is None
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["1", "0", "2", "1"], "y must hold numbers, not texts"),
+        (np.array([1, 0, 2, 1]) * 1j, "y must hold numbers, not complex128"),
+        (np.ma.array([1, 0, 2, 1], mask=[0, 0, 1, 0]), "y of row 2 is nan, not a finite number"),
+    ],
+)
+def test_labels_that_only_look_like_numbers_are_refused(y, message):
+    with pytest.raises(DataError, match=message):
+        ranking_input(X, y, qid=[1, 1, 2, 2])
+
+
+def test_a_fit_warns_of_equal_labels():
+    with pytest.warns(rankgrove.DataWarning, match="every label is 2: there is no order to learn"):
+        rankgrove.MART(n_estimators=1).fit(X, [2, 2, 2, 2], qid=[1, 1, 2, 2])

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data.features import is_dataset
+from rankgrove.data.numbers import as_numbers
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 
@@ -91,12 +93,14 @@ def _docid_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDAr
 
 
 def _as_vector(values: npt.ArrayLike, what: str, keep: tuple[type, ...]) -> npt.NDArray[Any]:
-    array = np.asarray(values)
+    if is_dataset(values):
+        raise DataError(
+            f"{what} must hold numbers, not a Dataset: give its labels and its queries apart, as "
+            "in evaluate(data.y, scores, groups=data.groups)"
+        )
+    array = as_numbers(values, what)
     if array.ndim != 1:
-        raise ValueError(f"{what} must have one dimension, not shape {array.shape}")
+        raise DataError(f"{what} must have one dimension, not shape {array.shape}")
     if array.dtype.type not in keep or not array.dtype.isnative:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{what} must be numbers: {error}") from None
+        array = array.astype(np.float64)
     return np.ascontiguousarray(array)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.features import feature_matrix, is_dataset
+from rankgrove.data.numbers import row_numbers
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 
@@ -139,18 +140,7 @@ def query_groups(qid: Any, group_sizes: Any, n_rows: int, what: str = "fit") -> 
 def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:
     """Check one finite number per row."""
     name = name if what == "fit" else f"{what}: {name}"
-    try:
-        result = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must hold numbers: {error}") from error
-    if result.ndim != 1:
-        raise DataError(f"{name} must have one dimension, not shape {result.shape}")
-    if len(result) != n_rows:
-        raise DataError(f"{name} has {len(result)} entries but X has {n_rows} rows")
-    bad = np.flatnonzero(~np.isfinite(result))
-    if len(bad):
-        raise DataError(f"{name} of row {bad[0]} is {result[bad[0]]}, not a finite number")
-    return result
+    return row_numbers(values, n_rows, name)
 
 
 def _weights(sample_weight: Any, groups: QueryGroups, what: str) -> npt.NDArray[np.float64] | None:

@@ -13,13 +13,16 @@ Life of a ranker:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from rankgrove.data.missing import fill_values
+from rankgrove.errors import DataWarning
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt, background_of
@@ -134,6 +137,7 @@ class BaseRanker(FittedRanker):
         self._refuse_without_effect(early_stopping_rounds, init_model, callbacks)
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, sample_weight=sample_weight)
+        _warn_of_equal_labels(data.y)
         watch = make_watch(
             eval_set,
             eval_metric,
@@ -201,3 +205,9 @@ class BaseRanker(FittedRanker):
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _warn_of_equal_labels(y: npt.NDArray[np.float64]) -> None:
+    if y.min() == y.max():
+        message = f"every label is {y[0]:g}: there is no order to learn; check that y holds labels"
+        warnings.warn(message, DataWarning, stacklevel=3)
