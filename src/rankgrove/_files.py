@@ -19,12 +19,12 @@ _STALE_SECONDS = 60.0
 def require_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError unless ``path`` can become a file, before work is done in vain."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file to write", str(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no folder for this file", str(path))
     if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
         raise OSError(errno.ENAMETOOLONG, "the name of this file is too long", str(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file to write", str(path))
     if _is_special(target):
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "this is not writable", str(path))

@@ -13,7 +13,7 @@ class Case:
     scores: np.ndarray
     sizes: np.ndarray
     qid: np.ndarray
-    docid: np.ndarray
+    doc_ids: np.ndarray
 
     def queries(self):
         """Labels and scores, query by query."""
@@ -30,5 +30,5 @@ def random_case(seed, *, n_queries=60, max_grade=4, ties=True, shortest=1, longe
     y = rng.integers(0, max_grade + 1, n).astype(float)
     y[qid % 7 == 3] = 0
     scores = rng.integers(0, 6, n) / 4 if ties else rng.permutation(n) / 1024
-    docid = np.array([f"doc{i}" for i in rng.permutation(n)])
-    return Case(y, scores, sizes, qid, docid)
+    doc_ids = np.array([f"doc{i}" for i in rng.permutation(n)])
+    return Case(y, scores, sizes, qid, doc_ids)

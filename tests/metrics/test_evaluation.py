@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 
 from metrics.ranking_cases import random_case
-from rankgrove import DataError, evaluate, metric
-from rankgrove.datasets import make_ranking
+from rankgrove import DataError, Dataset, evaluate, metric
 from rankgrove.metrics import metric_names
 
 METRICS = metric_names()
 
-TEXTS = [*METRICS, "ndcg@3", "ndcg@5(ties=worst)", "map@4(ties=average)", "p@3(ties=docid)"]
+TEXTS = [*METRICS, "ndcg@3", "ndcg@5(ties=worst)", "map@4(ties=average)", "p@3(ties=doc_id)"]
 
 
 def test_each_value_is_that_of_the_metric_alone():
     case = random_case(3, longest=200)
     weight = np.linspace(0, 2, len(case.sizes))
     together = evaluate(
-        case.y, case.scores, qid=case.qid, metrics=TEXTS, query_weight=weight, doc_ids=case.docid
+        case.y, case.scores, qid=case.qid, metrics=TEXTS, query_weight=weight, doc_ids=case.doc_ids
     )
     for text in TEXTS:
         alone = metric(text)
-        arguments = {"qid": case.qid, "doc_ids": case.docid}
+        arguments = {"qid": case.qid, "doc_ids": case.doc_ids}
         np.testing.assert_array_equal(
             together.values(text), alone.per_query(case.y, case.scores, **arguments)
         )
@@ -68,7 +67,18 @@ def test_what_was_not_evaluated_is_refused():
         evaluate([1, 0], [2, 1], qid=[1, 1], metrics=[])
 
 
-def test_a_data_set_in_place_of_labels_is_explained():
-    data = make_ranking(5)
-    with pytest.raises(DataError, match=r"evaluate\(data.y, scores, groups=data.groups\)"):
-        evaluate(data, data.X[:, 0])
+def test_a_dataset_brings_labels_queries_and_document_ids():
+    case = random_case(3)
+    data = Dataset(np.zeros((len(case.y), 1)), case.y, case.qid, doc_ids=case.doc_ids)
+    given = evaluate(case.y, case.scores, qid=case.qid, metrics=TEXTS, doc_ids=case.doc_ids)
+    taken = evaluate(data, case.scores, metrics=TEXTS)
+    np.testing.assert_array_equal(taken.per_query, given.per_query)
+    assert metric("ndcg")(data, case.scores) == metric("ndcg")(case.y, case.scores, qid=case.qid)
+    with pytest.raises(DataError, match="a Dataset brings its queries"):
+        evaluate(data, case.scores, qid=case.qid)
+
+
+@pytest.mark.parametrize("labels", [["0", "1"], np.array([0, 1], "M8[D]"), np.array([0, 1j])])
+def test_labels_that_only_look_like_numbers_are_refused(labels):
+    with pytest.raises(DataError, match="labels must hold numbers, not"):
+        evaluate(labels, [1.0, 2.0], qid=[1, 1])

@@ -23,7 +23,7 @@ VALUES = {
     "discount": st.sampled_from(["log2", "letor"])
     | st.tuples(st.sampled_from(["alpha", "beta"]), numbers).map(lambda t: f"{t[0]}:{t[1]!r}"),
     "empty": st.just("skip") | st.floats(0, 1),
-    "ties": st.sampled_from(["input", "average", "worst", "best", "docid"]),
+    "ties": st.sampled_from(["input", "average", "worst", "best", "doc_id"]),
     "short": st.sampled_from(["pad", "cut", "zero"]),
     "relevant_from": numbers | numbers.map(lambda x: f">{x!r}"),
     "denominator": st.sampled_from(["relevant", "k"]),
@@ -117,7 +117,7 @@ def test_direction():
         ("ndcg(gain=0/-1)", "gain must be"),
         ("ndcg(empty=2)", "empty must be a number from 0 to 1, or 'skip'"),
         ("ndcg(empty=nan)", "empty must be"),
-        ("ndcg(ties=luck)", "ties must be 'input', 'average', 'worst', 'best' or 'docid'"),
+        ("ndcg(ties=luck)", "ties must be 'input', 'average', 'worst', 'best' or 'doc_id'"),
         ("ndcg(discount=alpha)", "discount must be"),
         ("ndcg(discount=beta:-1)", "discount must be"),
         ("map(relevant_from=-1)", "relevant_from must be"),
@@ -253,10 +253,10 @@ def test_infinite_scores_are_ranked():
     [
         ("ndcg", [1, 0], [1.0, np.nan], {"qid": [1, 1]}, "score of row 1 is NaN"),
         ("ndcg", [1, 0], np.float32([np.nan, 1]), {"qid": [1, 1]}, "score of row 0 is NaN"),
-        ("ndcg", [1, 0], [1.0, 2.0], {}, "exactly one of qid, group_sizes and groups"),
-        ("ndcg", [1, 0], [1, 2], {"qid": [1, 1], "group_sizes": [2]}, "exactly one of"),
+        ("ndcg", [1, 0], [1.0, 2.0], {}, "qid is missing: give one query id per row"),
+        ("ndcg", [1, 0], [1, 2], {"qid": [1, 1], "group_sizes": [2]}, "either qid or"),
         ("ndcg", [1, 0], [1.0], {"qid": [1, 1]}, "1 scores but 2 judged rows"),
-        ("ndcg", [1], [1.0, 2.0], {"qid": [1, 1]}, "1 labels but the queries hold 2 rows"),
+        ("ndcg", [1], [1.0, 2.0], {"qid": [1, 1]}, "qid has 2 entries, but there are 1 rows"),
         ("ndcg", [1, -1], [1, 2], {"qid": [1, 1]}, r"label of row 1 \(-1\)"),
         ("map", [1, -1], [1, 2], {"qid": [1, 1]}, r"label of row 1 \(-1\)"),
         ("ndcg", [1, np.nan], [1, 2], {"qid": [1, 1]}, "label of row 1 is not a finite number"),
@@ -296,7 +296,7 @@ def test_bad_query_weights_are_refused(weight):
 
 def test_document_ids_break_ties_as_text_descending():
     y, scores = [0, 1, 0], [1, 1, 1]
-    by_id = metric("mrr", ties="docid")
+    by_id = metric("mrr", ties="doc_id")
     assert by_id(y, scores, group_sizes=[3], doc_ids=["b", "c", "a"]) == 1.0
     assert by_id(y, scores, group_sizes=[3], doc_ids=[8, 10, 9]) == pytest.approx(1 / 3)
     assert by_id(y, scores, group_sizes=[3]) == 0.5

@@ -18,7 +18,7 @@ METRIC_TEXTS = [
     "mrr@3(relevant_from=3,empty=skip)", "p", "p@3", "p@4(short=cut)", "p@4(short=zero)", "recall",
     "recall@2", "rbp", "rbp@3(persistence=0.5,relevant_from=2)",
 ]  # fmt: skip
-TIES = ["input", "average", "worst", "best", "docid"]
+TIES = ["input", "average", "worst", "best", "doc_id"]
 
 small_query = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
 
@@ -67,7 +67,7 @@ def test_worst_and_best_case_bound_every_tie_rule(documents, text):
     if np.isnan(value["worst"]):
         assert all(np.isnan(v) for v in value.values())
         return
-    for ties in ("input", "average", "docid"):
+    for ties in ("input", "average", "doc_id"):
         assert value["worst"] - 1e-12 <= value[ties] <= value["best"] + 1e-12
 
 

@@ -94,7 +94,7 @@ def test_values_are_those_of_the_function(module, dtype):
 def test_evaluate_mixes_it_with_others_in_any_order_of_rows(module):
     case = random_case(4)
     rows = np.random.default_rng(0).permutation(len(case.y))
-    names = ["fg@2", "ndcg@3", "pair-loss", "map(ties=docid)"]
+    names = ["fg@2", "ndcg@3", "pair-loss", "map(ties=doc_id)"]
     result = rankgrove.evaluate(case.y[rows], case.scores[rows], qid=case.qid[rows], metrics=names)
     for name in names:
         alone = metric(name)(case.y[rows], case.scores[rows], qid=case.qid[rows])

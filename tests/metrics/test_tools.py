@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 def mean(text, preset, case, y=None, **params):
     y = case.y if y is None else y
     return metric(text, preset=preset, **params)(
-        y, case.scores, group_sizes=case.sizes, doc_ids=case.docid
+        y, case.scores, group_sizes=case.sizes, doc_ids=case.doc_ids
     )
 
 
@@ -203,7 +203,7 @@ def test_kendall_tau_and_rmse_of_scipy_and_scikit_learn():
 
 def trec_form(case):
     qrels, run = {}, {}
-    for q, doc, label, score in zip(case.qid, case.docid, case.y, case.scores, strict=True):
+    for q, doc, label, score in zip(case.qid, case.doc_ids, case.y, case.scores, strict=True):
         qrels.setdefault(str(q), {})[doc] = int(label)
         run.setdefault(str(q), {})[doc] = float(score)
     return qrels, run
@@ -222,7 +222,12 @@ def test_pytrec_eval(seed):
     wanted = {"ndcg", "ndcg_cut.5,10", "map", "map_cut.5", "recip_rank", "P.5,10", "recall.5,10"}
     values = pytrec_eval.RelevanceEvaluator(qrels, wanted).evaluate(run)
     ours = evaluate(
-        case.y, case.scores, qid=case.qid, doc_ids=case.docid, metrics=names.values(), preset="trec"
+        case.y,
+        case.scores,
+        qid=case.qid,
+        doc_ids=case.doc_ids,
+        metrics=names.values(),
+        preset="trec",
     )
     for theirs, name in names.items():
         expected = [values[str(q)][theirs] for q in range(len(case.sizes))]
@@ -258,7 +263,7 @@ def test_gdeval():
         values[measures[found.measure]][int(found.query_id)] = found.value
     for text, expected in values.items():
         ours = metric(text, preset="gdeval").per_query(
-            case.y, case.scores, group_sizes=case.sizes, doc_ids=case.docid
+            case.y, case.scores, group_sizes=case.sizes, doc_ids=case.doc_ids
         )
         is_empty = np.bincount(case.qid, case.y) == 0
         np.testing.assert_array_equal(np.isnan(ours), is_empty)

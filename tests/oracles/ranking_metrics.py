@@ -140,11 +140,11 @@ def query_value(metric, labels, scores):
         return math.nan if metric.empty == "skip" else metric.empty
     if getattr(metric, "short", "") == "zero" and metric.k is not None and len(labels) < metric.k:
         return 0.0
-    if metric.ties == "docid":  # without ids, the later row has the higher one
+    if metric.ties == "doc_id":  # without ids, the later row has the higher one
         labels, scores = labels[::-1], scores[::-1]
     orders = rankings(labels, scores)
     formula = LIST_VALUES[metric.name]
-    if metric.ties in ("input", "docid"):
+    if metric.ties in ("input", "doc_id"):
         return formula(metric, next(orders))
     values = [formula(metric, ranked) for ranked in orders]
     return {"average": float(np.mean(values)), "worst": min(values), "best": max(values)}[

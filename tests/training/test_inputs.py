@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import rankgrove
-from rankgrove.data.features import check_columns, feature_matrix, first_number
+from rankgrove.data.features import feature_matrix, first_number
 from rankgrove.errors import DataError
 from rankgrove.training.inputs import ranking_input
 
@@ -80,33 +80,6 @@ def test_what_is_no_matrix_is_refused(matrix, message):
 def test_bad_data_is_refused(arguments, message):
     with pytest.raises(DataError, match=message):
         ranking_input(**arguments)
-
-
-def test_names_count_only_when_both_sides_have_real_ones():
-    check_columns(2, ("f1", "f2"), 2, ("bm25", "length"))
-    check_columns(2, None, 2, ("bm25", "length"))
-    with pytest.raises(DataError, match="column 0 of X is 'length' but the model was trained with"):
-        check_columns(2, ("length", "bm25"), 2, ("bm25", "length"))
-    with pytest.raises(DataError, match="column 0 of X is 'f1'"):
-        check_columns(2, ("f1", "f2"), 2, ("f0", "f1"))
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("bm25", "links"), "X lacks the column 'length' that"),
-        (("links",), r"X lacks the column 'bm25' that the model was trained with \(and 1 more\)"),
-        (("bm25", "length", "qid"), "X has the column 'qid' that the model was not trained with: "),
-        (("length", "bm25"), "column 0 of X is 'length'"),
-        (("bm25", "length", "bm25"), "X has 3 features"),
-    ],
-)
-def test_columns_that_are_wrong_are_named(names, message):
-    with pytest.raises(DataError, match=message) as error:
-        check_columns(len(names), names, 2, ("bm25", "length"))
-    assert ("align_features(data, model.feature_names_in_)" in str(error.value)) == (
-        "3 features" not in message
-    )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

@@ -58,12 +58,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     data = load_data(arguments.data, arguments, features=[])
     result = evaluate(
-        data.y,
+        data,
         read_scores(arguments.scores, data.n_rows),
-        groups=data.groups,
         metrics=arguments.metrics or DEFAULT_METRICS,
         preset=arguments.preset,
-        doc_ids=data.doc_ids,
         n_jobs=arguments.n_jobs,
     )
     if arguments.per_query:

@@ -28,7 +28,6 @@ EXAMPLES = """\
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
 _SET_HERE = ("verbose", "random_state")
-_DEFAULTS_HERE = {"missing": "zero for LETOR text, keep otherwise"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,8 +95,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     for parameter in parameter_table(cls):
         if parameter.name not in _SET_HERE:
             words = parameter.constraint.describe()
-            default = _DEFAULTS_HERE.get(parameter.name, parameter.default)
-            meaning = f"{parameter.meaning} ({words}; default: {default})"
+            meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
             group.add_argument(
                 _option_of(parameter.name),
                 dest=f"set_{parameter.name}",
@@ -127,7 +125,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
     from rankgrove import load_model
     from rankgrove._files import require_place
-    from rankgrove.cli.model_data import is_text, load_like, load_training
+    from rankgrove.cli.model_data import load_like, load_training
     from rankgrove.metrics.metric import metric as as_metric
     from rankgrove.rankers.base.registry import make_ranker
 
@@ -138,7 +136,6 @@ def run(arguments: argparse.Namespace) -> None:
         for name, value in vars(arguments).items()
         if name.startswith("set_")
     }
-    params.setdefault("missing", "zero" if is_text(arguments.data, arguments) else "keep")
     ranker = make_ranker(
         arguments.ranker,
         random_state=arguments.random_state,

@@ -76,55 +76,6 @@ def first_number(names: Sequence[str]) -> int | None:
     return None
 
 
-def check_columns(
-    n_features: int,
-    names: Sequence[str] | None,
-    expected: int,
-    expected_names: Sequence[str] | None,
-) -> None:
-    """Refuse a matrix whose columns are not those of the training data.
-
-    Names are compared if both sides have them, and both are real or both are mere numbers.
-    """
-    if names is not None and expected_names is not None:
-        names, expected_names = tuple(names), tuple(expected_names)
-        if names == expected_names:
-            return
-        numbered = first_number(names) is not None
-        if numbered == (first_number(expected_names) is not None):
-            if not numbered:
-                _check_names(names, expected_names)
-            if n_features == expected:
-                column = next(i for i in range(expected) if names[i] != expected_names[i])
-                raise DataError(
-                    f"column {column} of X is {names[column]!r} but the model was trained with "
-                    f"{expected_names[column]!r} there" + ("" if numbered else f": {_ALIGN}")
-                )
-    if n_features != expected:
-        raise DataError(
-            f"X has {n_features} features but the model was trained on {expected}: give it the "
-            f"columns of the training data (text: load it with n_features={expected})"
-        )
-
-
-_ALIGN = (
-    "take the columns model.feature_names_in_ of a frame (--features on the command line), or "
-    "rankgrove.align_features(data, model.feature_names_in_) of a Dataset"
-)
-
-
-def _check_names(names: tuple[str, ...], expected: tuple[str, ...]) -> None:
-    """Refuse columns that lack a feature of the model, or that the model does not know."""
-    for wanted, given, words in (
-        (expected, set(names), "X lacks the column {!r} that the model was trained with"),
-        (names, set(expected), "X has the column {!r} that the model was not trained with"),
-    ):
-        absent = [name for name in wanted if name not in given]
-        if absent:
-            more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-            raise DataError(f"{words.format(absent[0])}{more}: {_ALIGN}")
-
-
 def _pandas_matrix(frame: Any, names: tuple[str, ...] | None) -> npt.NDArray[Any]:
     if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes):
         same = len(set(frame.dtypes)) == 1

@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,16 @@ from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.queries import QueryGroups
 from rankgrove.metrics.judgments import (
-    as_labels,
     as_query_weights,
     as_scores,
     judged_queries,
-    resolve_groups,
+    judgments,
 )
 from rankgrove.metrics.metric import Metric, metric, query_values
 from rankgrove.metrics.parameters import format_value
+
+if TYPE_CHECKING:
+    from rankgrove.data.dataset import Dataset
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr")
 
@@ -94,7 +96,7 @@ class Evaluation:
 
 
 def evaluate(
-    y_true: npt.ArrayLike,
+    y_true: npt.ArrayLike | Dataset,
     y_score: npt.ArrayLike,
     *,
     qid: npt.ArrayLike | None = None,
@@ -110,26 +112,26 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_score : labels and scores of the rows
+    y_true : labels of the rows, or a Dataset, which brings labels, queries and document ids
+    y_score : scores of the rows
     qid, group_sizes, groups : one of them says which rows belong to which query
     metrics : names such as ``ndcg@10``, or Metric objects
     preset : conventions of another tool for the metrics given by name
     query_weight : weight of each query in the means
-    doc_ids : document ids of the rows, read only by the tie rule 'docid'
+    doc_ids : document ids of the rows, read only by the tie rule 'doc_id'
     n_jobs : number of threads, as in scikit-learn
     """
     chosen = _metrics(metrics, preset)
-    labels = as_labels(y_true)
+    labels, groups, doc_ids = judgments(y_true, qid, group_sizes, groups, doc_ids)
     scores = as_scores(y_score)
-    groups = resolve_groups(len(labels), qid, group_sizes, groups)
     weights = as_query_weights(query_weight, groups.n_queries)
     n_threads = resolve_n_jobs(n_jobs)
     per_query = np.empty((len(chosen), groups.n_queries))
-    for by_docid in (False, True):
-        places = [i for i, m in enumerate(chosen) if m.ranks_by_docid == by_docid]
+    for by_doc_id in (False, True):
+        places = [i for i, m in enumerate(chosen) if m.ranks_by_doc_id == by_doc_id]
         if not places:
             continue
-        queries = judged_queries(labels, groups, by_docid, doc_ids)
+        queries = judged_queries(labels, groups, by_doc_id, doc_ids)
         kernels = [chosen[i].judged_by(queries) for i in places]
         per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(

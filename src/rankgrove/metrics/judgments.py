@@ -10,28 +10,21 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.data.features import is_dataset
 from rankgrove.data.numbers import as_numbers
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.errors import DataError
 
 
-def resolve_groups(
-    n_rows: int,
-    qid: npt.ArrayLike | None,
-    group_sizes: npt.ArrayLike | None,
-    groups: QueryGroups | None,
-) -> QueryGroups:
-    """Turn whichever of the three ways to name queries was used into QueryGroups."""
-    given = [value for value in (qid, group_sizes, groups) if value is not None]
-    if len(given) != 1:
-        raise ValueError("give exactly one of qid, group_sizes and groups")
-    if group_sizes is not None:
-        return QueryGroups.from_sizes(group_sizes, n_rows)
-    if groups is None:
-        assert qid is not None
-        groups = QueryGroups.from_qid(qid)
-    if groups.n_rows != n_rows:
-        raise DataError(f"there are {n_rows} labels but the queries hold {groups.n_rows} rows")
-    return groups
+def judgments(
+    y_true: Any, qid: Any = None, group_sizes: Any = None, groups: Any = None, doc_ids: Any = None
+) -> tuple[npt.NDArray[np.float64], QueryGroups, Any]:
+    """Return labels, queries and document ids: those of a Dataset, or as they are given."""
+    if is_dataset(y_true):
+        if any(value is not None for value in (qid, group_sizes, groups)):
+            raise DataError("a Dataset brings its queries: give labels alone, or the Dataset alone")
+        return y_true.y, y_true.groups, y_true.doc_ids if doc_ids is None else doc_ids
+    labels = as_labels(y_true)
+    found = query_groups(len(labels), qid=qid, group_sizes=group_sizes, groups=groups)
+    return labels, found, doc_ids
 
 
 def as_labels(y: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -67,18 +60,18 @@ def as_query_weights(
 def judged_queries(
     labels: npt.NDArray[np.float64],
     groups: QueryGroups,
-    by_docid: bool = False,
+    by_doc_id: bool = False,
     doc_ids: npt.ArrayLike | None = None,
 ) -> _native.JudgedQueries:
-    """Bring labels to grouped order; ``by_docid`` lists each query by descending document id."""
-    order = _docid_order(groups, doc_ids) if by_docid else groups.order
+    """Bring labels to grouped order; ``by_doc_id`` lists each query by descending document id."""
+    order = _doc_id_order(groups, doc_ids) if by_doc_id else groups.order
     try:
         return _native.JudgedQueries(labels, groups.offsets, order)
     except ValueError as error:
         raise DataError(str(error)) from None
 
 
-def _docid_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
+def _doc_id_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
     # Ids are compared as text, as trec_eval does. Without ids, a later row has the higher id.
     if doc_ids is None:
         rank = np.arange(groups.n_rows)
@@ -93,11 +86,6 @@ def _docid_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDAr
 
 
 def _as_vector(values: npt.ArrayLike, what: str, keep: tuple[type, ...]) -> npt.NDArray[Any]:
-    if is_dataset(values):
-        raise DataError(
-            f"{what} must hold numbers, not a Dataset: give its labels and its queries apart, as "
-            "in evaluate(data.y, scores, groups=data.groups)"
-        )
     array = as_numbers(values, what)
     if array.ndim != 1:
         raise DataError(f"{what} must have one dimension, not shape {array.shape}")

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.errors import DataError, DataWarning
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import (
@@ -34,12 +34,13 @@ from rankgrove.metrics.judgments import (
     as_query_weights,
     as_scores,
     judged_queries,
-    resolve_groups,
+    judgments,
 )
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, format_value
 from rankgrove.metrics.registry import metric_class
 
 if TYPE_CHECKING:
+    from rankgrove.data.dataset import Dataset
     from rankgrove.metrics.python_metric import FunctionKernel
 
     Kernel: TypeAlias = _native.QueryMetric | FunctionKernel
@@ -111,21 +112,21 @@ class Metric:
         y_true : labels, one per row in the caller's order
         groups : the queries of the rows, or the offsets of queries whose rows stand together
         query_weight : weight of each query in the mean, in the order of ``groups.ids``
-        doc_ids : document ids of the rows, read only by the tie rule 'docid'
+        doc_ids : document ids of the rows, read only by the tie rule 'doc_id'
         n_jobs : number of threads, as in scikit-learn
         """
         labels = as_labels(y_true)
         if not isinstance(groups, QueryGroups):
             groups = QueryGroups.from_sizes(np.diff(groups))
-        resolve_groups(len(labels), None, None, groups)
-        queries = judged_queries(labels, groups, self.ranks_by_docid, doc_ids)
+        query_groups(len(labels), groups=groups)
+        queries = judged_queries(labels, groups, self.ranks_by_doc_id, doc_ids)
         weights = as_query_weights(query_weight, groups.n_queries)
         kernel = self.judged_by(queries)
         return PreparedMetric(self, kernel, groups, weights, resolve_n_jobs(n_jobs))
 
     def __call__(
         self,
-        y_true: npt.ArrayLike,
+        y_true: npt.ArrayLike | Dataset,
         y_score: npt.ArrayLike,
         *,
         qid: npt.ArrayLike | None = None,
@@ -135,14 +136,16 @@ class Metric:
         doc_ids: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> float:
-        """Return the mean over queries (NaN if every query is skipped)."""
-        labels = as_labels(y_true)
-        groups = resolve_groups(len(labels), qid, group_sizes, groups)
+        """Return the mean over queries (NaN if every query is skipped).
+
+        ``y_true`` are labels, or a Dataset, which brings labels, queries and document ids.
+        """
+        labels, groups, doc_ids = judgments(y_true, qid, group_sizes, groups, doc_ids)
         return self.prepare(labels, groups, query_weight, doc_ids=doc_ids, n_jobs=n_jobs)(y_score)
 
     def per_query(
         self,
-        y_true: npt.ArrayLike,
+        y_true: npt.ArrayLike | Dataset,
         y_score: npt.ArrayLike,
         *,
         qid: npt.ArrayLike | None = None,
@@ -152,19 +155,18 @@ class Metric:
         n_jobs: int | None = None,
     ) -> npt.NDArray[np.float64]:
         """Return the value of each query, in order of first appearance; NaN for skipped ones."""
-        labels = as_labels(y_true)
-        groups = resolve_groups(len(labels), qid, group_sizes, groups)
+        labels, groups, doc_ids = judgments(y_true, qid, group_sizes, groups, doc_ids)
         return self.prepare(labels, groups, doc_ids=doc_ids, n_jobs=n_jobs).per_query(y_score)
 
     @property
-    def ranks_by_docid(self) -> bool:
+    def ranks_by_doc_id(self) -> bool:
         """Whether documents of equal score are ordered by their ids."""
-        return self.params.get("ties") == "docid"
+        return self.params.get("ties") == "doc_id"
 
     @property
     def kernel_ties(self) -> str:
         """The tie rule of the kernel: document ids become the input order before it."""
-        return "input" if self.ranks_by_docid else str(self.params["ties"])
+        return "input" if self.ranks_by_doc_id else str(self.params["ties"])
 
     def kernel(self, queries: _native.JudgedQueries) -> Kernel:
         """Prepare what measures scores against the judgments."""

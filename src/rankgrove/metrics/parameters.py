@@ -131,8 +131,8 @@ PARAMETERS = {
     "ties": Parameter(
         "order of equal scores: as in the data, mean over all orders, lower label first, higher "
         "label first, or by descending document id",
-        "'input', 'average', 'worst', 'best' or 'docid'",
-        _choice("input", "average", "worst", "best", "docid"),
+        "'input', 'average', 'worst', 'best' or 'doc_id'",
+        _choice("input", "average", "worst", "best", "doc_id"),
     ),
     "short": Parameter(
         "a query with fewer than k documents: missing ones are irrelevant, k is cut to the list, "

@@ -56,13 +56,13 @@ PRESETS = {
     ),
     "trec": Preset(
         "trec_eval, as pytrec_eval and ir_measures run it",
-        {"ties": "docid", "empty": 0, "gain": "linear", "discount": "log2", "relevant_from": 1},
+        {"ties": "doc_id", "empty": 0, "gain": "linear", "discount": "log2", "relevant_from": 1},
         {"err": {"gain": "exp"}},
     ),
     "gdeval": Preset(
         "gdeval.pl of the TREC Web track",
         # Topics without a relevant document are not counted; ir_measures gives them 0 afterwards.
-        {"ties": "docid", "empty": "skip", "gain": "exp", "discount": "log2", "max_grade": 4},
+        {"ties": "doc_id", "empty": "skip", "gain": "exp", "discount": "log2", "max_grade": 4},
     ),
     "lightgbm": Preset(
         "LightGBM's ndcg and map",

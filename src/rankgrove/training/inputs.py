@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rankgrove.data.columns import Columns
 from rankgrove.data.features import feature_matrix, is_dataset
 from rankgrove.data.numbers import row_numbers
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.errors import DataError
 
 
@@ -114,33 +114,12 @@ def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> Que
     if is_dataset(X) and qid is None and group_sizes is None:
         groups: QueryGroups = X.groups
         return groups
-    return query_groups(qid, group_sizes, n_rows, what)
-
-
-def query_groups(qid: Any, group_sizes: Any, n_rows: int, what: str = "fit") -> QueryGroups:
-    """Group rows by ids or by sizes; exactly one of them must be given."""
-    if qid is None and group_sizes is None:
-        raise DataError(
-            f"{what} needs the queries: pass qid (one query id per row) or group_sizes (documents "
-            "per query), or a Dataset"
-        )
-    if qid is not None and group_sizes is not None:
-        raise DataError(f"{what}: pass either qid or group_sizes, not both")
-    if group_sizes is not None:
-        return QueryGroups.from_sizes(group_sizes, n_rows)
-    groups = QueryGroups.from_qid(qid)
-    if groups.n_rows != n_rows:
-        raise DataError(
-            f"{what}: qid has {groups.n_rows} entries but X has {n_rows} rows: give one id per row "
-            "(or documents per query as group_sizes)"
-        )
-    return groups
+    return query_groups(n_rows, qid=qid, group_sizes=group_sizes, what=what)
 
 
 def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:
     """Check one finite number per row."""
-    name = name if what == "fit" else f"{what}: {name}"
-    return row_numbers(values, n_rows, name)
+    return row_numbers(values, n_rows, name if what == "fit" else f"{what}: {name}")
 
 
 def _weights(sample_weight: Any, groups: QueryGroups, what: str) -> npt.NDArray[np.float64] | None:
