@@ -27,11 +27,14 @@ class Start:
     base_score : score of every document before the first tree, per output; 0 if there is a model
     model : the background model, or None
     raw : whether new trees add to the model's outputs, before the link
+    training_outputs : outputs at which the training documents start in place of the model's own,
+        (n_outputs, n_rows) in grouped order
     """
 
     base_score: Floats
     model: Model | None = None
     raw: bool = False
+    training_outputs: Floats | None = None
 
     @classmethod
     def of(cls, model: Model | None, objective: Objective, owner: str) -> Start:
@@ -52,6 +55,12 @@ class Start:
                 f"{model.kind} model"
             )
         return cls(zero, model)
+
+    def training_scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
+        """Outputs of the training documents before the first tree, in grouped order."""
+        if self.training_outputs is not None:
+            return np.ascontiguousarray(self.training_outputs)
+        return self.scores(data, n_jobs)
 
     def scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
         """Outputs of each document before the first tree, (n_outputs, n_rows), in grouped order."""

@@ -93,6 +93,8 @@ class ForestGrower:
             binned, data.filled_offsets, *_extremes(data.X, fill), n_threads
         )
         self._n_threads = n_threads
+        self.n_features = data.columns.count
+        self.n_queries = len(data.filled_offsets) - 1
 
     def targets(
         self,

@@ -3,54 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.queries import QueryGroups
 from rankgrove.training.inputs import RankingInput
+from rankgrove.training.ordinal import Problems
+from rankgrove.trees.links import Link
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    """Sums over trees, per training document in the caller's order.
+    """Sums over the trees whose sample did not hold a document, per training document.
 
     Attributes
     ----------
-    sums, counts : over the trees whose sample did not hold the document: their values, their number
+    sums : of their values, shape (n_problems, n_rows), in the caller's row order
+    counts : their number; all problems of a forest draw the same samples
+    link : from the means of the problems to the score
     ndcg : NDCG@10 over the queries all of whose documents have a prediction; NaN without any
     """
 
     sums: Floats
     counts: npt.NDArray[np.int32]
+    link: Link
     ndcg: float
 
+    @classmethod
+    def empty(cls, n_rows: int, problems: Problems) -> OutOfBag:
+        """Return sums to which nothing was added."""
+        sums = np.zeros((len(problems.targets), n_rows))
+        return cls(sums, np.zeros(n_rows, np.int32), problems.link, float("nan"))
+
     @property
-    def prediction(self) -> Floats:
-        """Mean per document; NaN where every tree saw it."""
+    def means(self) -> Floats:
+        """Mean of each problem, (n_problems, n_rows); NaN where every tree saw the document."""
         with np.errstate(invalid="ignore", divide="ignore"):
             mean: Floats = np.where(self.counts > 0, self.sums / self.counts, np.nan)
         return mean
 
+    @property
+    def prediction(self) -> Floats:
+        """Score per document; NaN where every tree saw it."""
+        return self.link.apply(self.means)
 
-def out_of_bag_ndcg(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -> float:
-    """NDCG@10 over the queries all of whose documents have an out-of-bag prediction."""
+    def grouped(self, groups: QueryGroups) -> OutOfBag:
+        """Return the same in grouped order, as a copy to add to."""
+        sums = np.ascontiguousarray(groups.grouped(self.sums.T).T)
+        return replace(self, sums=sums.copy(), counts=groups.grouped(self.counts).copy())
+
+    def finished(self, data: RankingInput) -> OutOfBag:
+        """Measure sums in grouped order, and bring them to the caller's."""
+        sums = np.ascontiguousarray(data.groups.restored(self.sums.T.copy()).T)
+        counts = data.groups.restored(self.counts)
+        return replace(self, sums=sums, counts=counts, ndcg=self._ndcg(data))
+
+    def _ndcg(self, data: RankingInput) -> float:
+        offsets = data.filled_offsets
+        complete = np.minimum.reduceat(self.counts, offsets[:-1]) > 0
+        if not complete.any():
+            return float("nan")
+        rows = np.repeat(complete, np.diff(offsets))
+        return oob_metric(data.y[rows], self.prediction[rows], np.diff(offsets)[complete])
+
+
+def oob_metric(y: Floats, scores: Floats, sizes: npt.NDArray[np.int64]) -> float:
+    """NDCG@10, by which out-of-bag predictions are measured."""
     from rankgrove.metrics.metric import metric
 
-    offsets = data.filled_offsets
-    complete = np.minimum.reduceat(counts, offsets[:-1]) > 0
-    if not complete.any():
-        return float("nan")
-    rows = np.repeat(complete, np.diff(offsets))
-    return float(
-        metric("ndcg@10")(
-            data.y[rows],
-            sums[rows] / counts[rows],
-            group_sizes=np.diff(offsets)[complete],
-        )
-    )
+    return float(metric("ndcg@10")(y, scores, group_sizes=sizes))
 
 
 def merged(parts: Sequence[OutOfBag | None]) -> OutOfBag | None:
@@ -59,8 +84,8 @@ def merged(parts: Sequence[OutOfBag | None]) -> OutOfBag | None:
     The labels are not known any more, so that NDCG is NaN.
     """
     known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or len({len(part.sums) for part in known}) != 1:
+    if len(known) < len(parts) or len({part.sums.shape for part in known}) != 1:
         return None
     sums = np.add.reduce([part.sums for part in known])
     counts = np.add.reduce([part.counts for part in known], dtype=np.int32)
-    return OutOfBag(sums, counts, float("nan"))
+    return OutOfBag(sums, counts, known[0].link, float("nan"))

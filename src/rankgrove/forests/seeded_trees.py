@@ -12,7 +12,7 @@ from rankgrove.trees.ensemble import TreeEnsemble
 
 @dataclass(frozen=True)
 class SeededTrees:
-    """Trees, and of each the seed of its forest and its number there."""
+    """Trees (one per output and step), and of each step the seed of its forest and its number."""
 
     ensemble: TreeEnsemble
     seeds: npt.NDArray[np.int64]
@@ -28,6 +28,6 @@ class SeededTrees:
         )
 
     def averaged(self) -> TreeEnsemble:
-        """Return the ensemble whose score is the mean of its trees."""
-        n_trees = len(self.numbers)
-        return replace(self.ensemble, tree_weights=np.full(n_trees, 1.0 / max(n_trees, 1)))
+        """Return the ensemble whose outputs are the mean of their trees."""
+        share = 1.0 / max(len(self.numbers), 1)
+        return replace(self.ensemble, tree_weights=np.full(self.ensemble.n_trees, share))

@@ -148,6 +148,8 @@ def _flat(models: Sequence[Model], factors: Sequence[float]) -> Iterator[tuple[M
 
 def _add_part(parts: list[Model], kept: list[float], part: Model, factor: float) -> None:
     """Append a part, or melt it into the one before it."""
+    if isinstance(part, TreesModel):
+        part = part.plain()
     if isinstance(part, TreesModel) and part.link == IDENTITY and factor != 1.0:
         part, factor = _scaled(part, factor), 1.0
     before = parts[-1] if parts and kept[-1] == factor == 1.0 else None

@@ -26,7 +26,7 @@ from rankgrove.models.model import (
     prefixed,
 )
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
-from rankgrove.trees.links import IDENTITY, Link, link_from_state
+from rankgrove.trees.links import IDENTITY, GradeSum, Link, link_from_state
 from rankgrove.trees.precise import Ranks, has_precise_thresholds
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
@@ -148,6 +148,19 @@ class TreesModel(Model):
             fill=_moved(self.fill, where, columns.count, np.nan),
             missing_up_to=_moved(self.missing_up_to, where, columns.count, -1.0),
         )
+
+    def plain(self) -> TreesModel:
+        """Return the same model with one output, if its link only adds the outputs up."""
+        if not isinstance(self.link, GradeSum):
+            return self
+        trees, steps = self.ensemble, self.link.steps
+        ensemble = replace(
+            trees,
+            tree_weights=trees.tree_weights * steps[trees.tree_outputs],
+            tree_outputs=np.zeros_like(trees.tree_outputs),
+            base_score=np.array([self.link.grades[0] + float(steps @ trees.base_score)]),
+        )
+        return replace(self, ensemble=ensemble, link=IDENTITY)
 
     def melted(self) -> TreesModel:
         """Return the same model without fill: each split itself knows where its NaN goes."""

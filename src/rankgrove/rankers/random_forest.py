@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from rankgrove.rankers.base.declaration import with_default
+from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
+from rankgrove.training.ordinal import TASKS, Problems, problems_of
+
+TASK_MEANING = (
+    "what is learnt: the label, or for each grade c but the lowest whether the label reaches it "
+    "(n_estimators trees each), scored by the expected grade"
+)
 
 
 @register_ranker(
@@ -13,14 +21,27 @@ from rankgrove.rankers.base.registry import register_ranker
     optimises="squared error of the label",
 )
 class RandomForest(ForestRanker):
-    """Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient
+    r"""Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient
     Boosted Regression Trees*, 2011, section 3).
 
     Every tree is grown to full depth on a bootstrap of the documents (as many as there are, drawn
     with replacement), with the squared error and K = 0.1 f features per node. The paper grows up to
     10,000 trees.
+
+    With ``task="classification"`` (section 6) there is one forest per grade c but the lowest, which
+    learns :math:`P(y \ge c)` from 0 and 1, and the score is the expected grade
+    :math:`\sum_r r P(y = r)`.
     """
 
     sampling: str = with_default(ForestRanker, "sampling", "bootstrap")
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)
-    max_features: int | float | str = with_default(ForestRanker, "max_features", 0.1)
+    max_features: int | float | str | None = with_default(ForestRanker, "max_features", 0.1)
+    task: str = param("regression", Choice(*TASKS), TASK_MEANING)
+
+    def _problems(self, data: RankingInput) -> Problems:
+        if self.task == "classification" and self.leaf_score != "label":
+            raise ValueError(
+                f"parameter leaf_score of {type(self).__name__} must be 'label' with "
+                f"task='classification', not {self.leaf_score!r}"
+            )
+        return problems_of(data.y, self.task, type(self).__name__)

@@ -21,6 +21,7 @@ from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.links import Link
 
 
 @register_ranker(
@@ -74,8 +75,8 @@ class RFPair(ForestRanker):
             weight=weight,
         )
 
-    def _make_model(self, fit: Fit, ensemble: TreeEnsemble) -> Model:
-        trees = super()._make_model(fit, ensemble)
+    def _make_model(self, fit: Fit, ensemble: TreeEnsemble, link: Link) -> Model:
+        trees = super()._make_model(fit, ensemble, link)
         assert isinstance(trees, TreesModel)
         return PairsModel(columns=trees.columns, absent=trees.absent, trees=trees)
 

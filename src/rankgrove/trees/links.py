@@ -85,10 +85,46 @@ class ExpectedGain(Link):
         return {"expected_gain": "ordinal" if self.ordinal else "multiclass"}, arrays
 
 
+@dataclass(frozen=True)
+class GradeSum(Link):
+    r"""The expected grade, from the probabilities of reaching each grade but the lowest.
+
+    With grades :math:`l_0 < l_1 < ...` and output k standing for :math:`P(y \ge l_k)`, the score is
+    :math:`l_0 + \sum_k (l_k - l_{k-1}) P(y \ge l_k)`, which is :math:`\sum_r r P(y = r)`.
+
+    Attributes
+    ----------
+    grades : the labels, the lowest first
+    """
+
+    grades: tuple[float, ...]
+
+    @property
+    def steps(self) -> Floats:
+        """What reaching each grade but the lowest adds."""
+        return np.diff(np.asarray(self.grades))
+
+    def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
+        """Return the expected grade of each document; outputs are added in their order."""
+        total = np.full(raw.shape[1], self.grades[0])
+        for step, output in zip(self.steps, raw, strict=True):
+            total += step * output
+        return total
+
+    def get_state(self) -> tuple[Any, Arrays]:
+        """Return the name, and the grades as an array."""
+        return "grade_sum", {"grades": np.asarray(self.grades)}
+
+
 def link_from_state(value: Any, arrays: Arrays, n_outputs: int) -> Link:
     """Build the link that ``get_state`` described, for an ensemble of so many outputs."""
     if isinstance(value, str) and value in SCALAR_LINKS and n_outputs == 1:
         return ScalarLink(value)
+    if value == "grade_sum":
+        grades = arrays["grades"]
+        if grades.dtype != np.float64 or grades.shape != (n_outputs + 1,):
+            raise ModelError(f"grades are not {n_outputs + 1} numbers")
+        return GradeSum(tuple(grades.tolist()))
     if isinstance(value, Mapping) and value.get("expected_gain") in ("ordinal", "multiclass"):
         ordinal = value["expected_gain"] == "ordinal"
         grades, gains = arrays["grades"], arrays["grade_gains"]

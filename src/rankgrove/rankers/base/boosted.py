@@ -124,7 +124,7 @@ class BoostedRanker(BaseRanker):
             )
         )
         self._refuse_monotone(objective, data.columns.count)
-        start = Start.of(fit.background, objective, type(self).__name__)
+        start = self._start(fit, objective)
         followed = {
             watched.name: Followed.of(watched.data, bins, start, n_jobs)
             for watched in fit.watch.held_out
@@ -133,7 +133,7 @@ class BoostedRanker(BaseRanker):
             objective=objective,
             grower=self._grower(binned),
             sampler=RowSampler(data.groups, self.subsample, self.sampling, fit.seed),
-            outputs=start.scores(data, n_jobs),
+            outputs=start.training_scores(data, n_jobs),
             learning_rate=self.learning_rate,
             seed=fit.seed,
             n_jobs=n_jobs,
@@ -163,6 +163,10 @@ class BoostedRanker(BaseRanker):
             trees_per_step=n_outputs,
         )
         return Learnt(start.followed_by(model), interrupted=outcome.interrupted)
+
+    def _start(self, fit: Fit, objective: Objective) -> Start:
+        """Return where scores start: at a constant, or at the background model's."""
+        return Start.of(fit.background, objective, type(self).__name__)
 
     def _refuse_monotone(self, objective: Objective, n_features: int) -> None:
         """Refuse constraints that do not fit the data or that leaf values would break."""

@@ -270,7 +270,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         return {"evals_result": self.evals_result_, "best_iteration": self.best_iteration_}, {}
 
     def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
-        """Take back what ``_get_fitted`` gave; nothing in it is trusted."""
+        """Take back what ``_get_fitted`` gave, the model being there; nothing in it is trusted."""
         from rankgrove.rankers.base.state import checked_history, checked_step
 
         self.evals_result_ = checked_history(values.get("evals_result", {}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.growing import ForestGrower, Grown, Growth, leaf_scores, value_type
 from rankgrove.forests.listwise_metric import PositionMetric
-from rankgrove.forests.out_of_bag import OutOfBag, out_of_bag_ndcg
+from rankgrove.forests.out_of_bag import OutOfBag, oob_metric
 from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
@@ -25,8 +25,10 @@ from rankgrove.rankers.base.fitted import Arrays
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
 from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.links import Link
 
 if TYPE_CHECKING:
     from rankgrove.forests.strength import StrengthCurve
@@ -34,6 +36,18 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 NODE_ORDERS = ("breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first")
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the forests of all problems of one fit share."""
+
+    grower: ForestGrower
+    growth: Growth
+    sample: TreeSample
+    seed: int
+    first_tree: int
+    n_before: int
 
 
 @declared
@@ -126,13 +140,19 @@ class ForestRanker(BaseRanker):
         assert isinstance(model, TreesModel)
         return model
 
-    def _make_model(self, fit: Fit, ensemble: TreeEnsemble) -> Model:
+    def _problems(self, data: RankingInput) -> Problems:
+        """Return what trees learn: the labels, unless a subclass makes several problems of them."""
+        return problems_of(data.y, "regression", type(self).__name__)
+
+    def _make_model(self, fit: Fit, ensemble: TreeEnsemble, link: Link) -> Model:
         """Return the model of grown trees."""
         return TreesModel(
             columns=fit.data.columns,
             absent=fit.data.absent,
             ensemble=ensemble,
             fill=fit.fill,
+            link=link,
+            trees_per_step=ensemble.n_outputs,
             averaged=True,
         )
 
@@ -140,74 +160,91 @@ class ForestRanker(BaseRanker):
         earlier = self._earlier_trees(fit)
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)
+        problems = self._problems(data)
         n_threads = resolve_n_jobs(self.n_jobs)
         fill = fit.fill if data is fit.data else None  # other examples are filled already
         grower = ForestGrower(data, max_bins=self.max_bins, fill=fill, n_threads=n_threads)
-        growth = self._growth(data.columns.count)
-        targets = grower.targets(
-            data.y,
-            by=growth.criterion,
-            leaf_score=self.leaf_score,
-            weight=data.weight if self.weighting == "split" else None,
-            metric=self._metric(data),
-        )
         draw = data.weight if self.weighting == "draw" else None
-        sample = TreeSample.of(data, self.subsample, self.sampling, draw)
-        bag = self._empty_bag(data, earlier) if self.oob_score else None
-        first = self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1
-        n_before = 0 if earlier is None else len(earlier.numbers)
-        grown = self._grow(grower, targets, growth, sample, seed, first, n_before, bag)
+        work = _Work(
+            grower=grower,
+            growth=self._growth(data.columns.count),
+            sample=TreeSample.of(data, self.subsample, self.sampling, draw),
+            seed=seed,
+            first_tree=self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1,
+            n_before=0 if earlier is None else len(earlier.numbers),
+        )
+        bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
+        grown = self._grow(data, problems, work, bag)
         trees = self._seeded(grown, seed, data, n_threads)
         whole = trees if earlier is None else earlier.followed_by(trees)
         attributes: dict[str, Any] = {
             "tree_seeds_": whole.seeds,
             "tree_numbers_": whole.numbers,
-            "oob_": None if bag is None else _bag(*bag, data),
+            "oob_": None if bag is None else bag.finished(data),
         }
-        return Learnt(self._make_model(fit, whole.averaged()), attributes, grown.interrupted)
+        model = self._make_model(fit, whole.averaged(), problems.link)
+        return Learnt(model, attributes, any(forest.interrupted for forest in grown))
 
     def _grow(
-        self,
-        grower: ForestGrower,
-        targets: Any,
-        growth: Growth,
-        sample: TreeSample,
-        seed: int,
-        first_tree: int,
-        n_before: int,
-        bag: tuple[Floats, npt.NDArray[np.int32]] | None,
-    ) -> Grown:
-        """Grow the trees that are still to be grown, with a progress bar."""
-        progress = FitProgress(self, self.n_estimators)
+        self, data: RankingInput, problems: Problems, work: _Work, bag: OutOfBag | None
+    ) -> list[Grown]:
+        """Grow the trees that are still to be grown, for one problem after the other."""
+        n_trees = self.n_estimators - work.n_before
+        progress = FitProgress(self, self.n_estimators * len(problems.targets))
+        forests: list[Grown] = []
         with progress_bar(self.ranker_name, self.verbose) as draw:
+            for number, target in enumerate(problems.targets):
 
-            def report(n_done: int) -> None:
-                progress.iteration = n_before + n_done
-                draw(progress)
+                def report(n_done: int, done: int = number * n_trees) -> None:
+                    progress.iteration = work.n_before + done + n_done
+                    draw(progress)
 
-            grown = grower.grow(
-                targets,
-                growth,
-                sample,
-                seed=seed,
-                first_tree=first_tree,
-                n_trees=self.n_estimators - n_before,
-                out_of_bag=bag,
-                progress=report if self.verbose else None,
-            )
-        if grown.interrupted and not grown.trees and not n_before:
+                targets = work.grower.targets(
+                    target,
+                    by=work.growth.criterion,
+                    leaf_score=self.leaf_score,
+                    weight=data.weight if self.weighting == "split" else None,
+                    metric=self._metric(data),
+                )
+                counts = None
+                if bag is not None:  # all problems draw the same samples
+                    counts = bag.counts if number == 0 else np.zeros_like(bag.counts)
+                grown = work.grower.grow(
+                    targets,
+                    work.growth,
+                    work.sample,
+                    seed=work.seed,
+                    first_tree=work.first_tree,
+                    n_trees=n_trees,
+                    out_of_bag=None if bag is None else (bag.sums[number], counts),
+                    progress=report if self.verbose else None,
+                )
+                forests.append(grown)
+                if grown.interrupted:
+                    break
+        if len(forests) < len(problems.targets) or not (forests[0].trees or work.n_before):
             raise KeyboardInterrupt
-        return grown
+        return forests
 
-    def _seeded(self, grown: Grown, seed: int, data: RankingInput, n_threads: int) -> SeededTrees:
+    def _seeded(
+        self, forests: list[Grown], seed: int, data: RankingInput, n_threads: int
+    ) -> SeededTrees:
+        """Lay out the trees step by step, one per problem, as far as all problems have them."""
+        n_steps = min(len(forest.trees) for forest in forests)
+        numbers = forests[0].numbers[:n_steps]
+        trees = [forest.trees[step] for step in range(n_steps) for forest in forests]
+        for forest in forests:
+            forest.trees.clear()
         ensemble = TreeEnsemble.from_trees(
-            grown.trees,
+            trees,
             data.columns.count,
+            outputs=np.tile(np.arange(len(forests)), n_steps),
+            base_score=np.zeros(len(forests)),
             value_type=value_type(leaf_scores(data.y, self.leaf_score)),
             n_jobs=n_threads,
         )
-        seeds = np.full(len(grown.numbers), seed, np.int64)
-        return SeededTrees(ensemble, seeds, np.asarray(grown.numbers, np.int64))
+        seeds = np.full(n_steps, seed, np.int64)
+        return SeededTrees(ensemble, seeds, np.asarray(numbers, np.int64))
 
     def _earlier_trees(self, fit: Fit) -> SeededTrees | None:
         """Return the trees that warm_start keeps, with the columns of the new data."""
@@ -226,17 +263,14 @@ class ForestRanker(BaseRanker):
         return SeededTrees(old.ensemble, self.tree_seeds_, self.tree_numbers_)
 
     def _empty_bag(
-        self, data: RankingInput, earlier: SeededTrees | None
-    ) -> tuple[Floats, npt.NDArray[np.int32]]:
-        """Out-of-bag sums and counts to add to, in grouped order."""
+        self, data: RankingInput, problems: Problems, earlier: SeededTrees | None
+    ) -> OutOfBag:
+        """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
         n_rows = data.groups.n_rows
-        nobody = np.zeros(n_rows, np.int32)
-        out_of_bag_ndcg(np.zeros(n_rows), nobody + 1, data)  # labels that it refuses, before growth
-        if earlier is None or self.oob_ is None or len(self.oob_.sums) != n_rows:
-            return np.zeros(n_rows), nobody
-        return data.groups.grouped(self.oob_.sums).copy(), data.groups.grouped(
-            self.oob_.counts
-        ).copy()
+        oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)  # refuses bad labels before growth
+        if earlier is None or self.oob_ is None or len(self.oob_.counts) != n_rows:
+            return OutOfBag.empty(n_rows, problems)
+        return self.oob_.grouped(data.groups)
 
     @property
     def oob_prediction_(self) -> Floats:
@@ -313,15 +347,12 @@ class ForestRanker(BaseRanker):
             raise ModelError("tree_seeds and tree_numbers have different lengths")
         self.oob_: OutOfBag | None = None
         if "oob_sum" in arrays:
-            sums, counts = arrays["oob_sum"], arrays["oob_count"]
-            if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != counts.shape:
+            sums, counts = np.atleast_2d(arrays["oob_sum"]), arrays["oob_count"]
+            trees = self._trees_model(self._fitted())
+            wanted = (trees.ensemble.n_outputs, *counts.shape)
+            if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != wanted:
                 raise ModelError("oob_sum and oob_count do not go together")
-            self.oob_ = OutOfBag(sums, counts, float(values["oob_score"]))
-
-
-def _bag(sums: Floats, counts: npt.NDArray[np.int32], data: RankingInput) -> OutOfBag:
-    ndcg = out_of_bag_ndcg(sums, counts, data)
-    return OutOfBag(data.groups.restored(sums), data.groups.restored(counts), ndcg)
+            self.oob_ = OutOfBag(sums, counts, trees.link, float(values["oob_score"]))
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:

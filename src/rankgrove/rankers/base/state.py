@@ -61,9 +61,8 @@ def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
 
 def set_learnt(ranker: BaseRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
     """Give a ranker the model and the attributes of a state."""
-    model = unpack_model(state["model"], below("model", arrays))
+    ranker.model_ = unpack_model(state["model"], below("model", arrays))
     ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))
-    ranker.model_ = model
 
 
 def checked_history(value: Any) -> History:

@@ -1,0 +1,171 @@
+"""Boosting of forests: algorithm 1 of Generalized BROOF-L2R."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.forests.extension_points import Documents, Say
+from rankgrove.forests.growing import ForestGrower, Growth, value_type
+from rankgrove.forests.sampling import TreeSample
+from rankgrove.trees.ensemble import TreeEnsemble
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Points:
+    """The extension points of one fit (see ``extension_points``).
+
+    Attributes
+    ----------
+    validation : ``"oob"`` or ``"train"``: which predictions errors and residues are made of
+    """
+
+    initial_weights: Callable[..., Any]
+    example_update: Callable[..., Any]
+    validation: str
+    error: Callable[..., Any]
+    learner_weight: Callable[..., Any]
+    weight_update: Callable[..., Any]
+
+
+@dataclass
+class ForestBoosting:
+    """Grows one forest after the other, on documents that are binned once.
+
+    Attributes
+    ----------
+    documents : labels and queries in grouped order
+    predict : from trees to their mean prediction of every training document, in grouped order
+    on_forest : called with the trees of each new forest and its say
+    forests, says : of each iteration so far
+    weights : of the documents, for the next forest
+    """
+
+    documents: Documents
+    points: Points
+    grower: ForestGrower
+    growth: Growth
+    n_trees: int
+    bootstrap: bool
+    shrinkage: float
+    seed: int
+    predict: Callable[[TreeEnsemble], Floats]
+    on_forest: Callable[[TreeEnsemble, float], None]
+    forests: list[TreeEnsemble] = field(default_factory=list)
+    says: list[float] = field(default_factory=list)
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+
+    def steps(self, n_steps: int) -> Iterator[None]:
+        """Take up to so many iterations, one each time the next is asked for."""
+        documents, points = self.documents, self.points
+        n_rows = len(documents.y)
+        initial = _checked(points.initial_weights, n_rows, documents)
+        if documents.sample_weight is not None:
+            initial = initial * documents.sample_weight
+        counting = initial > 0  # a document of weight 0 is never drawn and never measured
+        self.weights = _distribution(initial)
+        targets = documents.y
+        predicted, known = np.zeros(n_rows), np.zeros(n_rows, bool)
+        for step in range(n_steps):
+            if step > 0:
+                targets = _checked(
+                    points.example_update,
+                    n_rows,
+                    documents,
+                    targets,
+                    predicted,
+                    known,
+                    self.shrinkage,
+                )
+            forest, predicted, known = self._grow(step, targets)
+            known &= counting
+            errors = _checked(points.error, n_rows, documents, targets, predicted, known)
+            errors = _scaled(np.where(known, errors, 0.0))
+            say = points.learner_weight(_mean(errors, self.weights, known), self.shrinkage)
+            if say is None and self.forests:
+                return
+            last, say = say is None, say or Say(beta=1.0, weight=1.0)  # the first is kept anyway
+            self.forests.append(forest)
+            self.says.append(say.weight)
+            self.on_forest(forest, say.weight)
+            self.weights = _distribution(
+                _checked(points.weight_update, n_rows, self.weights, errors, say.beta, known)
+            )
+            yield
+            if last:
+                return
+
+    def _grow(self, step: int, targets: Floats) -> tuple[TreeEnsemble, Floats, Flags]:
+        """Return a forest, its predictions of the validation set, and which documents that has."""
+        n_rows = len(targets)
+        prepared = self.grower.targets(targets, by=self.growth.criterion)
+        sample = TreeSample("queries", self.grower.n_queries)
+        if self.bootstrap:
+            sample = TreeSample("documents", n_rows, self.weights)
+        sums, counts = np.zeros(n_rows), np.zeros(n_rows, np.int32)
+        grown = self.grower.grow(
+            prepared,
+            self.growth,
+            sample,
+            seed=self.seed,
+            first_tree=step * self.n_trees,
+            n_trees=self.n_trees,
+            out_of_bag=(sums, counts) if self.points.validation == "oob" else None,
+        )
+        if grown.interrupted:
+            raise KeyboardInterrupt
+        trees = TreeEnsemble.from_trees(
+            grown.trees, self.grower.n_features, weights=1.0 / self.n_trees, value_type=value_type(targets)
+        )
+        if self.points.validation == "train":
+            return trees, self.predict(trees), np.ones(n_rows, bool)
+        return trees, sums / np.maximum(counts, 1), counts > 0
+
+    def ensemble(self, n_steps: int, averaged: bool) -> TreeEnsemble:
+        """Return the trees of the first iterations, weighted by the say of their forests."""
+        says = np.array(self.says[:n_steps])
+        factors = says / says.sum() if averaged else says
+        forests = [
+            replace(forest, tree_weights=forest.tree_weights * factor)
+            for forest, factor in zip(self.forests[:n_steps], factors, strict=True)
+        ]
+        return forests[0].followed_by(*forests[1:])
+
+
+def _checked(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floats:
+    """Call an extension point, which may be a user's, and check what it returns."""
+    name = getattr(function, "__name__", type(function).__name__)
+    values = np.asarray(function(*arguments), np.float64)
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} returned shape {values.shape} for {n_rows} documents")
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise ValueError(f"{name} returned {values[wrong[0]]} for document {wrong[0]}")
+    return values
+
+
+def _distribution(weights: Floats) -> Floats:
+    """Scale weights so that they sum to 1."""
+    if weights.min() < 0 or weights.sum() <= 0:
+        raise ValueError("weights of documents must not be negative, nor all 0")
+    return np.asarray(weights / weights.sum())
+
+
+def _scaled(errors: Floats) -> Floats:
+    """Divide errors by the largest, so that they lie in [0, 1]."""
+    if errors.min() < 0:
+        raise ValueError(f"errors of documents must not be negative, and one is {errors.min()}")
+    largest = errors.max()
+    return np.asarray(errors / largest) if largest > 0 else errors
+
+
+def _mean(errors: Floats, weights: Floats, known: Flags) -> float:
+    total = float(weights[known].sum())
+    return float((errors * weights)[known].sum()) / total if total > 0 else 0.0

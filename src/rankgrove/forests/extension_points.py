@@ -1,0 +1,199 @@
+"""What BROOF leaves open: five functions, with the variations of the paper by name.
+
+(De Sá, Gonçalves, Sousa and Salles, "Generalized BROOF-L2R: A General Framework for Learning to
+Rank Based on Boosting and Random Forests", 2016.) Each may be replaced by a function of the same
+signature. All arrays have one entry per document, in grouped order (query by query); *known* tells
+which documents the validation set holds.
+
+The paper's COMPUTELEARNERWEIGHTS is cut in two: errors of documents, and what follows from their
+weighted mean. Errors are divided by their maximum before they are used, as in AdaBoost.R2, so that
+they lie in [0, 1], and example weights are kept summing to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The training documents as extension points see them.
+
+    Attributes
+    ----------
+    y : labels
+    query : number of each document's query, ascending
+    relevant : whether the label counts as relevant
+    rng : the source of everything random
+    sample_weight : the caller's weights, by which initial weights are multiplied, or None
+    """
+
+    y: Floats
+    query: npt.NDArray[np.int64]
+    relevant: Flags
+    rng: np.random.Generator
+    sample_weight: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Say:
+    """The influence of a learner.
+
+    Attributes
+    ----------
+    beta : factor by which example weights shrink where the learner makes no error
+    weight : factor of the learner in the final sum
+    """
+
+    beta: float
+    weight: float
+
+
+# INITIALIZEWEIGHTS: documents -> weights.
+
+
+def uniform(documents: Documents) -> Floats:
+    """Give every document the same weight."""
+    return np.full(len(documents.y), 1.0 / len(documents.y))
+
+
+def random(documents: Documents) -> Floats:
+    """Draw weights uniformly from [0, 1)."""
+    return documents.rng.random(len(documents.y))
+
+
+# UPDATEEXAMPLES: documents, targets, predictions of the last learner, known, shrinkage -> targets.
+
+
+def identity(
+    documents: Documents, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
+) -> Floats:
+    """Keep the labels as targets."""
+    return documents.y
+
+
+def residue(
+    documents: Documents, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
+) -> Floats:
+    """Subtract the shrunken prediction of the validation set; other targets stay."""
+    return np.where(known, targets - shrinkage * predicted, targets)
+
+
+# Errors: documents, targets, predictions, known -> errors >= 0.
+
+
+def absolute(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+    """Distance of the prediction to the target."""
+    return np.abs(targets - predicted)
+
+
+def median(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+    """Distance to the median prediction of the documents of the same query and label."""
+    errors = np.zeros(len(targets))
+    rows = np.flatnonzero(known)
+    order = rows[np.lexsort((predicted[rows], documents.y[rows], documents.query[rows]))]
+    if not len(order):
+        return errors
+    query, label = documents.query[order], documents.y[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(query) != 0) | (np.diff(label) != 0)])
+    sizes = np.diff(np.r_[starts, len(order)])
+    values = predicted[order]
+    middle = (values[starts + (sizes - 1) // 2] + values[starts + sizes // 2]) / 2
+    errors[order] = np.abs(values - np.repeat(middle, sizes))
+    return errors
+
+
+def height(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+    """Irrelevant documents above a relevant one, relevant ones below an irrelevant one.
+
+    Divided by the most that the query allows; documents of equal prediction stand in their order.
+    """
+    errors = np.zeros(len(targets))
+    rows = np.flatnonzero(known)
+    order = rows[np.lexsort((-predicted[rows], documents.query[rows]))]
+    if not len(order):
+        return errors
+    query, relevant = documents.query[order], documents.relevant[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(query) != 0])
+    sizes = np.diff(np.r_[starts, len(order)])
+
+    def within(counts: Floats) -> tuple[Floats, Floats]:
+        """Return the number before each document in its query, and in the whole query."""
+        before: Floats = np.cumsum(counts) - counts
+        total: Floats = np.add.reduceat(counts, starts)
+        return before - np.repeat(before[starts], sizes), np.repeat(total, sizes)
+
+    irrelevant_above, n_irrelevant = within((~relevant).astype(np.float64))
+    relevant_above, n_relevant = within(relevant.astype(np.float64))
+    wrong = np.where(relevant, irrelevant_above, n_relevant - relevant_above)
+    errors[order] = wrong / np.maximum(np.where(relevant, n_irrelevant, n_relevant), 1.0)
+    return errors
+
+
+# Learner weight: weighted mean error, shrinkage -> Say, or None to end the boosting.
+
+_SMALLEST = 1e-12  # a learner without error has a finite say
+
+
+def _beta(error: float, shrinkage: float) -> float:
+    error = min(max(error, _SMALLEST), 1.0 - _SMALLEST)
+    return shrinkage * error / (1.0 - error)
+
+
+def log(error: float, shrinkage: float) -> Say | None:
+    """Let the say grow with accuracy: log(1 / beta), beta = shrinkage * error / (1 - error)."""
+    if error >= 0.5:
+        return None
+    beta = _beta(error, shrinkage)
+    return Say(beta, math.log(1.0 / beta))
+
+
+def beta(error: float, shrinkage: float) -> Say | None:
+    """Take beta itself as the say: the paper's literal formula, which shrinks with accuracy."""
+    if error >= 0.5:
+        return None
+    value = _beta(error, shrinkage)
+    return Say(value, value)
+
+
+def constant(error: float, shrinkage: float) -> Say | None:
+    """Give every learner the same say, and never stop."""
+    return Say(shrinkage, shrinkage)
+
+
+# UPDATEEXAMPLEWEIGHTS: weights, errors, beta, known -> weights.
+
+
+def of_known(weights: Floats, errors: Floats, beta: float, known: Flags) -> Floats:
+    """Multiply by beta^(1 - error) where the validation set knows the document."""
+    return np.where(known, weights * beta ** (1.0 - errors), weights)
+
+
+def unchanged(weights: Floats, errors: Floats, beta: float, known: Flags) -> Floats:
+    """Keep the weights."""
+    return weights
+
+
+INITIAL_WEIGHTS: Mapping[str, Callable[..., Any]] = {"uniform": uniform, "random": random}
+EXAMPLE_UPDATES: Mapping[str, Callable[..., Any]] = {"identity": identity, "residue": residue}
+VALIDATION_SETS = ("oob", "train")
+ERRORS: Mapping[str, Callable[..., Any]] = {
+    "absolute": absolute,
+    "median": median,
+    "height": height,
+}
+LEARNER_WEIGHTS: Mapping[str, Callable[..., Any]] = {"log": log, "beta": beta, "constant": constant}
+WEIGHT_UPDATES: Mapping[str, Callable[..., Any]] = {
+    "oob": of_known,
+    "train": of_known,
+    "constant": unchanged,
+}

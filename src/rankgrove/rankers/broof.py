@@ -1,0 +1,270 @@
+"""BROOF: boosting of random forests with out-of-bag errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.forests.boosting import ForestBoosting, Points
+from rankgrove.forests.extension_points import (
+    ERRORS,
+    EXAMPLE_UPDATES,
+    INITIAL_WEIGHTS,
+    LEARNER_WEIGHTS,
+    VALIDATION_SETS,
+    WEIGHT_UPDATES,
+    Documents,
+)
+from rankgrove.forests.growing import ForestGrower, Growth
+from rankgrove.forests.sampling import n_candidates
+from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
+from rankgrove.training.watch import WatchedSet
+from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.scorer import Scorer
+
+Floats = npt.NDArray[np.float64]
+
+# Table 1 of the paper.
+_BY_ERRORS = {
+    "initial_weights": "uniform",
+    "example_update": "identity",
+    "validation": "oob",
+    "learner_weight": "log",
+    "weight_update": "oob",
+}
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "absolute": {**_BY_ERRORS, "error": "absolute"},
+    "median": {**_BY_ERRORS, "error": "median"},
+    "height": {**_BY_ERRORS, "error": "height"},
+    "gradient": {
+        "initial_weights": "uniform",
+        "example_update": "residue",
+        "validation": "oob",
+        "error": "absolute",
+        "learner_weight": "constant",
+        "weight_update": "constant",
+    },
+}
+
+_TABLES: Mapping[str, Mapping[str, Any]] = {
+    "initial_weights": INITIAL_WEIGHTS,
+    "example_update": EXAMPLE_UPDATES,
+    "error": ERRORS,
+    "learner_weight": LEARNER_WEIGHTS,
+    "weight_update": WEIGHT_UPDATES,
+}
+
+
+def _point(names: Any, what: str) -> Any:
+    function = Satisfies(callable, "a function (see rankgrove.forests.extension_points)")
+    return param(
+        None,
+        AnyOf(Nothing(), Choice(*names), function),
+        f"{what}; None: as in the preset",
+    )
+
+
+@register_ranker(
+    "broof",
+    paper="De Sá, Gonçalves, Sousa and Salles 2016",
+    optimises="out-of-bag errors of documents (absolute, median, height) or residuals",
+)
+class BROOF(BaseRanker):
+    r"""Generalized BROOF-L2R (De Sá, Gonçalves, Sousa and Salles, *Generalized BROOF-L2R: A General
+    Framework for Learning to Rank Based on Boosting and Random Forests*, 2016, algorithm 1).
+
+    Each iteration t grows a random forest :math:`RF_t` on documents drawn with replacement in
+    proportion to their weights w, looks at its predictions of a validation set (by default those of
+    the trees that did not see the document), and from their errors e, in [0, 1], takes
+
+    .. math::
+        \epsilon = \frac{\sum e w}{\sum w}, \quad
+        \beta_t = \eta \frac{\epsilon}{1 - \epsilon}, \quad
+        w \leftarrow w \beta_t^{1 - e},
+
+    and the score is :math:`\sum_t a_t RF_t(x) / \sum_t a_t` with :math:`a_t = \log(1 / \beta_t)`.
+    Boosting ends when :math:`\epsilon \ge 0.5`. The preset ``gradient`` fits each forest to what
+    the shrunken forests before it left of the labels, :math:`y - \eta \sum_{s<t} RF_s(x)`, all
+    forests counting the same, and never ends by itself.
+
+    ``rankgrove.forests.extension_points`` says what the five extension points are given and what
+    they return; any of them may be a function of your own.
+    """
+
+    family: ClassVar[str] = "boosted forest"
+    learns_in_steps: ClassVar[bool] = True
+
+    preset: str = param("gradient", Choice(*PRESETS), "variant of table 1 of the paper")
+    initial_weights: Any = _point(INITIAL_WEIGHTS, "weights of the documents at first")
+    example_update: Any = _point(
+        EXAMPLE_UPDATES,
+        "what the next forest learns: the labels, or what is left of them",
+    )
+    validation: str | None = param(
+        None,
+        AnyOf(Nothing(), Choice(*VALIDATION_SETS)),
+        "predictions that errors and residues are made of: of the trees that did not see the "
+        "document, or of all; None: as in the preset",
+    )
+    error: Any = _point(ERRORS, "error of a document")
+    learner_weight: Any = _point(
+        LEARNER_WEIGHTS,
+        "say of a forest: log(1 / beta), beta itself, or all the same",
+    )
+    weight_update: Any = _point(
+        WEIGHT_UPDATES,
+        "whose weights change: documents with out-of-bag errors, all, none",
+    )
+    n_estimators: int = param(500, Integer(1), "iterations (forests) at most")
+    n_trees: int = param(300, Integer(1), "trees of each forest")
+    learning_rate: float | None = param(
+        None,
+        AnyOf(Nothing(), Real(0, 1, above=True)),
+        "shrinkage (the paper's eta); None: 0.1 where forests fit residues, else 1",
+    )
+    max_features: int | float | str | None = param(
+        0.3,
+        AnyOf(Choice("log2", "sqrt", "all"), Integer(1), Real(0, 1, above=True), Nothing()),
+        "features tried per node: a fraction, a number, floor(log2(number)) + 1, the root, or all",
+    )
+    max_leaf_nodes: int = param(100, Integer(2), "leaves of a tree at most")
+    min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
+    bootstrap: bool = param(
+        True,
+        Flag(),
+        "whether each tree sees documents drawn with replacement, or all of them",
+    )
+    relevant_from: float = param(1.0, Real(), "lowest label that is relevant, for ``height``")
+    max_bins: int = param(
+        255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
+    )
+
+    def _learn(self, fit: Fit) -> Learnt:
+        data, n_jobs = fit.data, self.n_jobs
+        points, shrinkage = self._points(), self._shrinkage()
+        followed = {
+            watched.name: _Followed(watched.data, points.averaged) for watched in fit.watch.sets
+        }
+
+        def predict(trees: TreeEnsemble, of: RankingInput = data) -> Floats:
+            return of.groups.grouped(Scorer(trees, fit.fill).predict(of.X, n_jobs=n_jobs))
+
+        def on_forest(trees: TreeEnsemble, say: float) -> None:
+            for one in followed.values():
+                one.add(predict(trees, one.data), say)
+
+        query = np.repeat(np.arange(data.groups.n_queries), data.groups.sizes)
+        rng = np.random.default_rng(fit.seed)
+        boosting = ForestBoosting(
+            documents=Documents(data.y, query, data.y >= self.relevant_from, rng, data.weight),
+            points=points.functions,
+            grower=ForestGrower(
+                data, max_bins=self.max_bins, fill=fit.fill, n_threads=resolve_n_jobs(n_jobs)
+            ),
+            growth=Growth(
+                order="biggest-first",
+                max_features=n_candidates(self.max_features, data.columns.count),
+                min_samples_leaf=self.min_samples_leaf,
+                max_leaf_nodes=self.max_leaf_nodes,
+            ),
+            n_trees=self.n_trees,
+            bootstrap=self.bootstrap,
+            shrinkage=shrinkage,
+            seed=fit.seed,
+            predict=predict,
+            on_forest=on_forest,
+        )
+
+        def scores_of(watched: WatchedSet) -> Floats:
+            return followed[watched.name].scores
+
+        outcome = fit.steps(self, self.n_estimators).follow(
+            boosting.steps(self.n_estimators), scores_of
+        )
+        model = TreesModel(
+            columns=data.columns,
+            absent=data.absent,
+            ensemble=boosting.ensemble(outcome.n_kept, points.averaged),
+            fill=fit.fill,
+            trees_per_step=self.n_trees,
+            averaged=points.averaged,
+        )
+        says = np.array(boosting.says[: outcome.n_kept])
+        return Learnt(model, {"learner_weights_": says}, outcome.interrupted)
+
+    def _points(self) -> _Chosen:
+        """Return the extension points: the preset's, but for those that are given."""
+        chosen: dict[str, Any] = {
+            name: default if getattr(self, name) is None else getattr(self, name)
+            for name, default in PRESETS[self.preset].items()
+        }
+        if not self.bootstrap:
+            if self.validation == "oob":
+                raise ValueError(
+                    "parameter validation of BROOF must be 'train' without bootstrap: every tree "
+                    "sees every document"
+                )
+            chosen["validation"] = "train"
+        if chosen["validation"] == "oob" and chosen["weight_update"] == "train":
+            raise ValueError(
+                "parameter weight_update of BROOF must not be 'train' with validation='oob': "
+                "out-of-bag predictions do not know all documents"
+            )
+        averaged = chosen["learner_weight"] != "constant"
+        for name, table in _TABLES.items():
+            if isinstance(chosen[name], str):
+                chosen[name] = table[chosen[name]]
+        return _Chosen(Points(**chosen), averaged)
+
+    def _shrinkage(self) -> float:
+        if self.learning_rate is not None:
+            return self.learning_rate
+        update = self.example_update or PRESETS[self.preset]["example_update"]
+        return 1.0 if update == "identity" else 0.1
+
+    def _get_fitted(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        values, arrays = super()._get_fitted()
+        return values, {**arrays, "learner_weights": self.learner_weights_}
+
+    def _set_fitted(self, values: Mapping[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        super()._set_fitted(values, arrays)
+        self.learner_weights_: Floats = arrays["learner_weights"].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Extension points, and whether the score is a mean of the forests or their sum."""
+
+    functions: Points
+    averaged: bool
+
+
+@dataclass
+class _Followed:
+    """A watched set and its scores so far, in grouped order."""
+
+    data: RankingInput
+    averaged: bool
+    total: Any = 0.0
+    weight: float = 0.0
+
+    def add(self, predictions: Floats, say: float) -> None:
+        """Add the predictions of one more forest."""
+        self.total = self.total + say * predictions
+        self.weight += say
+
+    @property
+    def scores(self) -> Floats:
+        """Sum or mean of the forests so far."""
+        return np.asarray(self.total / self.weight if self.averaged else self.total)

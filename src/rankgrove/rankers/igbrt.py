@@ -1,0 +1,117 @@
+"""iGBRT: boosted regression trees that start from a random forest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankgrove.boosting.objectives.base import Objective
+from rankgrove.boosting.start import Floats, Start
+from rankgrove.errors import ModelError
+from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.fitting import Fit
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Real, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.rankers.gbrt import GBRT
+from rankgrove.rankers.random_forest import RandomForest
+from rankgrove.training.watch import Watch
+
+
+@register_ranker(
+    "igbrt",
+    paper="Mohan, Chen and Weinberger 2011",
+    optimises="squared error of the label",
+)
+class IGBRT(GBRT):
+    r"""Initialized gradient boosted regression trees (Mohan, Chen and Weinberger, *Web-Search
+    Ranking with Initialized Gradient Boosted Regression Trees*, 2011, algorithm 3).
+
+    A random forest F is grown first. Boosting then fits trees of depth 4 to what the forest left,
+    :math:`r_i = y_i - F(x_i)`, and the model is the sum of both, one ensemble:
+
+    .. math:: T(x) = F(x) + \alpha \sum_{t=1}^{M_B} T_t(x).
+
+    The residuals of fully grown trees on their own training data are small; the paper uses them
+    as they are, ``residuals="oob"`` takes the forest's out-of-bag predictions instead (documents
+    that every tree saw keep their in-sample residual).
+    """
+
+    n_estimators: int = with_default(GBRT, "n_estimators", 500)
+    forest: Any = param(
+        None,
+        AnyOf(
+            Nothing(),
+            Satisfies(lambda value: isinstance(value, RandomForest), "a RandomForest"),
+        ),
+        "the forest to start from: a fitted one is taken as it is, another is fitted; None: one "
+        "made of the next parameters",
+    )
+    n_forest_trees: int = param(10_000, Integer(1), "trees of the forest (the paper's M_RF)")
+    forest_max_features: float = param(
+        0.1, Real(0, 1, above=True), "part of the features that a node of the forest tries (K / f)"
+    )
+    residuals: str = param(
+        "in-sample",
+        Choice("in-sample", "oob"),
+        "the forest's predictions from which boosting starts: of all trees, or of those that did "
+        "not see the document",
+    )
+
+    def _start(self, fit: Fit, objective: Objective) -> Start:
+        if fit.background is not None:
+            raise ModelError(f"{type(self).__name__} starts from its forest, not from init_model")
+        forest = self._forest()
+        outputs: Floats | None = None
+        if forest.__sklearn_is_fitted__():
+            model = forest._fitted().with_columns(fit.data.columns)
+            if self.residuals == "oob":
+                outputs = self._outputs(forest.oob_, fit)
+        else:
+            learnt = forest._learn(replace(fit, watch=Watch([], True, None), callbacks=()))
+            if learnt.interrupted:
+                raise KeyboardInterrupt
+            model = learnt.model
+            if self.residuals == "oob":
+                outputs = self._outputs(learnt.attributes["oob_"], fit)
+        if not isinstance(model, TreesModel) or model.link != objective.link:
+            raise ModelError(
+                f"the forest learnt another task than {self.task} on these labels: set its task"
+            )
+        in_sample = Start(np.zeros(len(objective.base_score())), model, raw=True)
+        if outputs is None:
+            return in_sample
+        known = in_sample.scores(fit.data, self.n_jobs)
+        return replace(in_sample, training_outputs=np.where(np.isnan(outputs), known, outputs))
+
+    def _forest(self) -> RandomForest:
+        """Return the forest to start from: the user's, or a new one."""
+        if self.forest is not None and self.forest.__sklearn_is_fitted__():
+            given: RandomForest = self.forest
+            return given
+        params: dict[str, Any] = {
+            "n_estimators": self.n_forest_trees,
+            "max_features": self.forest_max_features,
+            "task": self.task,
+            "missing": self.missing,
+            "max_bins": self.max_bins,
+            "verbose": self.verbose,
+        }
+        if self.forest is not None:
+            params = self.forest.get_params(deep=False)
+        params |= {"n_jobs": self.n_jobs}
+        if self.residuals == "oob":
+            params["oob_score"] = True
+        return RandomForest(**params)
+
+    def _outputs(self, bag: Any, fit: Fit) -> Floats:
+        """Out-of-bag predictions of each problem in grouped order; NaN where there is none."""
+        if bag is None or len(bag.counts) != fit.data.groups.n_rows:
+            raise ModelError(
+                "residuals='oob' needs a forest that was fitted to these documents with "
+                "oob_score=True"
+            )
+        means: Floats = bag.grouped(fit.data.groups).means
+        return means

@@ -1,0 +1,43 @@
+"""Grades as binary problems: one per grade but the lowest, whether a document reaches it.
+
+Mohan, Chen and Weinberger (2011, section 6, after Li, Burges and Wu) learn P(y < c) for each grade
+c by least squares on 0 and 1, and rank by the expected grade. Here the outputs are P(y >= c), which
+are one less the paper's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import DataError
+from rankgrove.trees.links import IDENTITY, GradeSum, Link
+
+Floats = npt.NDArray[np.float64]
+
+TASKS = ("regression", "classification")
+MAX_GRADES = 100
+
+
+@dataclass(frozen=True)
+class Problems:
+    """What is to be learnt: targets, shape (n_outputs, n_documents), and how they make a score."""
+
+    targets: Floats
+    link: Link
+
+
+def problems_of(y: Floats, task: str, owner: str) -> Problems:
+    """Return the labels as one target, or as a binary target per grade but the lowest."""
+    if task == "regression":
+        return Problems(y[None], IDENTITY)
+    grades = np.unique(y)
+    if not 2 <= len(grades) <= MAX_GRADES:
+        raise DataError(
+            f"{owner} with task='classification' learns one problem per grade: y has {len(grades)} "
+            f"different labels, not 2 to {MAX_GRADES}"
+        )
+    targets = (y[None] >= grades[1:, None]).astype(np.float64)
+    return Problems(targets, GradeSum(tuple(grades.tolist())))

@@ -1,0 +1,163 @@
+"""BROOF: the loop against plain loops on scikit-learn's trees, its weights, its stopping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.oracles import broof as oracle
+
+import rankgrove
+from rankgrove import _native
+from rankgrove.datasets import make_ranking
+from rankgrove.forests import extension_points
+from rankgrove.forests.extension_points import Documents
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Few values per feature: every split lies between two that each bootstrap has."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 3, (80, 4)).astype(np.float32)
+    y = np.clip(np.round(X[:, 0] + 0.5 * X[:, 1] + rng.normal(0, 0.7, 80)), 0, 3)
+    return X, y, np.repeat(np.arange(8), 10)
+
+
+@pytest.mark.parametrize("preset", ["absolute", "median", "height", "gradient"])
+def test_presets_are_algorithm_1(tiny, preset):
+    X, y, qid = tiny
+    ranker = rankgrove.BROOF(
+        preset=preset,
+        n_estimators=4,
+        n_trees=5,
+        max_leaf_nodes=2,
+        max_features=None,
+        learning_rate=0.8,
+        random_state=0,
+    ).fit(X, y, qid=qid)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+
+    def draw(number, weights):
+        offsets = np.arange(0, 81, 10)
+        return _native.draw_rows(offsets, seed, number, "documents", 80, weights)
+
+    scores, says = oracle.broof(X, y, qid, preset, 4, 5, 2, 0.8, draw)
+    np.testing.assert_allclose(ranker.learner_weights_, says, rtol=1e-6)
+    np.testing.assert_allclose(ranker.predict(X), scores, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["median", "height"])
+def test_errors_are_their_definition(name):
+    rng = np.random.default_rng(5)
+    query = np.repeat(np.arange(12), rng.integers(1, 9, 12))
+    y = rng.integers(0, 4, len(query)).astype(float)
+    predicted = np.round(rng.random(len(query)), 1)  # ties
+    known = rng.random(len(query)) < 0.8
+    documents = Documents(y, query, y >= 1, rng)
+    found = extension_points.ERRORS[name](documents, y, predicted, known)
+    expected = oracle.ERRORS[name](y, query, predicted, known)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("preset", ["absolute", "median", "height"])
+def test_weights_stay_a_distribution_and_only_out_of_bag_documents_move(monkeypatch, preset):
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    seen = []
+    plain = extension_points.of_known
+
+    def spied(weights, errors, beta, known):
+        result = plain(weights, errors, beta, known)
+        seen.append((weights, errors, known, result))
+        return result
+
+    rankgrove.BROOF(
+        preset=preset, weight_update=spied, n_estimators=5, n_trees=2, random_state=0
+    ).fit(data)
+    assert len(seen) >= 2
+    for weights, errors, known, result in seen:
+        assert weights.sum() == pytest.approx(1.0)
+        assert (errors >= 0).all()
+        assert errors.max() <= 1.0
+        assert 0 < known.sum() < len(known)
+        np.testing.assert_array_equal(result[~known], weights[~known])
+    assert not np.array_equal(seen[0][0], seen[1][0])
+
+
+def test_gradient_of_one_tree_without_sampling_is_mart():
+    data = make_ranking(40, docs_per_query=20, n_features=6, seed=2)
+    y = data.y - data.y.mean()  # MART starts at the mean, the forests at 0
+    ours = rankgrove.BROOF(
+        preset="gradient",
+        bootstrap=False,
+        n_trees=1,
+        n_estimators=5,
+        max_features=None,
+        max_leaf_nodes=1000,
+        min_samples_leaf=60,
+        learning_rate=0.3,
+        random_state=0,
+    ).fit(data.X, y, qid=data.qid)
+    mart = rankgrove.MART(
+        n_estimators=5,
+        learning_rate=0.3,
+        tree="levelwise",
+        max_leaf_nodes=None,
+        min_samples_leaf=60,
+        l2=0.0,
+        random_state=0,
+    ).fit(data.X, y, qid=data.qid)
+    assert ours.model_.ensemble.n_leaves.min() >= 4
+    np.testing.assert_allclose(ours.predict(data), mart.predict(data), atol=1e-4)
+
+
+def test_boosting_ends_when_half_of_the_weight_is_wrong(monkeypatch):
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    errors = iter([0.2, 0.3, 0.6])
+
+    def learner(error, shrinkage):
+        return extension_points.log(next(errors), shrinkage)
+
+    ranker = rankgrove.BROOF(
+        preset="absolute", learner_weight=learner, n_estimators=10, n_trees=2, random_state=0
+    ).fit(data)
+    assert ranker.model_.n_steps == len(ranker.learner_weights_) == 2
+
+
+def test_validation_on_training_data_is_another_ranker():
+    train = make_ranking(40, seed=1)
+    oob = rankgrove.BROOF(n_estimators=4, n_trees=5, random_state=0).fit(train)
+    seen = rankgrove.BROOF(n_estimators=4, n_trees=5, validation="train", random_state=0).fit(train)
+    assert not np.array_equal(oob.predict(train), seen.predict(train))
+
+
+def test_a_function_that_returns_nonsense_is_named():
+    data = make_ranking(10, seed=1)
+
+    def my_errors(documents, targets, predicted, known):
+        return np.full(len(targets), np.nan)
+
+    ranker = rankgrove.BROOF(preset="absolute", error=my_errors, n_estimators=2, n_trees=2)
+    with pytest.raises(ValueError, match="my_errors returned nan for document 0"):
+        ranker.fit(data)
+    ranker.set_params(error=lambda *_: np.zeros(3))
+    with pytest.raises(ValueError, match=r"returned shape \(3,\)"):
+        ranker.fit(data)
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    data = make_ranking(10, seed=1)
+    for params, message in (
+        ({"validation": "oob", "bootstrap": False}, "must be 'train' without bootstrap"),
+        ({"weight_update": "train"}, "must not be 'train' with validation='oob'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rankgrove.BROOF(**params).fit(data)
+
+
+def test_stages_are_the_rankers_of_fewer_iterations():
+    data = make_ranking(20, seed=1)
+    for preset in ("absolute", "gradient"):
+        params = {"preset": preset, "n_trees": 3, "random_state": 0}
+        whole = rankgrove.BROOF(n_estimators=3, **params).fit(data)
+        for n, scores in enumerate(whole.staged_predict(data), start=1):
+            part = rankgrove.BROOF(n_estimators=n, **params).fit(data)
+            np.testing.assert_allclose(scores, part.predict(data), rtol=1e-9)

@@ -1,0 +1,137 @@
+"""iGBRT: a forest and the trees that improve it, as regression and as ordinal classification."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove import GBRT, IGBRT, RandomForest
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataError, ModelError
+
+TASKS = ["regression", "classification"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(40, docs_per_query=15, n_features=8, seed=1)
+
+
+def forest(**params):
+    return RandomForest(**{"n_estimators": 5, "random_state": 3, "max_features": 0.5, **params})
+
+
+def igbrt(**params):
+    return IGBRT(**{"n_estimators": 4, "n_forest_trees": 5, "random_state": 0, **params})
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_boosting_fits_what_the_forest_left(data, task):
+    """Algorithm 3: the residuals of the forest are the targets of plain GBRT trees."""
+    start = forest(task=task).fit(data)
+    ranker = igbrt(task=task, forest=start, n_estimators=1, learning_rate=0.3).fit(data)
+    trees = ranker.model_.ensemble
+    outputs = start.compile().raw(data.X)
+    grades = np.unique(data.y)
+    for output in range(trees.n_outputs):
+        target = data.y if task == "regression" else (data.y >= grades[output + 1]).astype(float)
+        residual = target - outputs[:, output]
+        alone = GBRT(n_estimators=1, learning_rate=0.3).fit(data.X, residual, qid=data.qid)
+        mean = residual.mean()  # GBRT starts there, iGBRT at the forest
+        expected = (alone.predict(data) - mean) / 0.3 + mean
+        new = rankgrove.TreeEnsemble.head(trees, trees.n_trees).tail(
+            trees.n_trees - trees.n_outputs + output
+        )
+        found = rankgrove.trees.scorer.Scorer(new.head(1)).raw(data.X)[:, output] / 0.3
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_sum_is_one_scorer_and_one_file(data, task, tmp_path):
+    start = forest(task=task).fit(data)
+    ranker = igbrt(task=task, forest=start).fit(data)
+    assert ranker.model_.kind == "trees"
+    assert ranker.model_.n_steps == 4
+    np.testing.assert_array_equal(ranker.compile().predict(data.X), ranker.predict(data))
+    np.testing.assert_allclose(ranker.model_.plain().scores(data.X), ranker.predict(data))
+    ranker.save(tmp_path / "m.rg")
+    loaded = rankgrove.load_model(tmp_path / "m.rg")
+    np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))
+    assert loaded.forest.get_params() == {**start.get_params(), "n_jobs": None}
+
+
+def test_the_forest_is_the_one_that_would_be_grown_alone(data):
+    ranker = igbrt(n_estimators=1, learning_rate=1e-12).fit(data)
+    alone = RandomForest(n_estimators=5, max_features=0.1, random_state=0).fit(data)
+    np.testing.assert_allclose(ranker.predict(data), alone.predict(data), atol=1e-9)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_out_of_bag_residuals(data, task):
+    start = forest(task=task, oob_score=True, n_estimators=20).fit(data)
+    ranker = igbrt(task=task, forest=start, residuals="oob", n_estimators=30).fit(
+        data, eval_set={"train": data}, eval_metric="rmse"
+    )
+    oob = start.oob_prediction_
+    known = ~np.isnan(oob)
+    assert known.mean() > 0.9
+    in_sample = start.predict(data)
+    begin = np.where(known, oob, in_sample)
+    first = ranker.evals_result_["train"]["rmse"][0]
+    assert np.sqrt(np.mean((in_sample - data.y) ** 2)) < first
+    assert first < 1.05 * np.sqrt(np.mean((begin - data.y) ** 2))
+    with pytest.raises(ModelError, match="oob_score=True"):
+        igbrt(task=task, forest=forest(task=task).fit(data), residuals="oob").fit(data)
+
+
+def test_classification_is_the_expected_grade_of_binary_forests(data):
+    ranker = forest(task="classification", oob_score=True).fit(data)
+    grades = np.unique(data.y)
+    expected = np.full(data.n_rows, grades[0])
+    oob = np.full(data.n_rows, grades[0])
+    for low, grade in itertools.pairwise(grades):
+        part = forest(oob_score=True).fit(data.X, data.y >= grade, qid=data.qid)
+        expected += (grade - low) * part.predict(data)
+        oob += (grade - low) * part.oob_prediction_
+    np.testing.assert_allclose(ranker.predict(data), expected, rtol=1e-6)
+    np.testing.assert_allclose(ranker.oob_prediction_, oob, rtol=1e-6)
+    scores = ranker.predict(data)
+    assert scores.min() >= grades[0]
+    assert scores.max() <= grades[-1]
+
+
+def test_a_classifying_forest_grows_in_parts_and_goes_on(data):
+    whole = forest(task="classification", n_estimators=6).fit(data)
+    parts = [
+        forest(task="classification", n_estimators=3, first_tree=first).fit(data)
+        for first in (0, 3)
+    ]
+    np.testing.assert_array_equal(rankgrove.merge(*parts).predict(data), whole.predict(data))
+    grown = forest(task="classification", n_estimators=3, warm_start=True).fit(data)
+    grown.set_params(n_estimators=6).fit(data)
+    np.testing.assert_array_equal(grown.predict(data), whole.predict(data))
+
+
+def test_wrong_combinations_are_refused(data):
+    with pytest.raises(ModelError, match="another task"):
+        igbrt(task="classification", forest=forest().fit(data)).fit(data)
+    with pytest.raises(ModelError, match="starts from its forest"):
+        igbrt().fit(data, init_model=forest().fit(data))
+    with pytest.raises(DataError, match="one problem per grade"):
+        GBRT(task="classification").fit(data.X, np.arange(data.n_rows), qid=data.qid)
+    with pytest.raises(ValueError, match="forest of IGBRT must be None or a RandomForest"):
+        igbrt(forest="rf").fit(data)
+    with pytest.raises(ValueError, match="leaf_score"):
+        forest(task="classification", leaf_score="power").fit(data)
+
+
+def test_early_stopping_cuts_the_boosting_not_the_forest(data):
+    valid = make_ranking(30, docs_per_query=15, n_features=8, seed=2)
+    ranker = igbrt(n_estimators=60, learning_rate=0.5).fit(
+        data, eval_set=valid, early_stopping_rounds=5
+    )
+    assert ranker.model_.n_steps == ranker.best_iteration_ < 60
+    assert ranker.model_.n_background_trees == 5
