@@ -7,10 +7,10 @@ import pytest
 from tests.oracles import broof as oracle
 
 import rankgrove
-from rankgrove import _native
 from rankgrove.datasets import make_ranking
 from rankgrove.forests import extension_points
 from rankgrove.forests.extension_points import Documents
+from rankgrove.forests.sampling import TreeSample
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,8 @@ def test_presets_are_algorithm_1(tiny, preset):
 
     def draw(number, weights):
         offsets = np.arange(0, 81, 10)
-        return _native.draw_rows(offsets, seed, number, "documents", 80, weights)
+        sample = TreeSample("documents", 80, weights).native()
+        return sample.draw(offsets, seed=seed, tree_number=number)
 
     scores, says = oracle.broof(X, y, qid, preset, 4, 5, 2, 0.8, draw)
     np.testing.assert_allclose(ranker.learner_weights_, says, rtol=1e-6)

@@ -122,7 +122,10 @@ class ForestBoosting:
         if grown.interrupted:
             raise KeyboardInterrupt
         trees = TreeEnsemble.from_trees(
-            grown.trees, self.grower.n_features, weights=1.0 / self.n_trees, value_type=value_type(targets)
+            grown.trees,
+            self.grower.n_features,
+            weights=1.0 / self.n_trees,
+            value_type=value_type(targets),
         )
         if self.points.validation == "train":
             return trees, self.predict(trees), np.ones(n_rows, bool)

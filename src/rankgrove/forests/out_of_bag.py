@@ -39,6 +39,11 @@ class OutOfBag:
         sums = np.zeros((len(problems.targets), n_rows))
         return cls(sums, np.zeros(n_rows, np.int32), problems.link, float("nan"))
 
+    def of_problem(self, number: int) -> tuple[Floats, npt.NDArray[np.int32]]:
+        """Return sums and counts to add to; all problems draw the same samples, so one counts."""
+        counts = self.counts if number == 0 else np.zeros_like(self.counts)
+        return self.sums[number], counts
+
     @property
     def means(self) -> Floats:
         """Mean of each problem, (n_problems, n_rows); NaN where every tree saw the document."""

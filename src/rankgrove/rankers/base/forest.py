@@ -206,9 +206,6 @@ class ForestRanker(BaseRanker):
                     weight=data.weight if self.weighting == "split" else None,
                     metric=self._metric(data),
                 )
-                counts = None
-                if bag is not None:  # all problems draw the same samples
-                    counts = bag.counts if number == 0 else np.zeros_like(bag.counts)
                 grown = work.grower.grow(
                     targets,
                     work.growth,
@@ -216,7 +213,7 @@ class ForestRanker(BaseRanker):
                     seed=work.seed,
                     first_tree=work.first_tree,
                     n_trees=n_trees,
-                    out_of_bag=None if bag is None else (bag.sums[number], counts),
+                    out_of_bag=None if bag is None else bag.of_problem(number),
                     progress=report if self.verbose else None,
                 )
                 forests.append(grown)
