@@ -73,6 +73,11 @@ std::unique_ptr<TreeGrower> make_grower(
             "an oblivious tree has a depth of 1 to 12, not " + std::to_string(max_depth));
     require(!monotone && !criterion,
             "oblivious trees take no monotone constraints and no criterion of your own");
+    require(min_samples_leaf == 1 && min_child_weight == 0.0,
+            "oblivious trees split every node of a level, however small, and take no "
+            "min_samples_leaf (" +
+                std::to_string(min_samples_leaf) + ") and no min_child_weight (" +
+                std::to_string(min_child_weight) + ")");
   }
   if (monotone) {
     require(monotone->shape(0) == static_cast<size_t>(binned->n_features()),

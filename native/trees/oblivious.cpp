@@ -8,18 +8,50 @@
 #include "trees/tree_grower.hpp"
 
 namespace rankgrove {
-namespace {
 
-struct LevelNode {
+struct TreeGrower::LevelNode {
   int64_t begin, end;
   int64_t total;
   int64_t* histogram;
 };
 
-}  // namespace
+// The rule that gains most in all nodes of a level together.
+Split TreeGrower::best_rule(const std::vector<LevelNode>& level, uint64_t seed, int32_t depth) {
+  const std::vector<int32_t> features =
+      draw_features(tree_features_, options_.max_features_node, seed, depth + 1);
+  std::vector<Split> by_feature(features.size());
+  const double cost = mean_search_nanoseconds() * static_cast<double>(level.size());
+  parallel_for(static_cast<int64_t>(features.size()), n_threads_, cost, [&](int64_t i) {
+    const int32_t f = features[i];
+    const int32_t n_bins = layout_.n_bins[f];
+    const bool missing = layout_.missing[f] != 0;
+    std::vector<double> right(n_bins, 0.0), left(missing ? n_bins : 0, 0.0);
+    double unsplit = 0.0;
+    for (const LevelNode& node : level) {
+      search_.add_level_scores(f, node.histogram, node.total, packed_, right.data(),
+                               missing ? left.data() : nullptr);
+      unsplit += search_.node_score(node.total, packed_);
+    }
+    Split& best = by_feature[i];
+    const auto consider = [&](const std::vector<double>& scores, int32_t n, bool missing_left) {
+      for (int32_t b = 0; b < n; ++b) {
+        const double gain = scores[b] - unsplit;
+        if (gain > best.gain && gain > options_.rules.min_gain && gain > 1e-12 * scores[b]) {
+          best = {gain, f, b, missing_left, 0};
+        }
+      }
+    };
+    consider(right, n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0), false);
+    if (missing) consider(left, n_bins - 1, true);
+  });
+  Split best;
+  for (const Split& split : by_feature) {
+    if (split.gain > best.gain) best = split;
+  }
+  return best;
+}
 
 void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
-  const SplitRules& rules = options_.rules;
   std::vector<LevelNode> level(1, {0, partition_.size(), 0, new_histogram()});
   for (int64_t i = 0; i < partition_.size(); ++i) {
     level[0].total += packed_.words[partition_.rows()[i]];
@@ -29,37 +61,7 @@ void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
 
   int32_t depth = 0;
   for (; depth < options_.max_depth; ++depth) {
-    const std::vector<int32_t> features =
-        draw_features(tree_features_, options_.max_features_node, seed, depth + 1);
-    std::vector<Split> by_feature(features.size());
-    const double cost = mean_search_nanoseconds() * static_cast<double>(level.size());
-    parallel_for(static_cast<int64_t>(features.size()), n_threads_, cost, [&](int64_t i) {
-      const int32_t f = features[i];
-      const int32_t n_bins = layout_.n_bins[f];
-      const bool missing = layout_.missing[f] != 0;
-      std::vector<double> right(n_bins, 0.0), left(missing ? n_bins : 0, 0.0);
-      double unsplit = 0.0;
-      for (const LevelNode& node : level) {
-        search_.add_level_scores(f, node.histogram, node.total, packed_, right.data(),
-                                 missing ? left.data() : nullptr);
-        unsplit += search_.node_score(node.total, packed_);
-      }
-      Split& best = by_feature[i];
-      const auto consider = [&](const std::vector<double>& scores, int32_t n, bool missing_left) {
-        for (int32_t b = 0; b < n; ++b) {
-          const double gain = scores[b] - unsplit;
-          if (gain > best.gain && gain > rules.min_gain && gain > 1e-12 * scores[b]) {
-            best = {gain, f, b, missing_left, 0};
-          }
-        }
-      };
-      consider(right, n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0), false);
-      if (missing) consider(left, n_bins - 1, true);
-    });
-    Split best;
-    for (const Split& split : by_feature) {
-      if (split.gain > best.gain) best = split;
-    }
+    const Split best = best_rule(level, seed, depth);
     if (!best.found()) break;
 
     const float level_threshold = threshold(best.feature, best.bin);

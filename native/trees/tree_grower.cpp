@@ -15,6 +15,14 @@ constexpr int64_t kLeafBlock = 8192;
 constexpr double kNanosecondsPerRow = 2.0;
 constexpr double kNanosecondsPerBin = 4.0;
 
+// Least squares are those of the gradients: l2 belongs to the Hessians, and so to leaf values
+// alone.
+SplitRules split_rules(const GrowOptions& options) {
+  SplitRules rules = options.rules;
+  if (options.least_squares_splits) rules.l2 = 0.0;
+  return rules;
+}
+
 }  // namespace
 
 // A leaf that may still be split.
@@ -37,7 +45,7 @@ TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions o
       n_threads_(n_threads),
       layout_(*binned_->bins),
       store_(*binned_, layout_, n_threads),
-      search_(layout_, *binned_->bins, options_.rules),
+      search_(layout_, *binned_->bins, split_rules(options_)),
       partition_(*binned_) {}
 
 int64_t* TreeGrower::new_histogram() {
@@ -141,6 +149,69 @@ Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>
   }
 }
 
+bool TreeGrower::may_split(const OpenNode& node) const {
+  return (options_.max_depth == 0 || node.depth < options_.max_depth) &&
+         node.n_rows() >= 2 * options_.rules.min_samples_leaf && node.n_rows() >= 2;
+}
+
+TreeGrower::OpenNode TreeGrower::make_root(Tree& tree) {
+  const int64_t n = partition_.size();
+  OpenNode root{tree.add_leaf(0.0, static_cast<uint32_t>(n)), 0, 0, n, {}, nullptr, {}};
+  for (int64_t i = 0; i < n; ++i) root.sums.total += packed_.words[partition_.rows()[i]];
+  if (may_split(root) && options_.max_leaf_nodes > 1) {
+    root.histogram = new_histogram();
+    build_histogram(root.begin, root.end, root.histogram);
+  }
+  return root;
+}
+
+// The children of a node whose rows have been parted at `middle`, as leaves of the tree.
+std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
+    Tree& tree, const OpenNode& parent, int64_t middle) const {
+  const Split& split = parent.split;
+  OpenNode left{-1, parent.depth + 1, parent.begin, middle, parent.sums, nullptr, {}};
+  OpenNode right{-1, parent.depth + 1, middle, parent.end, parent.sums, nullptr, {}};
+  left.sums.total = split.left;
+  right.sums.total = parent.sums.total - split.left;
+  const int direction =
+      options_.rules.monotone.empty() ? 0 : options_.rules.monotone[split.feature];
+  if (direction != 0) {
+    const auto answer = [&](int64_t word) {
+      return node_answer(gradient_field(word) * packed_.gradient_unit,
+                         hessian_field(word) * packed_.hessian_unit, search_.rules().l2,
+                         parent.sums.lower, parent.sums.upper);
+    };
+    const double between = 0.5 * (answer(left.sums.total) + answer(right.sums.total));
+    (direction > 0 ? left.sums.upper : left.sums.lower) = between;
+    (direction > 0 ? right.sums.lower : right.sums.upper) = between;
+  }
+  left.node = tree.add_leaf(0.0, static_cast<uint32_t>(left.n_rows()));
+  right.node = tree.add_leaf(0.0, static_cast<uint32_t>(right.n_rows()));
+  tree.split_leaf(parent.node, split.feature, threshold(split.feature, split.bin),
+                  split.missing_left, static_cast<float>(split.gain), left.node);
+  return {left, right};
+}
+
+// Gives histograms to those children that may be split, if any: the smaller child is counted, the
+// larger one is what is left of the parent, whose histogram goes.
+void TreeGrower::share_histogram(const OpenNode& parent, OpenNode& left, OpenNode& right) {
+  if (!may_split(left) && !may_split(right)) {
+    free_histograms_.push_back(parent.histogram);
+    return;
+  }
+  OpenNode& smaller = left.n_rows() <= right.n_rows() ? left : right;
+  OpenNode& larger = left.n_rows() <= right.n_rows() ? right : left;
+  smaller.histogram = new_histogram();
+  build_histogram(smaller.begin, smaller.end, smaller.histogram);
+  larger.histogram = parent.histogram;
+  for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
+  for (OpenNode* child : {&left, &right}) {
+    if (may_split(*child)) continue;
+    free_histograms_.push_back(child->histogram);
+    child->histogram = nullptr;
+  }
+}
+
 void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
   const bool leaf_wise = options_.growth == Growth::kLeafWise;
   // The next node to split comes out on top.
@@ -153,10 +224,6 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
     leaves_.push_back({node.node, node.begin, node.end, node.sums.lower, node.sums.upper});
     if (node.histogram) free_histograms_.push_back(node.histogram);
   };
-  const auto may_split = [&](const OpenNode& node) {
-    return (options_.max_depth == 0 || node.depth < options_.max_depth) &&
-           node.n_rows() >= 2 * options_.rules.min_samples_leaf && node.n_rows() >= 2;
-  };
   const auto offer = [&](OpenNode node) {
     if (node.histogram) find_split(node, seed);
     if (node.split.found()) {
@@ -166,20 +233,7 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
     }
   };
 
-  OpenNode root{tree.add_leaf(0.0, static_cast<uint32_t>(partition_.size())),
-                0,
-                0,
-                partition_.size(),
-                {},
-                nullptr,
-                {}};
-  for (int64_t i = 0; i < root.end; ++i) root.sums.total += packed_.words[partition_.rows()[i]];
-  if (may_split(root) && options_.max_leaf_nodes > 1) {
-    root.histogram = new_histogram();
-    build_histogram(root.begin, root.end, root.histogram);
-  }
-  offer(root);
-
+  offer(make_root(tree));
   int32_t n_leaves = 1;
   while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
     OpenNode parent = open.top();
@@ -196,41 +250,9 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
       offer(parent);
       continue;
     }
-    OpenNode left{-1, parent.depth + 1, parent.begin, middle, parent.sums, nullptr, {}};
-    OpenNode right{-1, parent.depth + 1, middle, parent.end, parent.sums, nullptr, {}};
-    left.sums.total = split.left;
-    right.sums.total = parent.sums.total - split.left;
-    if (!options_.rules.monotone.empty() && options_.rules.monotone[split.feature] != 0) {
-      const auto answer = [&](int64_t word) {
-        return node_answer(gradient_field(word) * packed_.gradient_unit,
-                           hessian_field(word) * packed_.hessian_unit, options_.rules.l2,
-                           parent.sums.lower, parent.sums.upper);
-      };
-      const double between = 0.5 * (answer(left.sums.total) + answer(right.sums.total));
-      const bool increasing = options_.rules.monotone[split.feature] > 0;
-      (increasing ? left.sums.upper : left.sums.lower) = between;
-      (increasing ? right.sums.lower : right.sums.upper) = between;
-    }
-    left.node = tree.add_leaf(0.0, static_cast<uint32_t>(left.n_rows()));
-    right.node = tree.add_leaf(0.0, static_cast<uint32_t>(right.n_rows()));
-    tree.split_leaf(parent.node, split.feature, threshold(split.feature, split.bin),
-                    split.missing_left, static_cast<float>(split.gain), left.node);
-    ++n_leaves;
-
-    // The smaller child is counted, the larger one is what is left of the parent.
-    const bool more = n_leaves < options_.max_leaf_nodes;
-    if (more && (may_split(left) || may_split(right))) {
-      OpenNode& smaller = left.n_rows() <= right.n_rows() ? left : right;
-      OpenNode& larger = left.n_rows() <= right.n_rows() ? right : left;
-      smaller.histogram = new_histogram();
-      build_histogram(smaller.begin, smaller.end, smaller.histogram);
-      larger.histogram = parent.histogram;
-      for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
-      for (OpenNode* child : {&left, &right}) {
-        if (may_split(*child)) continue;
-        free_histograms_.push_back(child->histogram);
-        child->histogram = nullptr;
-      }
+    auto [left, right] = make_children(tree, parent, middle);
+    if (++n_leaves < options_.max_leaf_nodes) {
+      share_histogram(parent, left, right);
     } else {
       free_histograms_.push_back(parent.histogram);
     }
@@ -306,7 +328,10 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
     grow_node_by_node(tree, seed);
   }
   fill_leaves(tree, gradients, hessians);
-  if (!samples_all_rows_) leaf_of_row_ = apply_tree(tree, *binned_, n_threads_);
+  if (!samples_all_rows_) {
+    const std::vector<int32_t> leaves = apply_tree(tree, *binned_, n_threads_);
+    std::copy(leaves.begin(), leaves.end(), leaf_of_row_.begin());  // which stays where it is
+  }
   return tree;
 }
 

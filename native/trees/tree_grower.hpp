@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "trees/binned_matrix.hpp"
@@ -28,8 +29,8 @@ struct GrowOptions {
   Growth growth = Growth::kLeafWise;
   int32_t max_leaf_nodes = 31;
   int32_t max_depth = 0;  // 0: no limit
-  // Choose splits by least squares on the gradients (every row weighs 1) instead of by Newton
-  // gains; leaves answer with the Newton step either way.
+  // Choose splits by least squares on the gradients (every row weighs 1, without l2) instead of by
+  // Newton gains; leaves answer with the Newton step either way.
   bool least_squares_splits = false;
   double max_features_tree = 1.0;  // share of the features drawn for each tree
   double max_features_node = 1.0;  // share of these drawn for each node (each level, if oblivious)
@@ -51,7 +52,8 @@ class TreeGrower {
   const BinnedMatrix& binned() const { return *binned_; }
 
  private:
-  struct OpenNode;
+  struct OpenNode;   // of growth node by node
+  struct LevelNode;  // of oblivious growth
   struct Leaf {
     int32_t node;
     int64_t begin, end;
@@ -60,6 +62,12 @@ class TreeGrower {
 
   void grow_node_by_node(Tree& tree, uint64_t seed);
   void grow_oblivious(Tree& tree, uint64_t seed);
+  Split best_rule(const std::vector<LevelNode>& level, uint64_t seed, int32_t depth);
+  bool may_split(const OpenNode& node) const;
+  OpenNode make_root(Tree& tree);
+  std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
+                                              int64_t middle) const;
+  void share_histogram(const OpenNode& parent, OpenNode& left, OpenNode& right);
   void find_split(OpenNode& node, uint64_t seed);
   bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);

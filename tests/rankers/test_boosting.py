@@ -345,3 +345,11 @@ def test_grid_search_over_queries(train):
         ]
         assert search.cv_results_["mean_test_score"][i] == pytest.approx(np.mean(scores))
     assert search.best_estimator_.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("limit", [{"min_samples_leaf": 5}, {"min_child_weight": 0.1}])
+def test_oblivious_rankers_refuse_limits_of_leaves(limit, small_data):
+    (name,) = limit
+    for ranker in (rankgrove.RCRank(**limit), rankgrove.MART(tree="oblivious", **limit)):
+        with pytest.raises(ValueError, match=f"take no .*{name}"):
+            ranker.fit(small_data)

@@ -375,3 +375,57 @@ def test_the_documented_criterion_grows_the_built_in_tree(large, repository):
     flat = np.ones_like(g)
     assert TreeGrower(binned, l2=1.0).grow(flat, None).n_nodes == 1
     assert TreeGrower(binned, l2=1.0, criterion=names["newton"]).grow(flat, None).n_nodes == 1
+
+
+def test_least_squares_rules_leave_the_least_variance_whatever_l2():
+    """Equation 6 of the RCRank paper, level by level."""
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 6, (80, 3)).astype(np.float32)
+    g = rng.integers(-8, 9, 80) / 4
+    h = rng.gamma(1, 1, 80).astype(np.float32)
+    tree = TreeGrower(
+        bin_matrix(X, find_bins(X)),
+        tree="oblivious",
+        max_depth=3,
+        l2=30.0,
+        criterion="least_squares",
+    ).grow(g.astype(np.float32), h)
+    assert tree.n_nodes == 15
+
+    def unexplained(cells):
+        return sum(len(rows) * g[rows].var() for rows in cells if len(rows))
+
+    def parted(cells, feature, threshold):
+        left = X[:, feature] <= threshold
+        return [part for rows in cells for part in (rows[left[rows]], rows[~left[rows]])]
+
+    cells = [np.arange(80)]
+    for first in (0, 1, 3):
+        rules = [(f, t) for f in range(3) for t in range(5)]
+        least = min(unexplained(parted(cells, *rule)) for rule in rules)
+        cells = parted(cells, tree.feature[first], tree.threshold[first])
+        assert unexplained(cells) == pytest.approx(least, rel=1e-9)
+    for number, rows in enumerate(cells, 7):
+        if len(rows):
+            expected = -g[rows].sum() / (h[rows].sum(dtype=float) + 30)
+            assert tree.value[number] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("limit", [{"min_samples_leaf": 5}, {"min_child_weight": 0.1}])
+def test_oblivious_trees_refuse_limits_that_they_cannot_keep(large, limit):
+    *_, binned = large
+    (name,) = limit
+    with pytest.raises(ValueError, match=f"however small, and take no .*{name}"):
+        TreeGrower(binned, tree="oblivious", max_depth=3, **limit)
+
+
+def test_the_leaves_of_rows_stay_in_place_when_rows_are_sampled(large):
+    """The view of the last tree is overwritten by the next one, and never dangles."""
+    X, g, h, binned = large
+    grower = TreeGrower(binned, max_leaf_nodes=8)
+    whole = grower.grow(g, h)
+    view = grower.leaf_of_row
+    np.testing.assert_array_equal(view, traverse(whole, X))
+    part = grower.grow(g, h, rows=np.arange(0, len(X), 2, dtype=np.int32), seed=1)
+    assert np.shares_memory(view, grower.leaf_of_row)
+    np.testing.assert_array_equal(view, traverse(part, X))

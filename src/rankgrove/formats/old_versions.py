@@ -28,6 +28,7 @@ _VALUES = {
     ("sampling", "document"): "documents",
 }
 _FORESTS = ("rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair", "extra-trees", "rf")
+_LIMITS = {"min_samples_leaf", "min_child_weight"}
 _GONE = ("n_jobs", "verbose")
 
 
@@ -104,6 +105,8 @@ def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
             value = "bootstrap"
         if old not in _GONE:
             result[name] = value
+    if result.get("tree") == "oblivious":  # these were ignored
+        result.update(dict.fromkeys(_LIMITS & result.keys()))
     return result
 
 

@@ -22,7 +22,9 @@ class RCRank(LambdaMART):
     .. math::
         \arg\min_r \sum_i |X_i^L| \mathrm{Var}(X_i^L) + |X_i^R| \mathrm{Var}(X_i^R)
 
-    summed over the nodes i of the level; the values of the cells are Newton steps.
+    summed over the nodes i of the level; the values of the cells are Newton steps. As in the paper,
+    neither has an ``l2`` (one that is given belongs to the steps alone), and cells may be small or
+    empty: there is no ``min_samples_leaf``.
 
     Modry and Ferov, "Enhancing LambdaMART Using Oblivious Trees", 2016.
     """
@@ -31,3 +33,4 @@ class RCRank(LambdaMART):
     max_depth: int | None = with_default(LambdaMART, "max_depth", 6)
     max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None)
     criterion: str = with_default(LambdaMART, "criterion", "least_squares")
+    l2: float = with_default(LambdaMART, "l2", 0.0)

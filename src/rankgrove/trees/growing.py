@@ -30,11 +30,12 @@ class TreeGrower:
         "oblivious" takes one rule per level for all its nodes (depth 1 to 12)
     max_leaf_nodes : most leaves (node-by-node growth)
     max_depth : most splits on the way to a leaf; None for no limit (required if oblivious)
-    min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child; a level of an
-        oblivious tree splits all of its nodes, however small, and does not ask for them
-    l2, min_gain : regularisation of leaf values, and the gain that a split must exceed
+    min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child; oblivious
+        trees split every node of a level, however small, and refuse limits
+    l2, min_gain : regularisation of leaf values and Newton gains, and the gain that a split must
+        exceed
     criterion : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
-        (a regression tree fitted to the gradients), or a function
+        and l2 were 0 (a regression tree fitted to the gradients), or a function
         ``gain(G_left, H_left, G_right, H_right)`` of float64 arrays, one entry per candidate split
         of a feature, that returns the gains; leaves answer with the Newton step in any case
     max_features_tree, max_features : share of the features drawn per tree, and of these per node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
 
 Floats = npt.NDArray[np.float64]
+Number = TypeVar("Number", int, float)
 
 
 def _is_sign_list(value: Any) -> bool:
@@ -66,9 +67,23 @@ class BoostedRanker(BaseRanker):
         AnyOf(Integer(1), Nothing()),
         "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows)",
     )
-    min_samples_leaf: int = param(20, Integer(1), "documents in a leaf at least")
-    min_child_weight: float = param(1e-3, Real(0), "sum of Hessians in a leaf at least")
-    l2: float = param(1.0, Real(0), "added to the sum of Hessians of a leaf; more suits small data")
+    min_samples_leaf: int | None = param(
+        None,
+        AnyOf(Integer(1), Nothing()),
+        "documents in a leaf at least; None: 20 (oblivious trees split every node of a level and "
+        "take no limit)",
+    )
+    min_child_weight: float | None = param(
+        None,
+        AnyOf(Real(0), Nothing()),
+        "sum of Hessians in a leaf at least; None: 0.001 (oblivious trees take no limit)",
+    )
+    l2: float = param(
+        1.0,
+        Real(0),
+        "added to the sum of Hessians of a leaf, in its value and in Newton gains; more suits "
+        "small data",
+    )
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
     criterion: str | SplitCriterion = param(
         "newton",
@@ -186,15 +201,16 @@ class BoostedRanker(BaseRanker):
     def _grower(self, binned: BinnedMatrix) -> TreeGrower:
         max_leaf_nodes = binned.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
-        if self.tree == "oblivious" and max_depth is None:
+        oblivious = self.tree == "oblivious"
+        if oblivious and max_depth is None:
             max_depth = min(12, max(1, max_leaf_nodes.bit_length() - 1))
         return TreeGrower(
             binned,
             tree=self.tree,
             max_leaf_nodes=max(2, max_leaf_nodes),
             max_depth=max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            min_child_weight=self.min_child_weight,
+            min_samples_leaf=_limit(self.min_samples_leaf, 1 if oblivious else 20),
+            min_child_weight=_limit(self.min_child_weight, 0.0 if oblivious else 1e-3),
             l2=self.l2,
             min_gain=self.min_gain,
             criterion=self.criterion,
@@ -203,3 +219,7 @@ class BoostedRanker(BaseRanker):
             monotone=self.monotone,
             n_jobs=self.n_jobs,
         )
+
+
+def _limit(given: Number | None, default: Number) -> Number:
+    return default if given is None else given
