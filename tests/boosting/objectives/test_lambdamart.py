@@ -7,7 +7,7 @@ from tests.oracles import lambdas as oracle
 
 from rankgrove import metric
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 SIZES = [1, 7, 0, 40, 2, 13, 90]
 ORACLE = {
@@ -194,3 +194,10 @@ def test_err_has_the_probabilities_of_the_metric(gain, max_grade):
 def test_err_without_a_positive_label_learns_nothing():
     data = training_data([5], n_grades=1)
     assert not LambdaGradients(data, "err", gain="linear").value.any()
+
+
+@pytest.mark.parametrize("metric", ["map", "mrr"])
+def test_labels_below_the_threshold_everywhere_are_warned_of(metric):
+    data = training_data([5], seed=1)
+    with pytest.warns(DataWarning, match="no label is relevant: .* relevant_from=9.* lower rel"):
+        LambdaGradients(data, metric, relevant_from=9)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
+from rankgrove.errors import DataWarning
 from rankgrove.metrics.arithmetic import (
     Gain,
     gains_over_ideal,
@@ -84,6 +87,7 @@ class LambdaGradients(Objective):
             value = _satisfaction(data, gain, max_grade)
         else:
             value = worths(data.y, relevance_worth(relevant_from))
+            _warn_of_irrelevant_labels(data.y, value, relevant_from)
         self.value = value.astype(np.float32)
 
     def gradients(
@@ -106,6 +110,15 @@ class LambdaGradients(Objective):
             gradients[0],
             hessians[0],
         )
+
+
+def _warn_of_irrelevant_labels(y: Floats, relevance: Floats, relevant_from: float) -> None:
+    if len(y) and not relevance.any():
+        message = (
+            f"no label is relevant: the highest is {y.max():g}, relevant_from={relevant_from:g}; "
+            "there is nothing to learn: lower relevant_from"
+        )
+        warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
