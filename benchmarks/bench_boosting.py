@@ -6,6 +6,7 @@ its own, on the same arrays; results are merged into one table, so that parts ca
     python benchmarks/bench_boosting.py                       # everything, 500 trees
     python benchmarks/bench_boosting.py --quick               # a minute, to see that it works
     python benchmarks/bench_boosting.py rankgrove-lambdamart lightgbm-auto --rows 1/8 1/4 1/2 1
+    python benchmarks/bench_boosting.py --small               # 100 trees on MQ2008, also under load
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import _small_boosting
 from _contestants import CONTESTANTS, GOALS, Training
 from _report import RESULTS, Report, benchmark_arguments, ratio
 
@@ -38,7 +40,10 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--fresh", action="store_true", help="forget results of earlier runs")
     parser.add_argument("--child", nargs=2, metavar=("NAME", "DATA"), help=argparse.SUPPRESS)
+    parser.add_argument("--small", action="store_true", help="LambdaMART on data like MQ2008 only")
     args = parser.parse_args()
+    if args.small:
+        return _small_boosting.run(args)
     unknown = set(args.contestants) - set(CONTESTANTS)
     if unknown:
         parser.error(f"unknown contestants: {', '.join(sorted(unknown))}")

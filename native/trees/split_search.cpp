@@ -15,16 +15,31 @@ constexpr double kNoise = 1e-12;
 
 // Room for the candidate splits of one feature, reused by each thread.
 struct Workspace {
-  std::vector<int64_t> left;
-  std::vector<int32_t> gradient, hessian;
+  std::vector<int64_t> left;  // packed sums of the left child
+  std::vector<int32_t> bin;
   std::vector<double> score;
 
   void resize(int32_t n) {
     if (static_cast<int32_t>(left.size()) >= n) return;
     left.resize(n);
-    gradient.resize(n);
-    hessian.resize(n);
+    bin.resize(n);
     score.resize(n);
+  }
+
+  // Lists the splits after bins 0..n-1 and returns how many there are. One whose bin is empty parts
+  // the node like the one before it and is left out, unless all are wanted.
+  int32_t list_candidates(const int64_t* histogram, int32_t n, int64_t missing, bool all) {
+    int64_t sum = left[0] = missing + histogram[0];
+    bin[0] = 0;
+    int32_t n_listed = 1;
+    for (int32_t b = 1; b < n; ++b) {
+      const int64_t word = histogram[b];
+      sum += word;
+      left[n_listed] = sum;
+      bin[n_listed] = b;
+      n_listed += all | (word != 0);
+    }
+    return n_listed;
   }
 };
 
@@ -38,20 +53,48 @@ struct Units {
   double gradient, hessian, l2, min_weight;
 };
 
+// The fields of a word, as conversions that vector instructions have.
+RANKGROVE_INLINE double gradient_of(int64_t word) {
+  return static_cast<int32_t>(static_cast<uint64_t>(word) >> kHessianBits);
+}
+
+RANKGROVE_INLINE double hessian_of(int64_t word) {
+  return static_cast<int32_t>(word & kHessianMask);
+}
+
 // Scores of both children for n candidate splits; -inf where a child is too light.
-RANKGROVE_SIMD void children_scores(const int32_t* gradient, const int32_t* hessian, int32_t n,
-                                    int32_t total_gradient, int32_t total_hessian, Units units,
+RANKGROVE_SIMD void children_scores(const int64_t* left, int32_t n, int64_t total, Units units,
                                     double* score) {
+  const double total_gradient = gradient_of(total);
+  const double total_hessian = hessian_of(total);
   for (int32_t b = 0; b < n; ++b) {
-    const double gl = gradient[b] * units.gradient;
-    const double gr = (static_cast<double>(total_gradient) - gradient[b]) * units.gradient;
-    const double wl = hessian[b] * units.hessian;
-    const double wr = (total_hessian - hessian[b]) * units.hessian;
+    const double gl = gradient_of(left[b]) * units.gradient;
+    const double gr = (total_gradient - gradient_of(left[b])) * units.gradient;
+    const double wl = hessian_of(left[b]) * units.hessian;
+    const double wr = (total_hessian - hessian_of(left[b])) * units.hessian;
     const double hl = wl + units.l2;
     const double hr = wr + units.l2;
     const double both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
     score[b] = (wl >= units.min_weight) & (wr >= units.min_weight) ? both : kNone;
   }
+}
+
+// The greatest of score[b] - node_score; NaN is passed over.
+RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_score) {
+  Lanes64 x, best = Lanes64{} + kNone;
+  int32_t b = 0;
+  for (; b + kLanes64 <= n; b += kLanes64) {
+    load(x, score + b);
+    x -= node_score;
+    best = x > best ? x : best;
+  }
+  double greatest = kNone;
+  for (int32_t v = 0; v < kLanes64; ++v) greatest = best[v] > greatest ? best[v] : greatest;
+  for (; b < n; ++b) {
+    const double gain = score[b] - node_score;
+    greatest = gain > greatest ? gain : greatest;
+  }
+  return greatest;
 }
 
 double own_score(int64_t word, const Units& units) {
@@ -82,21 +125,15 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
                            Split& best) const {
   if (c.n <= 0) return;
   Workspace& space = workspace(c.n);
-  int64_t left = c.missing_left ? c.missing : 0;
-  for (int32_t b = 0; b < c.n; ++b) {
-    left += c.histogram[b];
-    space.left[b] = left;
-    space.gradient[b] = gradient_field(left);
-    space.hessian[b] = hessian_field(left);
-  }
+  const int32_t n = space.list_candidates(c.histogram, c.n, c.missing_left ? c.missing : 0,
+                                          c.row_counts || rules_.criterion);
   // A child needs some weight (one unit) even where the rules ask for none.
   double min_weight = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
   if (packed.counts_rows) {
     min_weight = std::max(min_weight, static_cast<double>(rules_.min_samples_leaf));
   }
   const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2, min_weight};
-  children_scores(space.gradient.data(), space.hessian.data(), c.n, gradient_field(node.total),
-                  hessian_field(node.total), units, space.score.data());
+  children_scores(space.left.data(), n, node.total, units, space.score.data());
   if (c.row_counts) {
     int64_t rows = c.missing_left ? c.row_counts[layout_.n_bins[c.feature]] : 0;
     for (int32_t b = 0; b < c.n; ++b) {
@@ -115,10 +152,10 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
     const double g = gradient_field(node.total) * units.gradient;
     const double h = hessian_field(node.total) * units.hessian;
     node_score = clipped_score(g, h, node_answer(g, h, rules_.l2, node.lower, node.upper));
-    for (int32_t b = 0; b < c.n; ++b) {
+    for (int32_t b = 0; b < n; ++b) {
       if (space.score[b] == kNone) continue;
-      const double gl = space.gradient[b] * units.gradient;
-      const double hl = space.hessian[b] * units.hessian;
+      const double gl = gradient_of(space.left[b]) * units.gradient;
+      const double hl = hessian_of(space.left[b]) * units.hessian;
       const double answer_left = node_answer(gl, hl, rules_.l2, node.lower, node.upper);
       const double answer_right = node_answer(g - gl, h - hl, rules_.l2, node.lower, node.upper);
       const bool allowed = direction * (answer_right - answer_left) >= 0.0;
@@ -127,11 +164,12 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
                   : kNone;
     }
   }
-  for (int32_t b = 0; b < c.n; ++b) {
-    const double gain = space.score[b] - node_score;
-    if (gain > best.gain && gain > rules_.min_gain && gain > kNoise * space.score[b]) {
-      best = {gain, c.feature, b, c.missing_left, space.left[b]};
-    }
+  const double gain = greatest_gain(space.score.data(), n, node_score);
+  if (!(gain > best.gain) || !(gain > rules_.min_gain)) return;
+  int32_t first = 0;
+  while (space.score[first] - node_score != gain) ++first;
+  if (gain > kNoise * space.score[first]) {
+    best = {gain, c.feature, space.bin[first], c.missing_left, space.left[first]};
   }
 }
 
@@ -142,10 +180,10 @@ void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
   const Workspace& space = workspace(n);
   std::vector<double> gl(n), hl(n), gr(n), hr(n), gain(n);
   for (int32_t b = 0; b < n; ++b) {
-    gl[b] = space.gradient[b] * packed.gradient_unit;
-    hl[b] = space.hessian[b] * packed.hessian_unit;
-    gr[b] = (static_cast<double>(gradient_field(total)) - space.gradient[b]) * packed.gradient_unit;
-    hr[b] = (hessian_field(total) - space.hessian[b]) * packed.hessian_unit;
+    gl[b] = gradient_of(space.left[b]) * packed.gradient_unit;
+    hl[b] = hessian_of(space.left[b]) * packed.hessian_unit;
+    gr[b] = (gradient_of(total) - gradient_of(space.left[b])) * packed.gradient_unit;
+    hr[b] = (hessian_of(total) - hessian_of(space.left[b])) * packed.hessian_unit;
   }
   rules_.criterion.evaluate(gl, hl, gr, hr, gain);
   for (int32_t b = 0; b < n; ++b) {
@@ -202,11 +240,9 @@ void SplitSearch::add_level_scores(int32_t feature, const int64_t* histogram, in
     int64_t left = missing_left ? missing : 0;
     for (int32_t b = 0; b < n_bins; ++b) {
       left += bins[b];
-      space.gradient[b] = gradient_field(left);
-      space.hessian[b] = hessian_field(left);
+      space.left[b] = left;
     }
-    children_scores(space.gradient.data(), space.hessian.data(), n_bins, gradient_field(total),
-                    hessian_field(total), units, space.score.data());
+    children_scores(space.left.data(), n_bins, total, units, space.score.data());
     for (int32_t b = 0; b < n_bins; ++b) {
       scores[b] += space.score[b] == kNone ? unsplit : space.score[b];
     }
