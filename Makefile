@@ -5,11 +5,12 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
-NATIVE := $(shell find native -name '*.[ch]pp')
+NATIVE := $(shell find native tests/native -name '*.[ch]pp')
 PYTEST_ARGS ?= -q -n auto --dist loadfile
 SANITIZE_TESTS ?= $(wildcard $(addprefix tests/,data forests formats metrics rankers trees test_arrays.py))
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
+PLAIN_TESTS ?= tests/forests tests/trees tests/data/test_letor.py
 BENCHMARKS ?= $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: help
@@ -47,8 +48,15 @@ demo: $(VENV)/.package ## show what rankgrove does, on built-in data (demo/index
 	$(VENV)/bin/rankgrove demo
 
 .PHONY: test
-test: $(VENV)/.test ## run all tests (PYTEST_ARGS= to choose)
+test: $(VENV)/.test native-tests ## run all tests (PYTEST_ARGS= to choose)
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+# Tests in C++; each of their cases is a case of tests/native/test_native.py.
+CMAKE := PATH="$(abspath $(VENV))/bin:$$PATH" cmake
+.PHONY: native-tests
+native-tests: $(VENV)/.created ## build the tests that are written in C++
+	$(CMAKE) -S . -B build/native-tests -G Ninja -DRANKGROVE_NATIVE_TESTS=ON > $(VENV)/native-tests.log
+	$(CMAKE) --build build/native-tests
 
 .PHONY: lint
 lint: $(VENV)/.lint ## check style and types: ruff, mypy --strict, clang-format
@@ -67,26 +75,37 @@ format: $(VENV)/.lint ## bring all sources into style
 bench: $(VENV)/.bench ## run all benchmarks (BENCH_ARGS=--quick for a trial)
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(PY) $$script $(BENCH_ARGS) || exit 1; done
 
-# A second environment sees the libraries of the first, but its own, instrumented rankgrove.
+# A second environment sees the libraries of the first, but a rankgrove built in another way:
+# $(call second,NAME,OPTIONS OF CMAKE)
+define second
+	$(CMAKE) -S . -B build/$(1) -G Ninja -DPython_EXECUTABLE=$(abspath $(PY)) $(2) > $(VENV)/$(1).log
+	$(CMAKE) --build build/$(1)
+	rm -rf build/$(1)/site && mkdir -p build/$(1)/site && cp -r src/rankgrove build/$(1)/site/
+	rm -f build/$(1)/site/rankgrove/_native*
+	$(CMAKE) --install build/$(1) --prefix build/$(1)/site > /dev/null
+	[ -x .venv-$(1)/bin/python ] || $(PY) -m venv --without-pip .venv-$(1)
+	printf '%s\n' $(abspath build/$(1)/site) $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	  > $$(.venv-$(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/$(1).pth
+endef
+
 # (pytrec_eval, with which metrics are compared, frees what it has allocated by new.)
-SANITIZE := build/sanitize
 .PHONY: sanitize
 sanitize: $(VENV)/.test ## run the native tests with address and undefined-behaviour sanitizers
-	PATH="$(abspath $(VENV))/bin:$$PATH" cmake -S . -B $(SANITIZE) -G Ninja -DRANKGROVE_SANITIZE=ON \
-	  -DPython_EXECUTABLE=$(abspath $(PY)) -DCMAKE_BUILD_TYPE=RelWithDebInfo > $(VENV)/sanitize.log
-	PATH="$(abspath $(VENV))/bin:$$PATH" cmake --build $(SANITIZE)
-	rm -rf $(SANITIZE)/site && mkdir -p $(SANITIZE)/site && cp -r src/rankgrove $(SANITIZE)/site/
-	rm -f $(SANITIZE)/site/rankgrove/_native*
-	PATH="$(abspath $(VENV))/bin:$$PATH" cmake --install $(SANITIZE) --prefix $(SANITIZE)/site > /dev/null
-	[ -x .venv-sanitize/bin/python ] || $(PY) -m venv --without-pip .venv-sanitize
-	printf '%s\n' $(abspath $(SANITIZE)/site) $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
-	  > $$(.venv-sanitize/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sanitize.pth
+	$(call second,sanitize,-DRANKGROVE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
+.PHONY: plain
+plain: $(VENV)/.test ## test a build without vector instructions, as on other processors: same bits
+	$(call second,plain,-DRANKGROVE_PLAIN=ON)
+	$(PY) .ci/model_bits.py > build/plain/usual_bits
+	.venv-plain/bin/python .ci/model_bits.py > build/plain/plain_bits
+	diff build/plain/usual_bits build/plain/plain_bits
+	.venv-plain/bin/python -m pytest -q -n auto -p no:cacheprovider $(PLAIN_TESTS)
+
 .PHONY: clean
 clean: ## remove the environments and everything that was built
-	rm -rf .venv .venv-sanitize build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize .venv-plain build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/rankgrove/_native*.so src/rankgrove/_native.pyi
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -84,11 +84,11 @@ def test_many_python_threads_share_the_workers(data, fitted):
                 same = np.array_equal(fitted.predict(data), expected)
             else:
                 again = LambdaMART(**{**fitted.get_params(), "n_estimators": 3}).fit(data)
-                same = np.array_equal(again.ensemble_.value, first_three)
+                same = np.array_equal(again.model_.ensemble.value, first_three)
             if not same:
                 failures.append(number)
 
-    first_three = LambdaMART(**{**fitted.get_params(), "n_estimators": 3}).fit(data).ensemble_.value
+    first_three = LambdaMART(**{**fitted.get_params(), "n_estimators": 3}).fit(data).model_.ensemble.value
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
@@ -154,7 +154,7 @@ def test_no_thread_can_be_started_and_the_work_is_done_by_the_caller(data, fitte
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_stops_a_long_prediction(data, fitted, n_jobs):
-    scorer = Scorer(fitted.ensemble_, walk=True)
+    scorer = Scorer(fitted.model_.ensemble, walk=True)
     X = np.broadcast_to(data.X[0], (10_000_000, data.n_features))
     scores = np.full(len(X), np.nan)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))

@@ -86,6 +86,7 @@ struct BitTrees::Scratch {
   static Scratch& of_thread(size_t n_predicates) {
     thread_local std::unique_ptr<Scratch> scratch = std::make_unique<Scratch>();
     if (scratch->n_predicates < n_predicates) {
+      scratch->n_predicates = 0;  // true also where there is no memory for more
       scratch->predicate_bits.reset();
       scratch->predicate_bits.reset(new RowBits[n_predicates]);
       scratch->n_predicates = n_predicates;

@@ -72,6 +72,9 @@ void check_tree(const EnsembleArrays& e, int32_t tree, std::vector<uint8_t>& has
     const int64_t node = begin + i;
     const int64_t left = e.left[node];
     if (!has_parent[i]) fail(where(i) + " has no parent before it");
+    if (!std::isfinite(e.value[node])) {
+      fail(where(i) + " has the value " + std::to_string(e.value[node]));
+    }
     if (left < 0) {
       if (left != -1 || e.feature[node] != -1) {
         fail(where(i) + " is neither a leaf nor a split (left " + std::to_string(left) +

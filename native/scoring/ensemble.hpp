@@ -27,7 +27,7 @@ struct EnsembleArrays {
 // Throws std::invalid_argument that names the tree, node and value unless everything that scoring
 // relies on holds: indices in range, every node but the root the child of exactly one earlier node
 // (so no cycles), no threshold NaN or -inf (+inf parts missing values from all others), and finite
-// leaf values, weights and base scores.
+// values, weights and base scores.
 void check_ensemble(const EnsembleArrays& ensemble);
 
 }  // namespace rankgrove

@@ -93,7 +93,7 @@ void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
       const int32_t child = tree.add_leaf(0.0, static_cast<uint32_t>(middle - parent.begin));
       tree.add_leaf(0.0, static_cast<uint32_t>(parent.end - middle));
       tree.split_leaf(first_node + static_cast<int32_t>(j), best.feature, level_threshold,
-                      best.missing_left, j == 0 ? static_cast<float>(best.gain) : 0.0f, child);
+                      best.missing_left, j == 0 ? best.gain : 0.0, child);
       next.push_back(left);
       next.push_back(right);
     }

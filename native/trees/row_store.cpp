@@ -1,6 +1,7 @@
 #include "trees/row_store.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/parallel.hpp"
 
@@ -42,9 +43,13 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
                         ? commonest_code(binned.column<uint16_t>(feature), binned.n_rows, n_codes)
                         : commonest_code(binned.column<uint8_t>(feature), binned.n_rows, n_codes);
   });
+  // A group's packs are numbered in 32 bits.
+  constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
+  const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
   for (int32_t first = 0; first < n_features;) {
     int32_t last = first + 1;
-    while (last < n_features && layout_.start[last + 1] - layout_.start[first] <= kGroupBins)
+    while (last < n_features && last - first < most_features &&
+           layout_.start[last + 1] - layout_.start[first] <= kGroupBins)
       ++last;
     groups_.push_back(
         {first, last, layout_.start[first], layout_.start[last] - layout_.start[first], {}, {}});

@@ -6,7 +6,9 @@
 // missing_left is 1. `value` of an inner node is what the node would answer as a leaf.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace rankgrove {
@@ -19,6 +21,12 @@ struct Tree {
   std::vector<double> value;
   std::vector<uint32_t> count;  // training rows that reached the node
   std::vector<float> gain;      // improvement of the split's criterion; 0 for a leaf
+
+  // The gain as it is stored: what is too large for it counts as the largest number.
+  static float finite_gain(double gain) {
+    return static_cast<float>(
+        std::min(gain, static_cast<double>(std::numeric_limits<float>::max())));
+  }
 
   int32_t n_nodes() const { return static_cast<int32_t>(feature.size()); }
   bool is_leaf(int32_t node) const { return left[node] < 0; }
@@ -47,11 +55,11 @@ struct Tree {
 
   // Makes an inner node of a leaf whose two children have just been, or will next be, appended.
   void split_leaf(int32_t node, int32_t split_feature, float split_threshold, bool nan_left,
-                  float split_gain, int32_t left_child) {
+                  double split_gain, int32_t left_child) {
     feature[node] = split_feature;
     threshold[node] = split_threshold;
     missing_left[node] = nan_left;
-    gain[node] = split_gain;
+    gain[node] = finite_gain(split_gain);
     left[node] = left_child;
   }
 };

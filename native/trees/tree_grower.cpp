@@ -1,7 +1,6 @@
 #include "trees/tree_grower.hpp"
 
 #include <algorithm>
-#include <cfloat>
 #include <numeric>
 #include <queue>
 
@@ -70,7 +69,8 @@ void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram)
 }
 
 float TreeGrower::threshold(int32_t feature, int32_t bin) const {
-  return bin + 1 < layout_.n_bins[feature] ? binned_->bins->cut(feature, bin) : FLT_MAX;
+  return bin + 1 < layout_.n_bins[feature] ? binned_->bins->cut(feature, bin)
+                                           : std::numeric_limits<float>::infinity();
 }
 
 // A sorted draw without replacement of a share of the pool, at least one feature.
@@ -188,7 +188,7 @@ std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
   left.node = tree.add_leaf(0.0, static_cast<uint32_t>(left.n_rows()));
   right.node = tree.add_leaf(0.0, static_cast<uint32_t>(right.n_rows()));
   tree.split_leaf(parent.node, split.feature, threshold(split.feature, split.bin),
-                  split.missing_left, static_cast<float>(split.gain), left.node);
+                  split.missing_left, split.gain, left.node);
   return {left, right};
 }
 

@@ -76,6 +76,8 @@ class TreeGrower {
   double mean_search_nanoseconds() const;
   int64_t* new_histogram();
   void build_histogram(int64_t begin, int64_t end, int64_t* histogram);
+  // The value that a bin's values do not exceed; +inf for the last, which parts all values, also
+  // those beyond what was seen in training, from missing ones.
   float threshold(int32_t feature, int32_t bin) const;
   void fill_leaves(Tree& tree, const float* gradients, const float* hessians);
 

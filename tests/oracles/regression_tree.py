@@ -34,7 +34,7 @@ class Node:
 
 
 def goes_left(x, cuts, bin_, missing_left):
-    threshold = cuts[bin_] if bin_ < len(cuts) else np.finfo(np.float32).max
+    threshold = cuts[bin_] if bin_ < len(cuts) else np.inf
     return np.where(np.isnan(x), missing_left, x <= threshold)
 
 

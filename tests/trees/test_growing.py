@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from oracles import regression_tree as oracle
 from rankgrove.trees.binning import bin_matrix, find_bins
+from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower, add_leaf_values, apply_binned
+from rankgrove.trees.scorer import Scorer
 
 ARRAYS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
 
@@ -46,7 +48,7 @@ def assert_same_tree(tree, root, X, g, h, cuts, l2):
         gain, feature, bin_, missing_left = node.split
         assert tree.left[i] == node.children[0].number == node.children[1].number - 1
         assert tree.feature[i] == feature
-        top = np.finfo(np.float32).max
+        top = np.inf
         assert tree.threshold[i] == (cuts[feature][bin_] if bin_ < len(cuts[feature]) else top)
         if np.isnan(X[node.rows, feature]).any():
             assert bool(tree.missing_left[i]) == missing_left
@@ -88,7 +90,7 @@ def test_oblivious_tree_equals_trying_every_rule(seed, depth, l2):
     tree = grower.grow(g.astype(np.float32), h.astype(np.float32))
     rules, leaf = oracle.grow_oblivious(X, g, h, cuts, oracle.Rules(max_depth=depth, l2=l2))
     assert tree.n_nodes == 2 ** (len(rules) + 1) - 1
-    top = np.finfo(np.float32).max
+    top = np.inf
     for level, (feature, bin_, missing_left) in enumerate(rules):
         nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
         threshold = cuts[feature][bin_] if bin_ < len(cuts[feature]) else top
@@ -148,6 +150,38 @@ def test_rows_outside_the_sample_get_their_leaf_too(large, tree):
     alone = TreeGrower(bin_matrix(X[rows], binned.bins), tree=tree, max_depth=6)
     again = alone.grow(g[rows], h[rows])
     np.testing.assert_array_equal(grown.feature[:3], again.feature[:3])
+
+
+@pytest.mark.parametrize("tree", ["leafwise", "oblivious"])
+def test_a_view_of_leaves_outlives_the_next_tree(large, tree):
+    X, g, h, binned = large
+    grower = TreeGrower(binned, tree=tree, max_depth=3)
+    grower.grow(g, h, rows=np.arange(0, len(X), 3, dtype=np.int32))
+    view = grower.leaf_of_row
+    grower.grow(-g, h, rows=np.arange(0, len(X), 2, dtype=np.int32))
+    assert np.shares_memory(view, grower.leaf_of_row)
+
+
+@pytest.mark.parametrize("tree", ["leafwise", "oblivious"])
+def test_an_infinity_never_seen_goes_with_the_values_and_not_with_the_missing(tree):
+    X = np.tile(np.array([[1.0], [np.nan]], np.float32), (50, 1))
+    bins = find_bins(X)
+    grower = TreeGrower(bin_matrix(X, bins), tree=tree, max_depth=1)
+    grown = grower.grow(np.tile([1.0, -1.0], 50).astype(np.float32), None)
+    others = np.array([[np.inf], [1.0], [np.nan]], np.float32)
+    infinite, value, missing = apply_binned(grown, bin_matrix(others, bins))
+    assert infinite == value != missing
+    scores = Scorer(TreeEnsemble.from_trees([grown], 1)).predict(others)
+    assert scores[0] == scores[1] != scores[2]
+
+
+def test_gains_too_large_for_their_type_stay_finite():
+    X = np.repeat(np.float32([[0.0], [1.0]]), 50, axis=0)
+    tree = TreeGrower(bin_matrix(X, find_bins(X))).grow(
+        np.repeat(np.float32([1e30, -1e30]), 50), None
+    )
+    assert tree.n_nodes == 3
+    assert tree.gain[0] == np.finfo(np.float32).max
 
 
 def test_least_squares_chooses_as_unit_hessians_and_answers_with_newton(large):

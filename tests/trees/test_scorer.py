@@ -17,7 +17,7 @@ import rankgrove.datasets
 from rankgrove.data.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
-from rankgrove.trees.scorer import Scorer
+from rankgrove.trees.scorer import Scorer, check_ensemble
 
 
 @settings(max_examples=150, deadline=None)
@@ -256,6 +256,7 @@ BROKEN = {
     "last offset": ("tree_offsets", -1, 7, "tree"),
     "output": ("tree_outputs", 0, 1, "output 1 of 1"),
     "weight": ("tree_weights", 0, np.inf, "weight of tree 0"),
+    "value of an inner node": ("value", 0, np.nan, "node 0 of tree 0 has the value nan"),
     "base score": ("base_score", 0, np.nan, "base_score"),
 }
 
@@ -268,6 +269,21 @@ def test_broken_trees_are_refused(what):
     array[position] = value
     with pytest.raises(ModelError, match=message):
         Scorer(dataclasses.replace(ensemble, **{field: array}))
+
+
+@pytest.mark.parametrize(
+    ("field", "array", "message"),
+    [
+        ("tree_offsets", np.array([0.0, 7.0]), "tree_offsets are not int64"),
+        ("tree_weights", np.ones((1, 1)), "tree_weights are not float64"),
+        ("gain", np.full(7, np.nan, np.float32), "a gain that is no number"),
+    ],
+)
+def test_what_scoring_would_let_pass_is_refused_in_a_model(field, array, message):
+    ensemble = random_ensemble(1, 1, 4, 4, "oblivious")
+    check_ensemble(ensemble)
+    with pytest.raises(ModelError, match=message):
+        check_ensemble(dataclasses.replace(ensemble, **{field: array}))
 
 
 def test_two_parents_and_short_arrays_are_refused():

@@ -114,7 +114,7 @@ class GrowingTree {
     tree.missing_left[number] = node.missing_left;
     tree.value[number] = node.value;
     tree.count[number] = node.count;
-    tree.gain[number] = node.gain;
+    tree.gain[number] = Tree::finite_gain(node.gain);
   }
 
   std::vector<GrowingNode> nodes_;

@@ -25,7 +25,7 @@ struct NodeSplit {
   // The split that parts all values from the missing ones has no cut of its own.
   float threshold(const Bins& bins) const {
     return bin + 1 < bins.n_bins(feature) ? bins.cut(feature, bin)
-                                          : std::numeric_limits<float>::max();
+                                          : std::numeric_limits<float>::infinity();
   }
 };
 

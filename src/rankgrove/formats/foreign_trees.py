@@ -86,7 +86,9 @@ def to_ensemble(
         missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),
         value=stacked("value", np.float64)[order],
         count=np.clip(stacked("count", np.float64)[order], 0, 2**32 - 1).astype(np.uint32),
-        gain=np.where(leaf, 0, stacked("gain", np.float32)[order]).astype(np.float32),
+        gain=np.where(leaf, 0, np.nan_to_num(stacked("gain", np.float32)[order])).astype(
+            np.float32
+        ),
         precise=(
             None
             if not trees or any(tree.precise is None for tree in trees)

@@ -55,7 +55,8 @@ class LambdaMART(BoostedRanker):
     truncation: int | None = param(
         30,
         AnyOf(Integer(1), Nothing()),
-        "a pair counts if one of its documents is above this rank; None: all pairs",
+        "a pair counts if one of its documents is above this rank; None: all pairs, "
+        "which takes time quadratic in the documents of a query",
     )
     sigma: float = param(1.0, Real(0, above=True), "steepness of the pair probability")
     norm: bool = param(True, Flag(), "normalise the lambdas by score difference and by query")

@@ -19,6 +19,7 @@ from rankgrove.metrics.arithmetic import (
 )
 
 METRICS = ("ndcg", "map", "err", "mrr")
+_LONG_LIST = 20_000  # documents of a query whose pairs, all of them, take a second per iteration
 
 
 class LambdaGradients(Objective):
@@ -78,6 +79,8 @@ class LambdaGradients(Objective):
         self.metric = metric
         self.k = k or max(1, data.n_documents)
         self.truncation = truncation or max(1, data.n_documents)
+        if truncation is None:
+            _warn_of_many_pairs(data)
         self.sigma = sigma
         self.query_norm = query_norm
         self.difference_norm = difference_norm
@@ -125,3 +128,14 @@ def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Fl
     """Return the probabilities of ERR; without a ``max_grade`` the scale ends at the top label."""
     top = max_grade if max_grade is not None else data.y.max(initial=0.0)
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
+
+
+def _warn_of_many_pairs(data: TrainingData) -> None:
+    longest = int(np.diff(data.offsets).max(initial=0))
+    if longest > _LONG_LIST:
+        warnings.warn(
+            f"truncation=None looks at all pairs of documents in each iteration, and a query has "
+            f"{longest} documents: {longest * (longest - 1) // 2} pairs; a truncation such as 30 "
+            "makes the work linear",
+            stacklevel=2,
+        )
