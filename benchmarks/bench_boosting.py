@@ -43,7 +43,8 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="LambdaMART on data like MQ2008 only")
     args = parser.parse_args()
     if args.small:
-        return _small_boosting.run(args)
+        _small_boosting.run(args)
+        return
     unknown = set(args.contestants) - set(CONTESTANTS)
     if unknown:
         parser.error(f"unknown contestants: {', '.join(sorted(unknown))}")

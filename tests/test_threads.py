@@ -88,7 +88,9 @@ def test_many_python_threads_share_the_workers(data, fitted):
             if not same:
                 failures.append(number)
 
-    first_three = LambdaMART(**{**fitted.get_params(), "n_estimators": 3}).fit(data).model_.ensemble.value
+    first_three = (
+        LambdaMART(**{**fitted.get_params(), "n_estimators": 3}).fit(data).model_.ensemble.value
+    )
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
