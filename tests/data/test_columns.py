@@ -79,7 +79,7 @@ def test_without_names_on_both_sides_the_number_of_columns_must_agree(names):
     columns = Columns(names, 3)
     np.testing.assert_array_equal(columns.match(X), X)
     np.testing.assert_array_equal(columns.match(dataset(X)), X)
-    with pytest.raises(DataError, match=r"X has 2 features but the model was trained on 3$"):
+    with pytest.raises(DataError, match="X has 2 features, but the model is expecting 3"):
         columns.match(X[:, :2])
 
 

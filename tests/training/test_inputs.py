@@ -70,8 +70,11 @@ def test_what_is_no_matrix_is_refused(matrix, message):
     ("arguments", "message"),
     [
         ({"X": np.ones((0, 3)), "y": [], "qid": []}, "there are no rows"),
-        ({"X": np.ones((2, 0)), "y": [0, 1], "qid": [1, 1]}, "there are no features"),
-        ({"X": X, "y": [[0], [1], [1], [0]], "qid": [1] * 4}, "y must have one dimension"),
+        ({"X": np.ones((2, 0)), "y": [0, 1], "qid": [1, 1]}, "X has 0 feature"),
+        (
+            {"X": X, "y": [[0, 1], [1, 0], [1, 0], [0, 1]], "qid": [1] * 4},
+            "y must have one dimension",
+        ),
         ({"X": X, "y": [0, 1, 0, np.inf], "qid": [1] * 4}, "y of row 3 is inf"),
         ({"X": X, "y": [0, 1, 0, 1], "group_sizes": [1, 1]}, "add up to 2 but there are 4"),
         ({"X": rankgrove.Dataset(X, [0] * 4, [1] * 4), "y": [0] * 4}, "brings its labels"),

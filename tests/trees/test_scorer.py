@@ -184,7 +184,7 @@ def test_other_inputs_are_converted_or_refused():
     expected = scoring.predict(ensemble, X.astype(np.float32))
     np.testing.assert_array_equal(Scorer(ensemble).predict(X), expected)
     np.testing.assert_array_equal(Scorer(ensemble).predict(X.tolist()), expected)
-    with pytest.raises(DataError, match="4 features but the model was trained on 3"):
+    with pytest.raises(DataError, match="4 features, but the model is expecting 3"):
         Scorer(ensemble).predict(np.zeros((2, 4)))
     with pytest.raises(DataError, match="one row per document"):
         Scorer(ensemble).predict(np.zeros(3))

@@ -48,8 +48,10 @@ class Columns:
         shape = np.shape(X.X if is_dataset(X) else X)
         return cls(names, len(names) if names is not None else int(shape[1]))
 
-    def match(self, X: Any, what: str = "X") -> npt.NDArray[Any]:
-        """Return the matrix of X with these columns in this order; ``what`` names X in errors.
+    def match(self, X: Any, what: str = "X", owner: str = "the model") -> npt.NDArray[Any]:
+        """Return the matrix of X with these columns in this order.
+
+        Errors call X ``what``, and who has these columns ``owner``.
 
         If names are known on both sides, columns are taken by name: the order of X does not matter
         and columns that are not wanted are left out (they may hold anything). Otherwise the number
@@ -62,8 +64,8 @@ class Columns:
         matrix, _ = feature_matrix(X)
         if matrix.shape[1] != self.count:
             raise DataError(
-                f"{what} has {matrix.shape[1]} features but the model was trained on {self.count}"
-                + _advice(names, self.names, matrix.shape[1], self.count)
+                f"{what} has {matrix.shape[1]} features, but {owner} is expecting {self.count} "
+                "features as input" + _advice(names, self.names, matrix.shape[1], self.count)
             )
         return matrix
 
@@ -74,7 +76,8 @@ class Columns:
             return np.array(found, np.int64)
         if other.count != self.count:
             raise DataError(
-                f"{what} has {other.count} features but the model was trained on {self.count}"
+                f"{what} has {other.count} features, but the model is expecting {self.count} "
+                "features as input"
             )
         return np.arange(self.count)
 

@@ -36,7 +36,8 @@ def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
         raise DataError(
-            f"X must be a matrix with one row per document, not an array of shape {matrix.shape}"
+            f"X must be a matrix with one row per document, not an array of shape {matrix.shape}. "
+            "Reshape your data: X.reshape(1, -1) makes a matrix of one document"
         )
     if matrix.dtype not in (np.float32, np.float64):
         with np.errstate(over="ignore"):

@@ -29,7 +29,8 @@ def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
     if array.dtype == object:
         array = _numbers_of_objects(array, what)
     if array.dtype.kind not in _REAL:
-        raise DataError(f"{what} must hold numbers, not {_kind_name(array.dtype)}")
+        complex_too = "Complex data not supported: " if array.dtype.kind == "c" else ""
+        raise DataError(f"{complex_too}{what} must hold numbers, not {_kind_name(array.dtype)}")
     return array
 
 

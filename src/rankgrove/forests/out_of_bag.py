@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
 from rankgrove.training.inputs import RankingInput
 from rankgrove.training.ordinal import Problems
 from rankgrove.trees.links import Link
@@ -56,15 +55,20 @@ class OutOfBag:
         """Score per document; NaN where every tree saw it."""
         return self.link.apply(self.means)
 
-    def grouped(self, groups: QueryGroups) -> OutOfBag:
-        """Return the same in grouped order, as a copy to add to."""
-        sums = np.ascontiguousarray(groups.grouped(self.sums.T).T)
-        return replace(self, sums=sums.copy(), counts=groups.grouped(self.counts).copy())
+    def grouped(self, data: RankingInput) -> OutOfBag:
+        """Return the same in the grouped order of the same data, as a copy to add to."""
+        rows = slice(None) if data.counting is None else data.counting
+        sums, counts = self.sums[:, rows], self.counts[rows]
+        return replace(
+            self,
+            sums=np.array(data.groups.grouped(sums.T).T, order="C"),
+            counts=data.groups.grouped(counts).copy(),
+        )
 
     def finished(self, data: RankingInput) -> OutOfBag:
         """Measure sums in grouped order, and bring them to the caller's."""
-        sums = np.ascontiguousarray(data.groups.restored(self.sums.T.copy()).T)
-        counts = data.groups.restored(self.counts)
+        sums = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
+        counts = data.restored(self.counts, 0)
         return replace(self, sums=sums, counts=counts, ndcg=self._ndcg(data))
 
     def _ndcg(self, data: RankingInput) -> float:

@@ -108,10 +108,10 @@ class IGBRT(GBRT):
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:
         """Out-of-bag predictions of each problem in grouped order; NaN where there is none."""
-        if bag is None or len(bag.counts) != fit.data.groups.n_rows:
+        if bag is None or len(bag.counts) != fit.data.n_given:
             raise ModelError(
                 "residuals='oob' needs a forest that was fitted to these documents with "
                 "oob_score=True"
             )
-        means: Floats = bag.grouped(fit.data.groups).means
+        means: Floats = bag.grouped(fit.data).means
         return means

@@ -53,12 +53,8 @@ class RFPair(ForestRanker):
     def _examples(self, fit: Fit, seed: int) -> RankingInput:
         data = fit.data
         documents = _documents(data)
-        counting = np.arange(len(documents))
-        if data.weight is not None:
-            counting = np.flatnonzero(data.weight > 0)
-        offsets = np.searchsorted(counting, data.groups.offsets)
-        pairs = sample_pairs(data.y[counting], offsets, self.max_pairs, seed)
-        first, second = counting[pairs.first], counting[pairs.second]
+        pairs = sample_pairs(data.y, data.groups.offsets, self.max_pairs, seed)
+        first, second = pairs.first, pairs.second
         X = filled(data.X, fit.fill)
         difference = differences(X, documents[first], documents[second])
         weight = None
@@ -73,6 +69,8 @@ class RFPair(ForestRanker):
             y=pairs.first_wins.astype(np.float64),
             groups=QueryGroups.from_sizes(pairs.per_query),
             weight=weight,
+            n_given=len(difference),
+            counting=None,
         )
 
     def _make_model(self, fit: Fit, ensemble: TreeEnsemble, link: Link) -> Model:

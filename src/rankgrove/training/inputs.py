@@ -6,11 +6,13 @@ and weights come back in grouped order, as kernels want them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import DataConversionWarning
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.features import feature_matrix, is_dataset
@@ -31,6 +33,8 @@ class RankingInput:
     weight : float64 document weights in grouped order, or None
     columns : the columns of X
     absent : how features absent from text were read, None if the data are not from text
+    n_given : rows that the caller gave
+    counting : the caller's rows that X holds, if some were left out because their weight is 0
     """
 
     X: npt.NDArray[np.float32]
@@ -39,6 +43,17 @@ class RankingInput:
     weight: npt.NDArray[np.float64] | None
     columns: Columns
     absent: str | None = None
+    n_given: int = 0
+    counting: npt.NDArray[np.int64] | None = None
+
+    def restored(self, values: npt.NDArray[Any], missing: float = np.nan) -> npt.NDArray[Any]:
+        """Bring values from grouped order to the caller's rows; those left out get ``missing``."""
+        own = self.groups.restored(values)
+        if self.counting is None:
+            return own
+        result = np.full((self.n_given, *own.shape[1:]), missing, own.dtype)
+        result[self.counting] = own
+        return result
 
     @property
     def filled_offsets(self) -> npt.NDArray[np.int64]:
@@ -74,7 +89,9 @@ def ranking_input(
         if sample_weight is None:
             sample_weight = X.sample_weight
     elif y is None:
-        raise DataError(f"{what}: y is missing: give labels, or a Dataset")
+        raise DataError(
+            f"{what} requires y to be passed, but the target y is None: give labels, or a Dataset"
+        )
     if columns is None:
         matrix, names = feature_matrix(X)
         columns = Columns(names, matrix.shape[1])
@@ -85,17 +102,34 @@ def ranking_input(
     if len(matrix) == 0:
         raise DataError(f"{what}: there are no rows")
     if matrix.shape[1] == 0:
-        raise DataError(f"{what}: there are no features")
+        raise DataError(
+            f"{what}: X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
+        )
     if matrix.dtype != np.float32:
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which splits as it should
             matrix = matrix.astype(np.float32)
+    n_given = len(matrix)
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected", DataConversionWarning, 3
+        )
+        y = np.ravel(y)
+    labels = row_values(y, n_given, "y", what)
+    weight = _weights(sample_weight, n_given, what)
+    counting: npt.NDArray[np.int64] | None = None
+    if weight is not None and weight.min() == 0:  # as if the row were not there
+        counting = np.flatnonzero(weight)
+        matrix, labels, weight = matrix[counting], labels[counting], weight[counting]
+        groups = QueryGroups.from_qid(groups.query_of_row()[counting])
     return RankingInput(
         X=matrix,
-        y=np.ascontiguousarray(groups.grouped(row_values(y, len(matrix), "y", what))),
+        y=np.ascontiguousarray(groups.grouped(labels)),
         groups=groups,
-        weight=_weights(sample_weight, groups, what),
+        weight=None if weight is None else np.ascontiguousarray(groups.grouped(weight)),
         columns=columns,
         absent=getattr(X, "absent", None) if is_dataset(X) else None,
+        n_given=n_given,
+        counting=counting,
     )
 
 
@@ -122,13 +156,13 @@ def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.ND
     return row_numbers(values, n_rows, name if what == "fit" else f"{what}: {name}")
 
 
-def _weights(sample_weight: Any, groups: QueryGroups, what: str) -> npt.NDArray[np.float64] | None:
+def _weights(sample_weight: Any, n_rows: int, what: str) -> npt.NDArray[np.float64] | None:
     if sample_weight is None:
         return None
-    weight = row_values(sample_weight, groups.n_rows, "sample_weight", what)
+    weight = row_values(sample_weight, n_rows, "sample_weight", what)
     if weight.min() < 0:
         row = int(weight.argmin())
         raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
     if weight.max() == 0:
         raise DataError("sample_weight is 0 in every row")
-    return np.ascontiguousarray(groups.grouped(weight))
+    return weight

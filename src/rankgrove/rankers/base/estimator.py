@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
+from sklearn.utils import RegressorTags, check_random_state
 
 from rankgrove.data.missing import fill_values
 from rankgrove.errors import DataWarning
@@ -203,6 +203,9 @@ class BaseRanker(FittedRanker):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.target_tags.required = True
+        # Scores are numbers: partial_dependence and others of scikit-learn ask for a regressor.
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags(poor_score=True)
         tags.non_deterministic = self.random_state is None
         return tags
 

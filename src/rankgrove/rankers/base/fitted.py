@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from rankgrove.data.columns import Columns
+from rankgrove.data.features import is_dataset
 from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
 from rankgrove.models.model import Model
 from rankgrove.training.inputs import groups_of, ranking_input, refuse_other_reading, row_values
 from rankgrove.training.progress import History
@@ -36,7 +38,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
 
     # scikit-learn's metadata routing: qid goes to predict and score without being asked for.
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
     model_: Model
     evals_result_: History
@@ -78,7 +80,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[npt.NDArray[Any], QueryGroups | None]:
         """Return documents with the model's columns, and queries where they are given or matter."""
         model = self._fitted()
-        matrix = model.columns.match(X)
+        matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, what)
         if qid is None and group_sizes is None and not model.needs_queries:
             return matrix, None
@@ -123,15 +125,25 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         qid: Any = None,
         *,
         group_sizes: Any = None,
+        sample_weight: None = None,
         metric: Any = "ndcg@10",
     ) -> float:
         """Mean NDCG@10 over queries (or another metric); refuses to guess the queries.
 
         Inside scikit-learn's model selection, ``qid`` arrives through metadata routing:
-        ``sklearn.set_config(enable_metadata_routing=True)``.
+        ``sklearn.set_config(enable_metadata_routing=True)``. Documents have no weights in a metric:
+        ``sample_weight`` is there because scikit-learn's pipelines pass None.
         """
+        if sample_weight is not None:
+            raise ValueError("score has no use for sample_weight: metrics weigh queries alike")
         from rankgrove.metrics.metric import metric as as_metric
 
+        if qid is None and group_sizes is None and not is_dataset(X):
+            raise DataError(
+                "score needs the queries: pass qid (one query id per row) or group_sizes, or a "
+                "Dataset; scikit-learn's model selection passes qid on after "
+                "sklearn.set_config(enable_metadata_routing=True)"
+            )
         matrix, groups = self._listed(X, qid, group_sizes, "score")
         if y is None and hasattr(X, "y"):
             y = X.y

@@ -265,9 +265,9 @@ class ForestRanker(BaseRanker):
         """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
         n_rows = data.groups.n_rows
         oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)  # refuses bad labels before growth
-        if earlier is None or self.oob_ is None or len(self.oob_.counts) != n_rows:
+        if earlier is None or self.oob_ is None or len(self.oob_.counts) != data.n_given:
             return OutOfBag.empty(n_rows, problems)
-        return self.oob_.grouped(data.groups)
+        return self.oob_.grouped(data)
 
     @property
     def oob_prediction_(self) -> Floats:
