@@ -34,5 +34,7 @@ def test_says_what_is_wrong(data):
         align_features(data, ["c"])
     with pytest.raises(ValueError, match="absent must be"):
         align_features(data, ["a"], absent="mean")
+    with pytest.raises(TypeError, match="takes a Dataset, not a list"):
+        align_features([[1, 2, 3]], ["a"])
     with pytest.raises(ValueError, match="extra must be"):
         align_features(data, ["a"], extra="keep")

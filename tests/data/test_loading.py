@@ -104,3 +104,82 @@ def test_unknown_objects_are_refused():
         rg.load({"a": 1})
     with pytest.raises(DataError, match="cannot load a NoneType"):
         rg.load(None)
+
+
+class TestLike:
+    """``load(like=...)``: the columns and the reading of other data."""
+
+    @pytest.fixture
+    def read(self, tmp_path):
+        def read_text(text, name="data.txt", **options):
+            (tmp_path / name).write_text(text)
+            return rg.load(tmp_path / name, **options)
+
+        return read_text
+
+    @pytest.mark.parametrize("absent", ["zero", "missing"])
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_text_is_read_as_text_was(self, read, first, absent):
+        train = read(f"1 qid:1 {first}:1 4:2\n", absent=absent)
+        test = read("1 qid:1 1:7 2:nan\n", like=train)
+        assert test.feature_names == train.feature_names
+        assert test.absent == absent
+        filler = 0 if absent == "zero" else np.nan
+        np.testing.assert_array_equal(test.X, [[filler, 7, np.nan, filler, filler][first:]])
+        assert read("1 qid:1 1:7\n", like=train, absent="zero").absent == "zero"
+
+    def test_features_beyond_are_refused(self, read):
+        train = read("1 qid:1 1:1\n")
+        with pytest.raises(DataError, match="there are 1 features"):
+            read("1 qid:1 2:1\n", like=train)
+
+    def test_tables_are_taken_by_name(self, read):
+        train = read("qid,label,a,b\n1,2,3,4\n", "train.csv")
+        test = read("b,note,label,a,qid\n4,text,2,3,1\n", "test.csv", like=train)
+        assert test.feature_names == ("a", "b")
+        assert test.X.tolist() == [[3, 4]]
+        with pytest.raises(DataError, match=r"lacks 1 of the 2 features .*: 'b'"):
+            read("qid,label,a\n1,2,3\n", "test.csv", like=train)
+
+    def test_matrices_and_data_sets_are_matched(self):
+        named = rg.Dataset(X, Y, Y, feature_names=["a", "b", "c"])
+        turned = rg.Dataset(X[:, ::-1], Y, Y, feature_names=["c", "b", "a"])
+        again = rg.load(turned, like=named)
+        assert again.feature_names == ("a", "b", "c")
+        np.testing.assert_array_equal(again.X, X)
+        assert rg.load(X, Y, qid=Y, like=named).feature_names == ("a", "b", "c")
+        with pytest.raises(DataError, match="X has 2 features but the model was trained on 3"):
+            rg.load(X[:, :2], Y, qid=Y, like=named)
+
+    def test_a_fitted_ranker_knows_its_columns(self, read):
+        train = read("1 qid:1 1:1 3:2\n0 qid:1 2:5\n" * 20, absent="missing")
+        ranker = rg.MART(n_estimators=1).fit(train)
+        test = read("1 qid:1 1:7\n", like=ranker)
+        assert (test.n_features, test.absent) == (3, "missing")
+        ranker.predict(test)
+
+
+def test_parquet_remembers_what_absent_features_were(tmp_path):
+    (tmp_path / "data.txt").write_text("1 qid:1 2:1\n")
+    for absent in ("zero", "missing"):
+        rg.write_parquet(rg.load(tmp_path / "data.txt", absent=absent), tmp_path / "data.parquet")
+        assert rg.load(tmp_path / "data.parquet").absent == absent
+    assert rg.load(X, Y, qid=Y).absent is None
+    assert rg.load(scipy.sparse.csr_matrix(X), Y, qid=Y).absent == "zero"
+    with pytest.raises(ValueError, match="absent does not apply to parquet files"):
+        rg.load(tmp_path / "data.parquet", absent="missing")
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.npz", "data.parquet"])
+def test_tables_beyond_the_memory_are_refused(tmp_path, monkeypatch, name):
+    for module in ("arrow", "npz"):
+        monkeypatch.setattr(f"rankgrove.data.{module}.memory_limit", lambda: 1000)
+    path = tmp_path / name
+    if name == "data.csv":
+        path.write_text("qid,label,a\n" + "1,0,1\n" * 100)
+    elif name == "data.npz":
+        np.savez_compressed(path, X=np.zeros((1000, 3)), y=np.zeros(1000), qid=np.zeros(1000, int))
+    else:
+        rg.write_parquet(rg.Dataset(np.zeros((100, 3)), np.zeros(100), np.zeros(100, int)), path)
+    with pytest.raises(DataError, match=r"data\..* not fit into memory"):
+        rg.load(path)

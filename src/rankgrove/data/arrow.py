@@ -137,13 +137,16 @@ def from_batches(
     """
     import pyarrow as pa
 
-    X = _empty_matrix(n_rows or 0, len(columns.features))
+    _check_size(n_rows or 0, len(columns.features))
+    X = np.empty((n_rows or 0, len(columns.features)), np.float32)
     sides: dict[str, list[Any]] = {}
     start = 0
     for batch in batches:
         end = start + len(batch)
         if end > len(X):
-            X.resize(_checked_size(max(end, len(X) * 3 // 2), X.shape[1]), refcheck=False)
+            n_grown = max(end, len(X) * 3 // 2)
+            _check_size(n_grown, X.shape[1])
+            X.resize((n_grown, X.shape[1]), refcheck=False)
         for j, name in enumerate(columns.features):
             write_feature(X[start:end, j], batch.column(name), name, start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
@@ -191,14 +194,10 @@ def holds_numbers(kind: pa.DataType) -> bool:
     )
 
 
-def _empty_matrix(n_rows: int, n_columns: int) -> npt.NDArray[np.float32]:
-    return np.empty(_checked_size(n_rows, n_columns), np.float32)
-
-
-def _checked_size(n_rows: int, n_columns: int) -> tuple[int, int]:
-    if n_rows * n_columns * 4 > memory_limit():
-        raise DataError(f"{n_rows} rows of {n_columns} features do not fit into memory")
-    return n_rows, n_columns
+def _check_size(n_rows: int, n_features: int) -> None:
+    """Refuse what the memory cannot hold: features, a label and a query id per row."""
+    if n_rows * (4 * n_features + 16) > memory_limit():
+        raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
 
 
 def write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:

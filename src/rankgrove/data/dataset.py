@@ -62,6 +62,8 @@ class Dataset:
         absent: Absent | None = None,
         source: str | None = None,
     ) -> None:
+        if absent not in (None, "zero", "missing"):
+            raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
         self.source = source
         self.absent = absent
         self.X = as_feature_matrix(X)
