@@ -147,6 +147,11 @@ def test_columns_named_by_integers_can_be_named():
     assert data.feature_names == ("0", "3")
 
 
+def test_a_column_that_arrow_cannot_hold_is_named():
+    with pytest.raises(DataError, match="column 'phase' cannot be read"):
+        rg.load(pd.DataFrame({"label": [1], "qid": [1], "phase": [1j]}))
+
+
 def test_a_column_named_comment_can_hold_queries():
     data = rg.load(pa.table({"label": [1], "comment": ["shoes"], "a": [1]}), query="comment")
     assert data.qid.tolist() == ["shoes"]

@@ -70,6 +70,10 @@ def test_selections_out_of_range_are_refused(data):
         data.select_queries([True, False])
     with pytest.raises(DataError, match=r"shape \(2,\), but there are 6 rows"):
         data.select_rows([True, False])
+    with pytest.raises(DataError, match="there is no row 6 of 6"):
+        data.select_rows([0, 6])
+    with pytest.raises(DataError, match="rows must be a mask or whole numbers"):
+        data.select_rows([0.5])
 
 
 def test_concatenate_fills_in_missing_texts(data):

@@ -70,8 +70,12 @@ def test_options_that_do_not_apply_are_refused(tmp_path):
         rg.load(path, first_feature=2)
     with pytest.raises(ValueError, match="format 'xml' is not one of letor, parquet"):
         rg.load(path, format="xml")
-    with pytest.raises(ValueError, match="n_features must be between"):
-        rg.load(path, n_features=-1)
+    for number in (-1, 2**40):
+        with pytest.raises(ValueError, match="n_features must be between"):
+            rg.load(path, n_features=number)
+    for name in ("n_features", "first_feature"):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number, not 1.0"):
+            rg.load(path, **{name: 1.0})
 
 
 def test_format_overrides_the_name_and_magic_bytes_help_unknown_names(tmp_path):

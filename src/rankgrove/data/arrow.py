@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,11 +116,25 @@ def as_arrow(table: Any) -> pa.Table:
         if type(table).__module__.startswith("pandas"):
             # Their own conversion would add the index as a column.
             names = [str(name) for name in table.columns]
-            arrays = [pa.array(table.iloc[:, j], from_pandas=True) for j in range(len(names))]
+            arrays = []
+            for j, name in enumerate(names):
+                with naming_column(name):
+                    arrays.append(pa.array(table.iloc[:, j], from_pandas=True))
             return pa.table(arrays, names=names)
         return pa.table(table)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
+
+
+@contextmanager
+def naming_column(name: str) -> Iterator[None]:
+    """Put the name of the column before what Arrow says about it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column {name!r} cannot be read: {error}") from None
 
 
 def from_batches(

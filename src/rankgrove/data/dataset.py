@@ -149,8 +149,12 @@ class Dataset:
                     f"the mask has shape {rows.shape}, but there are {self.n_rows} rows"
                 )
             rows = np.flatnonzero(rows)
+        elif rows.dtype.kind not in "iu" and len(rows):
+            raise DataError(f"rows must be a mask or whole numbers, not {rows.dtype} values")
         elif len(rows) == 0:
             rows = rows.astype(np.int64)
+        elif rows.max() >= self.n_rows or rows.min() < -self.n_rows:
+            raise DataError(f"there is no row {rows[np.abs(rows).argmax()]} of {self.n_rows}")
         return Dataset(
             self.X[rows],
             self.y[rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +110,9 @@ def load(
     _check_choice("absent", absent, (None, "zero", "missing"))
     _check_choice("negative_labels", negative_labels, ("error", "keep", "drop"))
     _check_choice("shared_queries", shared_queries, ("error", "merge", "apart"))
+    first_feature = _whole_number("first_feature", first_feature)
     _check_choice("first_feature", first_feature, (None, 0, 1))
+    n_features = _whole_number("n_features", n_features)
     if n_features is not None and not 0 <= n_features <= 10_000_000:
         raise ValueError(f"n_features must be between 0 and 10000000, not {n_features}")
     options = LoadOptions(
@@ -242,6 +245,13 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         known = ", ".join(repr(choice) for choice in choices if choice is not None)
         raise ValueError(f"{name} must be one of {known}, not {value!r}")
+
+
+def _whole_number(name: str, value: Any) -> int | None:
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, not {value!r}") from None
 
 
 def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) -> None:
