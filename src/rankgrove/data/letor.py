@@ -59,7 +59,7 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
         with_qid, group_sizes = _queries_beside(stream, options)
         reader = letor_reader(options, n_features, first_feature, with_qid)
         n_threads = resolve_n_jobs(options.n_jobs)
-        for text in letor_lines(stream, PIECE_BYTES):
+        for text in letor_lines(stream, PIECE_BYTES * max(1, n_threads // 2)):
             feed(reader, path, text, n_threads)
             report(stream.position(), stream.size)
     if reader.n_rows == 0:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rankgrove.data.byte_stream import ByteStream
 from rankgrove.errors import DataError
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 1 << 20  # stays in the cache of a processor between reading and parsing
 MAX_LINE_BYTES = 64 << 20
 _NEWLINE = 10
 

@@ -12,7 +12,6 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.byte_stream import open_bytes
 from rankgrove.data.dataset import Absent
 from rankgrove.data.letor import feed, first_row_has_qid, letor_lines, letor_reader
-from rankgrove.data.lines import PIECE_BYTES
 from rankgrove.data.options import LoadOptions
 from rankgrove.errors import DataError
 
@@ -23,7 +22,7 @@ def stream_letor(
     first_feature: int,
     *,
     absent: Absent = "zero",
-    piece_bytes: int = PIECE_BYTES,
+    piece_bytes: int = 16 << 20,
     n_jobs: int | None = None,
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Yield the feature matrix of a text file in pieces of whole lines; labels are not checked."""
