@@ -8,7 +8,7 @@ import rankgrove
 from rankgrove.datasets import make_ranking
 from rankgrove.rankers.base.registry import ranker_names
 
-data = make_ranking(60, preset="mslr", seed=1)
+data = make_ranking(20, preset="mslr", seed=1)
 small = make_ranking(25, seed=2)
 for name in ranker_names():
     learnt_from = small if name == "rf-pair" else data

@@ -40,12 +40,12 @@ class Trained:
 
 def _rankgrove(name: str, **params: Any) -> Callable[[Training], Trained]:
     def run(data: Training) -> Trained:
-        from rankgrove.rankers import boosting
+        from rankgrove.rankers.base import boosted
         from rankgrove.rankers.base.registry import make_ranker
 
         clock = {"binning": 0.0}
         for step in ("find_bins", "bin_matrix"):
-            setattr(boosting, step, _timed(getattr(boosting, step), clock))
+            setattr(boosted, step, _timed(getattr(boosted, step), clock))
         oblivious = params.get("tree") == "oblivious" or name == "rcrank"
         size = {"max_depth": data.depth} if oblivious else {"max_leaf_nodes": data.n_leaves}
         ranker = make_ranker(
