@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 
@@ -43,3 +44,23 @@ def test_no_two_headers_define_the_same_class(repository):
             places.setdefault(f"{namespace}::{name}", []).append(str(path.relative_to(repository)))
     assert places
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_files_and_functions_stay_short(repository):
+    """One idea each: files of up to 400 lines, functions of up to 60 without their docstring."""
+    sources = [*(repository / "src").rglob("*.py"), *native_sources(repository)]
+    lengths = {path: path.read_text().count("\n") for path in sources if path.suffix != ".pyi"}
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+    for path in (repository / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                words = ast.get_docstring(node, clean=False) or ""
+                length = node.end_lineno - node.lineno - words.count("\n")
+                assert length <= 60, f"{path}: {node.name} has {length} lines"
+
+
+def test_every_module_of_rankers_registers_a_ranker(repository):
+    folder = repository / "src" / "rankgrove" / "rankers"
+    for path in folder.glob("*.py"):
+        if path.name != "__init__.py":
+            assert "@register_ranker(" in path.read_text(), path
