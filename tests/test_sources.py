@@ -47,7 +47,10 @@ def test_no_two_headers_define_the_same_class(repository):
 
 
 def test_files_and_functions_stay_short(repository):
-    """One idea each: files of up to 400 lines, functions of up to 60 without their docstring."""
+    """One idea each: files of up to 400 lines, functions of up to 60 without their docstring.
+
+    A longer function says why at its head: "Long because ...".
+    """
     sources = [*(repository / "src").rglob("*.py"), *native_sources(repository)]
     lengths = {path: path.read_text().count("\n") for path in sources if path.suffix != ".pyi"}
     assert {path: length for path, length in lengths.items() if length > 400} == {}
@@ -56,7 +59,9 @@ def test_files_and_functions_stay_short(repository):
             if isinstance(node, ast.FunctionDef):
                 words = ast.get_docstring(node, clean=False) or ""
                 length = node.end_lineno - node.lineno - words.count("\n")
-                assert length <= 60, f"{path}: {node.name} has {length} lines"
+                assert length <= 60 or "Long because" in words, (
+                    f"{path}: {node.name} has {length} lines"
+                )
 
 
 def test_every_module_of_rankers_registers_a_ranker(repository):

@@ -32,7 +32,10 @@ def write_report(
     train: Dataset,
     test: Dataset,
 ) -> None:
-    """Write the table, the convergence of every ranker, and its costs as a single HTML file."""
+    """Write the table, the convergence of every ranker, and its costs as a single HTML file.
+
+    Long because it lists the parts of the page one after the other.
+    """
     metrics = list(results[0].metrics)
     page = _Page()
     trained = [result for result in results if result.convergence is not None]
