@@ -11,6 +11,16 @@ SANITIZE_TESTS ?= $(wildcard $(addprefix tests/,data forests formats metrics ran
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
 PLAIN_TESTS ?= tests/forests tests/trees tests/data/test_letor.py
+# An interpreter that is asked for by name must be the one that .venv was made with.
+ifeq ($(origin PYTHON),command line)
+ifneq ($(wildcard $(PY)),)
+PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>/dev/null || echo '$(PYTHON), which does not run')
+VENV_VERSION := $(shell $(PY) -c 'import sys; print(*sys.version_info[:2], sep=".")')
+ifneq ($(PYTHON_VERSION),$(VENV_VERSION))
+$(error $(VENV) was made with Python $(VENV_VERSION), not $(PYTHON_VERSION): run `make clean` first, or choose another folder with VENV=)
+endif
+endif
+endif
 BENCHMARKS ?= $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: help

@@ -266,6 +266,19 @@ class TestWords:
         assert ranker.evals_result_["valid"]["map"] == [ranker.score(data, metric="map")]
         assert ranker.best_iteration_ is None
 
+    @pytest.mark.parametrize("make", [boosted, forest])
+    def test_numbers_beyond_32_bits_are_refused_by_name(self, data, make):
+        for name in ("max_leaf_nodes", "max_depth", "min_samples_leaf", "n_estimators"):
+            with pytest.raises(
+                ValueError, match=f"parameter {name} of .* is {2**40}, which is too"
+            ):
+                make(**{name: 2**40}).fit(data)
+        make(max_leaf_nodes=2**31 - 1, max_depth=2**31 - 1, min_samples_leaf=2**31 - 1).fit(data)
+
+    def test_no_rows_have_no_scores(self, data):
+        for ranker in (boosted(), forest(), rankgrove.McRank(n_estimators=2)):
+            assert ranker.fit(data).predict(data.X[:0]).shape == (0,)
+
     def test_everything_as_one(self, data):
         all_of_it = [forest(subsample=share).fit(data).predict(data) for share in (1, 1.0)]
         np.testing.assert_array_equal(*all_of_it)

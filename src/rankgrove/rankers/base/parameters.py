@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+LARGEST = 2**31 - 1
+
 
 class Constraint(Protocol):
     """The values that one parameter accepts."""
@@ -26,10 +28,10 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number, both ends included."""
+    """A whole number, both ends included; the native engine counts in 32 bits."""
 
     low: int | None = None
-    high: int | None = None
+    high: int = LARGEST
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is a whole number in the range."""
@@ -38,11 +40,12 @@ class Integer:
         number = int(value)
         if self.low is not None and number < self.low:
             return False
-        return self.high is None or number <= self.high
+        return -LARGEST <= number <= self.high
 
     def describe(self) -> str:
         """Say in words what is allowed."""
-        return "a whole number" + _range_text(self.low, self.high, "<=")
+        high = None if self.high == LARGEST else self.high
+        return "a whole number" + _range_text(self.low, high, "<=")
 
     def parse(self, text: str) -> int:
         """Read a whole number."""
@@ -216,6 +219,8 @@ def check_parameters(
             )
         constraint = constraints.get(name)
         if constraint is not None and not constraint.accepts(value):
+            if isinstance(value, numbers.Integral) and int(value) > 2**32:
+                raise ValueError(f"parameter {name} of {owner} is {value}, which is too large")
             raise ValueError(
                 f"parameter {name} of {owner} must be {constraint.describe()}, not {value!r}"
             )
