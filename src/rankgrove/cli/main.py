@@ -32,6 +32,8 @@ VERBS = {
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",
+    "explain": "say why documents are ranked as they are, and which features matter",
+    "show": "draw a tree of a model",
     "grid": "compare rankers over tree sizes and learning rates",
     "score-bench": "measure how fast a model scores your data",
     "demo": "train several rankers on built-in data and write a page with the results",

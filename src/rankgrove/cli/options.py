@@ -17,14 +17,18 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
-def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_column_options(
+    parser: argparse.ArgumentParser, query_option: str = "--query"
+) -> argparse._ArgumentGroup:
     """Add the options that say what a data file is and what its columns are."""
-    group = add_judgment_options(parser)
+    group = add_judgment_options(parser, query_option)
     add_feature_options(group)
     return group
 
 
-def add_judgment_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_judgment_options(
+    parser: argparse.ArgumentParser, query_option: str = "--query"
+) -> argparse._ArgumentGroup:
     """Add the options that say where the labels, queries and document ids of a file are."""
     group = parser.add_argument_group(
         "reading data",
@@ -34,7 +38,8 @@ def add_judgment_options(parser: argparse.ArgumentParser) -> argparse._ArgumentG
     group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
     group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
     group.add_argument(
-        "--query",
+        query_option,
+        dest="query",
         metavar="COLUMN",
         help="column of a table with the query ids (text without qid: 'comment')",
     )

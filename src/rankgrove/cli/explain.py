@@ -1,0 +1,137 @@
+"""Say why documents are ranked as they are, and which features matter.
+
+  MODEL                                 which features the model splits by
+  MODEL DATA                            which features move the scores of these documents
+  MODEL DATA --query Q                  what carries the top of the query's list
+  MODEL DATA --query Q --document A     what makes up the document's score
+  MODEL DATA --query Q --document A --above B
+                                        why A stands above (or below) B
+  MODEL DATA --permutation              what a metric loses when a feature is shuffled
+  MODEL DATA --dependence F [G]         how scores depend on a feature, or on two
+  MODEL DATA --interactions             which pairs of features act together
+
+Effects are exact Shapley values (SHAP): they add up to the score. A document is named by its id,
+as @3 by its rank, and where data have no document ids by its number within the query, from 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rankgrove.cli.options import add_column_options, add_json_option, add_threads_option
+
+EXAMPLES = """\
+  rankgrove explain model.rg
+  rankgrove explain model.rg test.txt --query 7968
+  rankgrove explain model.rg test.txt --query 7968 --document @1 --above @2 --out why.svg
+  rankgrove explain model.rg test.txt --permutation --metric ndcg@10
+  rankgrove explain model.rg test.txt --dependence bm25 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("model", metavar="MODEL", help="the model file")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="documents to explain")
+    question = parser.add_argument_group("what to explain")
+    question.add_argument("--query", dest="query_id", metavar="Q", help="id of a query")
+    question.add_argument("--document", metavar="A", help="a document of the query: id or @rank")
+    question.add_argument("--above", metavar="B", help="another one, to compare the first with")
+    question.add_argument("--permutation", action="store_true", help="permutation importances")
+    question.add_argument("--dependence", nargs="+", metavar="FEATURE", help="one or two features")
+    question.add_argument("--interactions", action="store_true", help="pairs of features")
+    details = parser.add_argument_group("details")
+    details.add_argument("--metric", default="ndcg@10", help="for --permutation (ndcg@10)")
+    details.add_argument("--repeats", type=int, default=5, help="shuffles per feature (5)")
+    details.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
+    details.add_argument(
+        "--top", type=int, default=3, help="documents at the top of a query's list (3)"
+    )
+    details.add_argument(
+        "--show", type=int, default=20, metavar="N", help="features in the table (20; 0: all)"
+    )
+    details.add_argument("--out", metavar="FILE", help="draw a picture: .svg or .html")
+    add_json_option(parser)
+    add_threads_option(add_column_options(parser, query_option="--query-column"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove import load_model
+    from rankgrove.cli.answers import Answer
+    from rankgrove.cli.output import print_json, show
+    from rankgrove.explain.svg import check_picture_name, write_picture
+
+    _check(arguments)
+    if arguments.out is not None:
+        check_picture_name(arguments.out)
+    ranker = load_model(arguments.model)
+    if arguments.n_jobs is not None:
+        ranker.set_params(n_jobs=arguments.n_jobs)
+    answer: Answer = _answer(ranker, arguments)
+    if arguments.out is not None:
+        write_picture(answer.picture(), arguments.out)
+    if arguments.json:
+        print_json(answer.value)
+    elif arguments.out is None:
+        show(*answer.parts(arguments.show))
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not belong together."""
+    questions = [
+        name
+        for name, asked in (
+            ("--query", arguments.query_id is not None),
+            ("--permutation", arguments.permutation),
+            ("--dependence", arguments.dependence is not None),
+            ("--interactions", arguments.interactions),
+        )
+        if asked
+    ]
+    if len(questions) > 1:
+        raise ValueError(f"ask for one of {' and '.join(questions)} at a time")
+    if questions and arguments.data is None:
+        raise ValueError(f"{questions[0]} needs a data file")
+    if arguments.document is not None and arguments.query_id is None:
+        raise ValueError("--document needs --query: which query's document is it?")
+    if arguments.above is not None and arguments.document is None:
+        raise ValueError("--above needs --document: which document is to be compared?")
+    for name, least in (("show", 0), ("top", 1), ("repeats", 1)):
+        if getattr(arguments, name) < least:
+            raise ValueError(f"--{name} must be at least {least}, not {getattr(arguments, name)}")
+
+
+def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
+    from rankgrove.cli import answers
+    from rankgrove.cli.model_data import load_documents, load_like
+
+    if arguments.data is None:
+        return answers.SplitImportances.of(ranker)
+    if arguments.permutation:
+        names = getattr(ranker, "feature_names_in_", None)
+        judged = load_like(arguments.data, ranker.n_features_in_, names, arguments)
+        return answers.PermutationImportances.of(
+            ranker, judged, arguments.metric, arguments.repeats, arguments.seed
+        )
+    needs_queries = (
+        arguments.query_id is not None
+        or arguments.dependence is not None
+        or ranker.model_.needs_queries
+    )
+    documents = load_documents(arguments.data, ranker, arguments, needs_queries=needs_queries)
+    if arguments.dependence is not None:
+        return answers.Dependence.of(ranker, documents, arguments.dependence)
+    if arguments.interactions:
+        return answers.Interactions.of(ranker, documents)
+    if arguments.query_id is None:
+        return answers.EffectImportances.of(ranker, documents)
+    query = answers.select_query(documents, arguments.query_id)
+    if arguments.document is None:
+        return answers.TopOfList.of(ranker, query, arguments.query_id, arguments.top)
+    if arguments.above is None:
+        return answers.OneDocument.of(ranker, query, arguments.query_id, arguments.document)
+    return answers.TwoDocuments.of(
+        ranker, query, arguments.query_id, arguments.document, arguments.above
+    )

@@ -1,0 +1,139 @@
+"""Pictures of explanations: waterfalls, forces by rank, bars and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from rankgrove.explain.partial_dependence import PartialDependence
+from rankgrove.explain.query import QueryExplanation
+from rankgrove.explain.svg import DOWN, GRID, INK, PALE, PALETTE, UP, Sheet, shortened
+
+_ROW, _BAR, _LABELS, _CHART, _TOP = 22, 15, 330, 420, 44
+
+
+def waterfall(
+    title: str,
+    start: tuple[str, float],
+    effects: Sequence[tuple[str, float]],
+    end: tuple[str, float],
+    n_shown: int = 15,
+) -> Sheet:
+    """Draw how effects lead from one score to another; small ones are one step."""
+    shown = list(effects[:n_shown])
+    rest = sum(effect for _, effect in effects[n_shown:])
+    if len(effects) > n_shown:
+        shown.append((f"{len(effects) - n_shown} other features", rest))
+    levels = start[1] + np.r_[0.0, np.cumsum([effect for _, effect in shown])]
+    sheet = Sheet(_LABELS + _CHART + 90, _TOP + (len(shown) + 2) * _ROW + 16, title)
+    sheet.text(12, 24, title)
+    low, high = min(levels.min(), end[1]), max(levels.max(), end[1])
+    scale = _CHART / (high - low) if high > low else 0.0
+
+    def place(score: float) -> float:
+        return float(_LABELS + (score - low) * scale)
+
+    for (name, score), at in ((start, _TOP), (end, _TOP + (len(shown) + 1) * _ROW)):
+        sheet.text(_LABELS - 8, at + 12, name, anchor="end", colour=PALE)
+        sheet.line(place(score), at, place(score), at + _BAR, INK, 2)
+        sheet.text(place(score) + 6, at + 12, f"{score:.4f}", colour=PALE)
+    for k, (name, effect) in enumerate(shown):
+        y = _TOP + (k + 1) * _ROW
+        left, right = sorted((place(levels[k]), place(levels[k + 1])))
+        sheet.text(_LABELS - 8, y + 12, shortened(name, 48), anchor="end")
+        sheet.line(place(levels[k]), y - _ROW + _BAR, place(levels[k]), y)
+        sheet.bar(left, y, right - left, _BAR, UP if effect >= 0 else DOWN, f"{name}: {effect:+}")
+        sheet.text(right + 6, y + 12, f"{effect:+.4f}")
+    return sheet
+
+
+def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) -> Sheet:
+    """Draw, for each document of a list, the features that lift it above the list's mean.
+
+    What lifts a document goes to the right, what pulls it down to the left; the mark is the sum.
+    """
+    documents = found.documents[:n_documents]
+    lifts = found.lifts[: len(documents)]
+    by_size = np.argsort(-np.abs(lifts).sum(axis=0), kind="stable")[: len(PALETTE)]
+    parts = np.c_[lifts[:, by_size], lifts.sum(axis=1) - lifts[:, by_size].sum(axis=1)]
+    names = [*(found.features[j] for j in by_size), "others"]
+    colours = [*PALETTE[: len(by_size)], GRID]
+    left = (-np.minimum(parts, 0).sum(axis=1)).max(initial=0.0)
+    right = np.maximum(parts, 0).sum(axis=1).max(initial=0.0)
+    scale = _CHART / (left + right) if left + right > 0 else 0.0
+    zero = _LABELS + left * scale
+    height = _TOP + len(documents) * _ROW + 24 + (len(names) + 1) // 2 * 18
+    sheet = Sheet(_LABELS + _CHART + 90, height, title)
+    sheet.text(12, 24, title)
+    sheet.line(zero, _TOP - 6, zero, _TOP + len(documents) * _ROW, INK)
+    for rank, (document, row) in enumerate(zip(documents, parts, strict=True), 1):
+        y = _TOP + (rank - 1) * _ROW
+        sheet.text(_LABELS - 8, y + 12, shortened(f"{rank}. {document.name}", 48), anchor="end")
+        for sign in (1, -1):
+            x = zero
+            for name, colour, part in zip(names, colours, row, strict=True):
+                if part * sign > 0:
+                    width = abs(part) * scale
+                    at = x if sign > 0 else x - width
+                    sheet.bar(at, y, width, _BAR, colour, f"{name}: {part:+}")
+                    x += sign * width
+        total = zero + row.sum() * scale
+        sheet.line(total, y - 2, total, y + _BAR + 2, INK, 2)
+        sheet.text(_LABELS + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
+    for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        x, y = 24 + k % 2 * 400, _TOP + len(documents) * _ROW + 16 + k // 2 * 18
+        sheet.bar(x, y, 10, 10, colour)
+        sheet.text(x + 16, y + 9, shortened(name, 50))
+    return sheet
+
+
+def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> Sheet:
+    """Draw named values as bars, in their order."""
+    shown = values[:n_shown]
+    low = min(0.0, *(value for _, value in shown)) if shown else 0.0
+    high = max(0.0, *(value for _, value in shown)) if shown else 0.0
+    scale = _CHART / (high - low) if high > low else 0.0
+    zero = _LABELS - low * scale
+    sheet = Sheet(_LABELS + _CHART + 90, _TOP + len(shown) * _ROW + 12, title)
+    sheet.text(12, 24, title)
+    for k, (name, value) in enumerate(shown):
+        y = _TOP + k * _ROW
+        left, right = sorted((zero, zero + value * scale))
+        sheet.text(_LABELS - 8, y + 12, shortened(name, 48), anchor="end")
+        sheet.bar(left, y, right - left, _BAR, UP if value >= 0 else DOWN, f"{name}: {value}")
+        sheet.text(right + 6, y + 12, f"{value:.4g}")
+    return sheet
+
+
+def curve(title: str, found: PartialDependence) -> Sheet:
+    """Draw how the lead depends on one feature, or on two (a line for each value of the second)."""
+    grid = found.grids[0]
+    lines = found.values.reshape(len(grid), -1).T
+    left, top, width, height = 70.0, 44.0, 520.0, 280.0
+    sheet = Sheet(left + width + 190, top + height + 48, title)
+    sheet.text(12, 24, title)
+    x_scale = width / (grid[-1] - grid[0]) if grid[-1] > grid[0] else 0.0
+    low, high = float(lines.min()), float(lines.max())
+    y_scale = height / (high - low) if high > low else 0.0
+    for share in (0.0, 0.5, 1.0):
+        y = top + height * (1 - share)
+        sheet.line(left, y, left + width, y)
+        sheet.text(left - 8, y + 4, f"{low + share * (high - low):.4g}", anchor="end", colour=PALE)
+        x = left + share * width
+        value = grid[0] + share * (grid[-1] - grid[0])
+        sheet.text(x, top + height + 18, f"{value:.4g}", anchor="middle", colour=PALE)
+    sheet.text(left + width / 2, top + height + 38, found.features[0], anchor="middle")
+    for k, line in enumerate(lines):
+        colour = PALETTE[k % len(PALETTE)]
+        points = [
+            (left + (x - grid[0]) * x_scale, top + (high - y) * y_scale)
+            for x, y in zip(grid, line, strict=True)
+        ]
+        for (x1, y1), (x2, y2) in pairwise(points):
+            sheet.line(x1, y1, x2, y2, colour, 2)
+        if len(lines) > 1:
+            name = f"{found.features[1]} = {found.grids[1][k]:.4g}"
+            sheet.text(left + width + 10, top + 12 + k * 15, shortened(name, 26), colour=colour)
+    return sheet

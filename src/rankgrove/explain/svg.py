@@ -1,0 +1,90 @@
+"""Plain SVG: a few shapes on a sheet, so that pictures need no library."""
+
+from __future__ import annotations
+
+import os
+from xml.sax.saxutils import escape
+
+from rankgrove._files import replacing
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+INK, PALE, GRID = "#1f2937", "#6b7280", "#d1d5db"
+# Distinct also for colour-blind eyes and in grey.
+UP, DOWN = "#2563eb", "#d97706"
+PALETTE = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#be185d", "#65a30d")
+
+
+class Sheet:
+    """Shapes in the order in which they are drawn."""
+
+    def __init__(self, width: float, height: float, title: str):
+        self.width, self.height, self.title = width, height, title
+        self._shapes: list[str] = []
+
+    def text(
+        self, x: float, y: float, text: str, *, anchor: str = "start", colour: str = INK
+    ) -> None:
+        """Write a line of text."""
+        self._shapes.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">'
+            f"{escape(_printable(text))}</text>"
+        )
+
+    def bar(
+        self, x: float, y: float, width: float, height: float, colour: str, hint: str = ""
+    ) -> None:
+        """Draw a rectangle, with a hint that browsers show."""
+        self._shapes.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" '
+            f'fill="{colour}" rx="1.5"><title>{escape(_printable(hint))}</title></rect>'
+        )
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str = GRID, width: float = 1
+    ) -> None:
+        """Draw a line."""
+        self._shapes.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+            f'stroke-width="{width}"/>'
+        )
+
+    def __str__(self) -> str:
+        """Return the picture as SVG."""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} '
+            f'{self.height:.0f}" width="{self.width:.0f}" height="{self.height:.0f}" '
+            f'font-family="{FONT}" font-size="12">\n<title>{escape(_printable(self.title))}'
+            f'</title>\n<rect width="100%" height="100%" fill="white"/>\n'
+            + "\n".join(self._shapes)
+            + "\n</svg>\n"
+        )
+
+
+def check_picture_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name that no picture can be written to."""
+    if not str(path).endswith((".svg", ".html")):
+        raise ValueError(f"pictures are written as .svg or .html, not as {str(path)!r}")
+
+
+def write_picture(sheet: Sheet, path: str | os.PathLike[str]) -> None:
+    """Write a picture as SVG, or as a page that shows it; the file appears when it is complete."""
+    check_picture_name(path)
+    text = str(sheet)
+    if str(path).endswith(".html"):
+        title = escape(_printable(sheet.title))
+        text = (
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+            f'<body style="font-family: {FONT}">\n{text}</body></html>\n'
+        )
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def shortened(text: str, length: int) -> str:
+    """Cut a text that is too long."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """Replace characters that XML does not allow."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,165 @@
+"""A tree as text and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankgrove.errors import ModelError
+from rankgrove.explain.explanation import feature_names, model_of
+from rankgrove.explain.svg import INK, PALE, UP, Sheet, shortened
+from rankgrove.models.model import Model
+from rankgrove.models.trees import TreesModel
+from rankgrove.trees.ensemble import TreeEnsemble
+
+
+@dataclass
+class Node:
+    """A node of a tree that is drawn.
+
+    Attributes
+    ----------
+    text : its condition or its value
+    count : training documents that reached it
+    missing : whether missing values meet its condition, ``"yes"`` or ``"no"``; empty for a leaf
+    children : those to whom the condition applies first; none of a leaf
+    n_hidden : leaves below it that are not drawn
+    """
+
+    text: str
+    count: int
+    missing: str = ""
+    children: list[Node] = field(default_factory=list)
+    n_hidden: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        result: dict[str, Any] = {"text": self.text, "count": self.count}
+        if self.missing:
+            result["missing"] = self.missing
+        if self.n_hidden:
+            result["n_hidden_leaves"] = self.n_hidden
+        if self.children:
+            result["children"] = [child.to_dict() for child in self.children]
+        return result
+
+
+def read_tree(ranker: Any, tree: int, depth: int = 5) -> Node:
+    """Return a tree of a model, from its root down to a depth.
+
+    Parameters
+    ----------
+    ranker : a fitted ranker, or a model, of trees on documents
+    tree : its number, from 1
+    depth : levels of splits that are drawn
+    """
+    model = model_of(ranker)
+    trees = _trees(model)
+    if not 1 <= tree <= trees.n_trees:
+        raise ModelError(f"there is no tree {tree}: the model has trees 1 to {trees.n_trees}")
+    if not 0 <= depth <= 100:
+        raise ValueError(f"depth must be between 0 and 100, not {depth}")
+    first, end = trees.tree_offsets[tree - 1], trees.tree_offsets[tree]
+    leaves = np.ones(end - first, np.int64)
+    left = trees.left[first:end]
+    for node in np.flatnonzero(left >= 0)[::-1]:
+        leaves[node] = leaves[left[node]] + leaves[left[node] + 1]
+    weight = float(trees.tree_weights[tree - 1])
+    return _read(trees, int(first), 0, weight, feature_names(model), depth, leaves)
+
+
+def _trees(model: Model) -> TreeEnsemble:
+    if not isinstance(model, TreesModel):
+        raise model.refusal("show a tree", "it is not one ensemble of trees on documents")
+    return model.melted().ensemble  # splits know where missing values go after the fill
+
+
+def _read(
+    trees: TreeEnsemble,
+    first: int,
+    node: int,
+    weight: float,
+    names: Sequence[str],
+    depth: int,
+    leaves: Any,
+) -> Node:
+    at = first + node
+    left, count = int(trees.left[at]), int(trees.count[at])
+    if left < 0:
+        return Node(f"{weight * float(trees.value[at]):+.6g}", count)
+    missing = "yes" if trees.missing_left[at] else "no"
+    text = f"{names[int(trees.feature[at])]} <= {trees.threshold[at]!s}"
+    if depth == 0:
+        return Node(text, count, missing, n_hidden=int(leaves[node]))
+    children = [_read(trees, first, left + k, weight, names, depth - 1, leaves) for k in (0, 1)]
+    return Node(text, count, missing, children)
+
+
+def tree_text(root: Node) -> str:
+    """Draw a tree with lines of text: under a condition, first where it holds, then where not."""
+    return "\n".join(_lines(root, "", "", ""))
+
+
+def _lines(node: Node, before: str, below: str, answer: str) -> Iterator[str]:
+    missing = f" (missing: {node.missing})" if node.missing else ""
+    hidden = f" ... {node.n_hidden} leaves" if node.n_hidden else ""
+    yield f"{before}{answer}{node.text}{missing}  [{node.count:,}]{hidden}"
+    for place, (child, label) in enumerate(zip(node.children, ("yes: ", "no:  "), strict=False)):
+        last = place == len(node.children) - 1
+        yield from _lines(
+            child, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "), label
+        )
+
+
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 190.0, 40.0, 12.0, 34.0
+
+
+def tree_picture(root: Node, title: str) -> Sheet:
+    """Draw a tree: left where a condition holds, right where not; ends side by side."""
+    ends = sum(1 for node in _all(root) if not node.children)
+    levels = _depth(root) + 1
+    sheet = Sheet(
+        max(ends * (_WIDTH + _GAP_X) + _GAP_X, 400.0), 44 + levels * (_HEIGHT + _GAP_Y), title
+    )
+    sheet.text(12, 24, title)
+    _draw(sheet, root, 0, 0)
+    return sheet
+
+
+def _draw(sheet: Sheet, node: Node, level: int, n_before: int) -> tuple[float, int]:
+    """Draw a node below its place; return its middle and how many ends are drawn so far."""
+    y = 44 + level * (_HEIGHT + _GAP_Y)
+    middles = []
+    for child in node.children:
+        middle, n_before = _draw(sheet, child, level + 1, n_before)
+        middles.append(middle)
+    if node.children:
+        x = sum(middles) / len(middles)
+        for middle, label in zip(middles, ("yes", "no"), strict=True):
+            sheet.line(x, y + _HEIGHT, middle, y + _HEIGHT + _GAP_Y, PALE)
+            sheet.text((x + middle) / 2, y + _HEIGHT + _GAP_Y / 2, label, colour=PALE)
+    else:
+        x = _GAP_X + n_before * (_WIDTH + _GAP_X) + _WIDTH / 2
+        n_before += 1
+    is_leaf = not node.children and not node.n_hidden
+    colour = "#eff6ff" if is_leaf else "#f3f4f6"
+    sheet.bar(x - _WIDTH / 2, y, _WIDTH, _HEIGHT, colour, node.text)
+    text = shortened(node.text, 28)
+    sheet.text(x, y + 16, text, anchor="middle", colour=UP if is_leaf else INK)
+    count = f"{node.count:,}" + (f" in {node.n_hidden} leaves" if node.n_hidden else "")
+    missing = f", missing: {node.missing}" if node.missing else ""
+    sheet.text(x, y + 32, count + missing, anchor="middle", colour=PALE)
+    return x, n_before
+
+
+def _all(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _all(child)
+
+
+def _depth(node: Node) -> int:
+    return max((1 + _depth(child) for child in node.children), default=0)
