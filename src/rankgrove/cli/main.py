@@ -35,6 +35,7 @@ VERBS = {
     "explain": "say why documents are ranked as they are, and which features matter",
     "show": "draw a tree of a model",
     "grid": "compare rankers over tree sizes and learning rates",
+    "export": "write a model for another library or a search engine",
     "score-bench": "measure how fast a model scores your data",
     "demo": "train several rankers on built-in data and write a page with the results",
 }

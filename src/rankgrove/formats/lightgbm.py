@@ -78,9 +78,7 @@ def _from_text(text: str) -> ImportedRanker:
     lines = text.splitlines()
     if not lines or lines[0].strip() != "tree":
         raise ModelError("the first line of a LightGBM model is 'tree'")
-    sections = _sections(lines)
-    header = next(sections)
-    trees = list(sections)
+    header, *trees = sections(lines)
     if int(header.get("num_tree_per_iteration", "1")) != 1 or int(header.get("num_class", "1")) > 1:
         raise ModelError(f"multi-class models (num_class={header.get('num_class')}) do not rank")
     link, scale = _link(header.get("objective", ""))
@@ -100,8 +98,8 @@ def _from_text(text: str) -> ImportedRanker:
     )
 
 
-def _sections(lines: list[str]) -> Iterator[dict[str, str]]:
-    """Yield the header, then each tree, as key -> value."""
+def sections(lines: list[str]) -> Iterator[dict[str, str]]:
+    """Yield the header of a model text, then each of its trees, as key -> value."""
     section: dict[str, str] = {}
     for line in lines[1:]:
         if line.startswith("end of trees"):

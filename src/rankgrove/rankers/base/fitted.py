@@ -21,6 +21,7 @@ from rankgrove.trees.scorer import Scorer
 
 if TYPE_CHECKING:
     from rankgrove.explain.explanation import Explanation
+    from rankgrove.formats.exporting import Export
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
@@ -165,6 +166,24 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         from rankgrove.formats.container import save_model
 
         save_model(self, path)
+
+    def export(self, path: Any, to: str, **options: Any) -> Export:
+        """Write the model for another library or a search engine.
+
+        Parameters
+        ----------
+        path : the file
+        to : the target: ``"lightgbm"``, ``"xgboost"``, ``"onnx"``, ``"c"``, ... (docs/exporting.md)
+        options : ``missing``, ``feature_names``, ``known_features`` and ``with_request`` of
+            ``formats.exporting.export_model``
+
+        Raises
+        ------
+        ModelError : the target cannot carry this model; nothing was written
+        """
+        from rankgrove.formats.exporting import export_model
+
+        return export_model(self._fitted(), path, to, **options)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """Return the leaf of every document in every tree, as its node number within the tree.

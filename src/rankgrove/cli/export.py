@@ -1,0 +1,131 @@
+"""Write a model for another library or a search engine.
+
+--check scores your data with the written file, in the target's own arithmetic and, if it is
+installed, by the target's own library, and fails if a document changes its rank.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankgrove.cli.options import add_column_options, add_json_option
+from rankgrove.cli.output import print_json, show, table
+
+if TYPE_CHECKING:
+    from rankgrove.formats.export_check import Agreement
+    from rankgrove.formats.exporting import Export
+
+EXAMPLES = """\
+  rankgrove export model.rg --to lightgbm --out model.txt --check test.txt
+  rankgrove export model.rg --to opensearch --out model.json --with-request
+  rankgrove export model.rg --to solr --out model.json --known-features features.txt
+  rankgrove export model.rg --to c --out model.c"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``export``."""
+    from rankgrove.formats.exporting import MISSING, TARGETS
+
+    parser.add_argument("model", help="model file written by `rankgrove train`")
+    parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="who is to read it")
+    parser.add_argument("--out", required=True, metavar="FILE", help="file to write")
+    parser.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="missing values: kept as in the model, or taken for 0 (default: kept if the target "
+        "can; else 0, if absent features of the training data were 0)",
+    )
+    parser.add_argument(
+        "--feature-names",
+        metavar="FILE",
+        help="names of the columns, one per line, instead of the model's own",
+    )
+    parser.add_argument(
+        "--known-features",
+        metavar="FILE",
+        help="features that the target has, one per line: a model that asks for others is refused",
+    )
+    parser.add_argument(
+        "--with-request",
+        action="store_true",
+        help="also write what is uploaded to the search engine, beside the file",
+    )
+    parser.add_argument("--check", metavar="DATA", help="compare the scores of these documents")
+    parser.add_argument(
+        "--allow-changed-ranks",
+        type=int,
+        default=0,
+        metavar="N",
+        help="ranks that may change in the check (default: 0)",
+    )
+    add_json_option(parser)
+    add_column_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the file, then compare."""
+    from rankgrove import load_model
+
+    ranker = load_model(arguments.model)
+    export = ranker.export(
+        arguments.out,
+        arguments.to,
+        missing=arguments.missing,
+        feature_names=_lines(arguments.feature_names),
+        known_features=_lines(arguments.known_features),
+        with_request=arguments.with_request,
+    )
+    found = [] if arguments.check is None else _check(ranker, export, arguments)
+    _report(export, found, arguments.json)
+    changed = max((agreement.changed_ranks for agreement in found), default=0)
+    if changed > arguments.allow_changed_ranks:
+        from rankgrove.errors import ModelError
+
+        raise ModelError(
+            f"{arguments.out}: {changed} documents change their rank; --allow-changed-ranks "
+            f"{changed} accepts that"
+        )
+
+
+def _lines(path: str | None) -> list[str] | None:
+    if path is None:
+        return None
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _check(ranker: Any, export: Export, arguments: argparse.Namespace) -> list[Agreement]:
+    from rankgrove.cli.model_data import load_documents
+    from rankgrove.formats.export_check import check_export
+
+    data = load_documents(arguments.check, ranker, arguments, needs_queries=True)
+    model = ranker.model_
+    return check_export(model, export, model.columns.match(data), data.groups)
+
+
+def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "file": str(export.path),
+                "target": export.target.name,
+                "missing": export.missing,
+                "requests": [str(path) for path in export.requests],
+                "check": [vars(agreement) for agreement in found],
+            }
+        )
+        return
+    show(f"wrote {export.path} for {export.target.name}")
+    if export.missing == "zero":
+        show("missing values are taken for 0")
+    for path in export.requests:
+        show(f"wrote {path}")
+    if found:
+        columns = ["scored by", "documents", "largest difference", "changed ranks"]
+        rows = [
+            (a.by, f"{a.rows:,}", f"{a.largest_difference:.3g}", f"{a.changed_ranks:,}")
+            for a in found
+        ]
+        show(table(columns, rows))

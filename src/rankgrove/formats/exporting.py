@@ -1,0 +1,240 @@
+"""Writes models for other libraries and search engines.
+
+A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``.
+It says what it can carry; what it cannot is refused here, before anything is written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._files import replacing, require_place
+from rankgrove.errors import DataError, ModelError
+from rankgrove.formats.plain_trees import (
+    PlainTrees,
+    missing_as_zero,
+    names_or_refusal,
+    plain_trees,
+    tells_missing_from_zero,
+)
+from rankgrove.models.linear import LinearModel
+from rankgrove.models.model import Model
+
+Floats = npt.NDArray[np.float64]
+Evaluate = Callable[[bytes, npt.NDArray[Any], Sequence[str] | None], Floats]
+
+# Name of the target -> module and attribute.
+TARGETS = {
+    "lightgbm": ("lightgbm_export", "LIGHTGBM"),
+    "vespa": ("vespa", "VESPA"),
+    "xgboost": ("xgboost_export", "XGBOOST"),
+    "elasticsearch": ("ltr_plugins", "ELASTICSEARCH"),
+    "opensearch": ("ltr_plugins", "OPENSEARCH"),
+    "onnx": ("onnx", "ONNX"),
+    "onnx-double": ("onnx", "ONNX_DOUBLE"),
+    "solr": ("solr", "SOLR"),
+    "ranklib": ("ranklib", "RANKLIB"),
+    "c": ("c_source", "C_SOURCE"),
+}
+
+MISSING = ("keep", "zero")
+
+
+@dataclass(frozen=True)
+class LinearWeights:
+    """A weighted sum of features, for targets that have such models."""
+
+    names: tuple[str, ...] | None
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a format carries, and how it is written and read back.
+
+    Attributes
+    ----------
+    name : as the caller asks for it
+    about : one line for people
+    write : trees -> the file
+    evaluate : (file, matrix, names of its columns) -> scores, in the target's own arithmetic
+    carries_missing : whether a missing value can go another way than 0
+    needs_names : whether features are known by name only
+    links : functions of the sum that it can apply
+    zero_is_missing : whether values near 0 can count as missing
+    write_linear : weights -> the file, if it has linear models
+    evaluate_linear : the same for linear models
+    library : (file, matrix) -> name of the library that was asked and its scores; None if it is not
+        installed
+    requests : (model name, features, file) -> bodies to upload, by the end of their names
+    """
+
+    name: str
+    about: str
+    write: Callable[[PlainTrees], bytes]
+    evaluate: Evaluate
+    carries_missing: bool = True
+    needs_names: bool = False
+    links: frozenset[str] = frozenset({"identity"})
+    zero_is_missing: bool = False
+    write_linear: Callable[[LinearWeights], bytes] | None = None
+    evaluate_linear: Evaluate | None = None
+    library: Callable[[Path, npt.NDArray[Any]], tuple[str, Floats] | None] | None = None
+    requests: Callable[[str, tuple[str, ...], bytes], Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written.
+
+    Attributes
+    ----------
+    target : the format
+    path : the file
+    missing : how missing values are treated: ``keep`` (as in the model) or ``zero``
+    linear : whether it is a linear model
+    names : of the model's columns, as the target knows them
+    requests : files written beside it for uploading
+    """
+
+    target: Target
+    path: Path
+    missing: str
+    linear: bool = False
+    names: tuple[str, ...] | None = None
+    requests: Sequence[Path] = field(default_factory=tuple)
+
+
+def target_of(name: str) -> Target:
+    """Return a target by name."""
+    if name not in TARGETS:
+        raise ValueError(f"unknown target {name!r}: there are {', '.join(TARGETS)}")
+    module, attribute = TARGETS[name]
+    target: Target = getattr(importlib.import_module(f"rankgrove.formats.{module}"), attribute)
+    return target
+
+
+def export_model(
+    model: Model,
+    path: str | os.PathLike[str],
+    to: str,
+    *,
+    missing: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    known_features: Sequence[str] | None = None,
+    with_request: bool = False,
+) -> Export:
+    """Write a model for another program.
+
+    Parameters
+    ----------
+    model : what a fitted ranker holds
+    path : the file
+    to : name of the target
+    missing : ``"keep"``: missing values go where the model sends them; ``"zero"``: where 0 goes, as
+        in programs that know no missing values. None: as in the model if the target can, else
+        ``"zero"`` if absent features of the training data were read as 0.
+    feature_names : names for the columns, instead of the model's own
+    known_features : all features that the target has; a model that asks for others is refused
+    with_request : also write the bodies to upload beside the file
+    """
+    target = target_of(to)
+    if missing not in (None, *MISSING):
+        raise ValueError(f"missing must be one of {', '.join(MISSING)}, not {missing!r}")
+    if with_request and target.requests is None:
+        raise ValueError(f"there is nothing to upload for {to!r}: leave out with_request")
+    require_place(path)
+    if isinstance(model, LinearModel):
+        weights = _linear(model, target, missing, feature_names)
+        assert target.write_linear is not None
+        data, names, missing = target.write_linear(weights), weights.names, "zero"
+    else:
+        plain = _trees(model, target, missing, feature_names)
+        data, names = target.write(plain), plain.names
+        missing = "zero" if plain.missing_is_zero else "keep"
+        if known_features is not None:
+            _check_known(plain, known_features, target)
+    bodies: Mapping[str, str] = {}
+    if with_request and target.requests is not None:
+        bodies = target.requests(Path(path).stem, names_or_refusal(names, to), data)
+    with replacing(path) as stream:
+        stream.write(data)
+    beside = []
+    for name, text in bodies.items():
+        beside.append(Path(path).with_name(f"{Path(path).stem}.{name}"))
+        with replacing(beside[-1]) as stream:
+            stream.write(text.encode())
+    linear = isinstance(model, LinearModel)
+    return Export(target, Path(path), missing, linear, names, tuple(beside))
+
+
+def _trees(
+    model: Model, target: Target, missing: str | None, names: Sequence[str] | None
+) -> PlainTrees:
+    plain = plain_trees(model)
+    if names is not None:
+        plain = replace(plain, names=_checked_names(names, plain.n_features))
+    if target.needs_names:
+        names_or_refusal(plain.names, target.name)
+    if plain.link not in target.links:
+        raise ModelError(
+            f"{target.name} has no place for the {plain.link} that this model's score goes through"
+        )
+    if plain.missing_up_to is not None and not target.zero_is_missing:
+        raise ModelError(f"this model takes 0 for missing, and {target.name} cannot")
+    if missing is None:
+        missing = "zero" if not target.carries_missing and model.absent == "zero" else "keep"
+    if missing == "zero":
+        return missing_as_zero(plain)
+    if not target.carries_missing:
+        if tells_missing_from_zero(plain):
+            raise ModelError(
+                f"this model sends missing values elsewhere than 0, and to {target.name} they are "
+                "0: train with missing='zero', or export with missing='zero' if the features of "
+                "the target never lack a value"
+            )
+        return missing_as_zero(plain)
+    return plain
+
+
+def _linear(
+    model: LinearModel, target: Target, missing: str | None, names: Sequence[str] | None
+) -> LinearWeights:
+    if target.write_linear is None:
+        raise model.refusal(f"be exported to {target.name}", "it has weights, not trees")
+    if model.needs_queries:
+        raise model.refusal("be exported", "its features are normalised within each query")
+    if (model.fill[model.weights != 0] != 0).any() and missing != "zero":
+        raise ModelError(
+            f"this model fills missing values with other numbers than 0, and to {target.name} they "
+            "are 0: export with missing='zero' if the features of the target never lack a value"
+        )
+    known = model.columns.names if names is None else _checked_names(names, model.columns.count)
+    if target.needs_names:
+        names_or_refusal(known, target.name)
+    return LinearWeights(known, model.weights)
+
+
+def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
+    if len(names) != count or len(set(names)) != count:
+        raise DataError(f"feature_names must be {count} different names, not {len(set(names))}")
+    return tuple(str(name) for name in names)
+
+
+def _check_known(plain: PlainTrees, known: Sequence[str], target: Target) -> None:
+    names_or_refusal(plain.names, target.name)
+    unknown = [name for name in plain.used_names() if name not in set(known)]
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        raise ModelError(
+            f"{len(unknown)} features of the model are not among the {len(known)} known features: "
+            f"{shown}"
+        )

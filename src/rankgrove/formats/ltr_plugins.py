@@ -1,0 +1,165 @@
+"""Writes model definitions for the learning-to-rank plugins of Elasticsearch and OpenSearch.
+
+Both read ``model/xgboost+json``: trees as XGBoost dumps them, compared by ``threshold > value`` and
+added up in float32. The plugin of Elasticsearch gives 0 to a feature that does not match a
+document; newer ones of OpenSearch send it the way of ``missing``, or take it for 0 if the
+definition says ``missing_as_zero`` (from 3.6 on; an older one refuses that word, and reads what is
+written for Elasticsearch). Neither has a place for a base score: it goes into the leaves of the
+first tree.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from rankgrove.formats.exporting import Floats, LinearWeights, Target
+from rankgrove.formats.plain_trees import (
+    PlainTree,
+    PlainTrees,
+    float32_values,
+    names_or_refusal,
+    nested,
+    strictly_below,
+)
+from rankgrove.formats.target_arithmetic import (
+    TreeRows,
+    below_else_default,
+    below_missing_zero,
+    sum_of_trees,
+)
+
+_OBJECTIVES = {"identity": "rank:ndcg", "sigmoid": "binary:logistic"}
+
+
+def _write(target: str, plain: PlainTrees) -> bytes:
+    names = names_or_refusal(plain.names, target)
+    plain = plain.with_base_in_leaves()
+    float32_values(plain, target)
+    definition: dict[str, Any] = {"objective": _OBJECTIVES[plain.link]}
+    if plain.missing_is_zero and target == "opensearch":
+        definition["missing_as_zero"] = True
+    definition["splits"] = [_split_tree(tree, names, target) for tree in plain.trees]
+    return json.dumps(definition, allow_nan=False).encode()
+
+
+def _split_tree(tree: PlainTree, names: tuple[str, ...], target: str) -> Any:
+    condition = strictly_below(tree.threshold)
+    depth = np.zeros(len(tree.left), np.int64)
+    for node in np.flatnonzero(~tree.is_leaf):
+        depth[tree.left[node]] = depth[tree.right[node]] = depth[node] + 1
+
+    def leaf(node: int) -> dict[str, Any]:
+        return {"nodeid": node, "leaf": float(np.float32(tree.value[node]))}
+
+    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
+        return {
+            "nodeid": node,
+            "depth": int(depth[node]),
+            "split": names[tree.feature[node]],
+            "split_condition": float(condition[node]),
+            "yes": left["nodeid"],
+            "no": right["nodeid"],
+            "missing": (left if tree.missing_left[node] else right)["nodeid"],
+            "children": [left, right],
+        }
+
+    return nested(tree, leaf, split, target)
+
+
+def _evaluate(missing_is_zero: bool, data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
+    definition = json.loads(data)
+    place = {name: j for j, name in enumerate(names)}
+
+    def describe(node: Any) -> tuple[Any, ...] | float:
+        if "leaf" in node:
+            return float(node["leaf"])
+        left, right = node["children"]
+        if (node["yes"], node["no"]) != (left["nodeid"], right["nodeid"]):
+            raise ValueError(f"node {node['nodeid']} does not name its children in order")
+        to_left = node["missing"] == left["nodeid"]
+        return place[node["split"]], node["split_condition"], to_left, left, right
+
+    trees = [TreeRows().read(tree, describe) for tree in definition["splits"]]
+    zero = missing_is_zero or definition.get("missing_as_zero", False)
+    rule = below_missing_zero if zero else below_else_default
+    total = sum_of_trees(trees, X, rule, compare=np.float32, add=np.float32)
+    return np.asarray(expit(total)) if definition["objective"] == "binary:logistic" else total
+
+
+def _write_linear(target: str, model: LinearWeights) -> bytes:
+    names = names_or_refusal(model.names, target)
+    weights = {
+        name: float(np.float32(weight))
+        for name, weight in zip(names, model.weights.tolist(), strict=True)
+    }
+    return json.dumps(weights, allow_nan=False).encode()
+
+
+def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
+    weights = json.loads(data)
+    total = np.zeros(len(X), np.float32)
+    for j, name in enumerate(names):
+        column = np.nan_to_num(np.asarray(X[:, j], np.float32))
+        total = total + np.float32(weights[name]) * column
+    return total.astype(np.float64)
+
+
+def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
+    linear = "splits" not in json.loads(data)
+    feature_set = {
+        "featureset": {
+            "features": [
+                {
+                    "name": feature,
+                    "params": ["keywords"],
+                    "template_language": "mustache",
+                    "template": {"match": {feature: "{{keywords}}"}},
+                }
+                for feature in features
+            ]
+        }
+    }
+    kind = "model/linear" if linear else "model/xgboost+json"
+    model = {"model": {"name": name, "model": {"type": kind, "definition": data.decode()}}}
+    query = {
+        "query": {"match": {"_all": "your words"}},
+        "rescore": {
+            "window_size": 100,
+            "query": {
+                "rescore_query": {
+                    "sltr": {"params": {"keywords": "your words"}, "model": name},
+                },
+                "query_weight": 0,
+            },
+        },
+    }
+    return {
+        "featureset.json": json.dumps(feature_set, indent=2) + "\n",
+        "createmodel.json": json.dumps(model, indent=2) + "\n",
+        "query.json": json.dumps(query, indent=2) + "\n",
+    }
+
+
+def _target(name: str, product: str, carries_missing: bool) -> Target:
+    return Target(
+        name=name,
+        about=f"model definition for the learning-to-rank plugin of {product}",
+        write=partial(_write, name),
+        evaluate=partial(_evaluate, not carries_missing),
+        carries_missing=carries_missing,
+        needs_names=True,
+        links=frozenset(_OBJECTIVES),
+        write_linear=partial(_write_linear, name),
+        evaluate_linear=_evaluate_linear,
+        requests=_requests,
+    )
+
+
+ELASTICSEARCH = _target("elasticsearch", "Elasticsearch", carries_missing=False)
+OPENSEARCH = _target("opensearch", "OpenSearch", carries_missing=True)

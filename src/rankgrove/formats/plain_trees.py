@@ -1,0 +1,235 @@
+"""What every exporter writes: trees with all that stood beside them folded in.
+
+A fill of missing values is folded into the directions of splits, tree weights into leaf values. So
+a score is the base score plus one value per tree, added in the order of the trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.errors import ModelError
+from rankgrove.models.model import Model
+from rankgrove.models.trees import TreesModel
+from rankgrove.trees.ensemble import rounding_limit
+from rankgrove.trees.links import ScalarLink
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+_DEEPEST = 400  # levels; readers of JSON stop at about 1000 nested brackets
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class PlainTree:
+    """One tree; node 0 is the root, and children come after their parents.
+
+    Attributes
+    ----------
+    feature : column that a node asks, -1 for a leaf
+    threshold : float32: a value goes left if, as float32, it is <= threshold
+    precise : the same for float64 values
+    left, right : children, -1 for a leaf
+    missing_left : whether a missing value goes left
+    value : what a leaf adds to the score (of a split: what it would add as a leaf)
+    count : training rows that reached a node
+    gain : improvement by the split
+    """
+
+    feature: Ints
+    threshold: npt.NDArray[np.float32]
+    precise: Doubles
+    left: Ints
+    right: Ints
+    missing_left: npt.NDArray[np.bool_]
+    value: Doubles
+    count: Ints
+    gain: Doubles
+
+    @property
+    def is_leaf(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are leaves."""
+        return self.left < 0
+
+
+@dataclass(frozen=True)
+class PlainTrees:
+    """A sum of trees.
+
+    Attributes
+    ----------
+    names : of the features; None if they have none
+    n_features : their number
+    trees : in the order in which they are added
+    base_score : the score before the first tree
+    link : ``identity``, ``sigmoid`` or ``exp``: what the sum goes through
+    missing_up_to : see ``TreesModel``
+    missing_is_zero : whether missing values go where 0 goes
+    """
+
+    names: tuple[str, ...] | None
+    n_features: int
+    trees: tuple[PlainTree, ...]
+    base_score: float
+    link: str
+    missing_up_to: npt.NDArray[np.float32] | None
+    missing_is_zero: bool = False
+
+    def with_base_in_leaves(self) -> PlainTrees:
+        """Return the same sum for targets that have no place for a base score.
+
+        The first addition, base score plus first tree, is made here, so no rounding changes.
+        """
+        if self.base_score == 0.0 and self.trees:
+            return self
+        first = self.trees[0] if self.trees else _leaf()
+        first = replace(first, value=first.value + self.base_score)
+        return replace(self, trees=(first, *self.trees[1:]), base_score=0.0)
+
+    def used_names(self) -> list[str]:
+        """Names of the features that a split asks for."""
+        assert self.names is not None
+        used = {int(f) for tree in self.trees for f in np.unique(tree.feature) if f >= 0}
+        return [self.names[feature] for feature in sorted(used)]
+
+
+def plain_trees(model: Model) -> PlainTrees:
+    """Take a model apart, or refuse what is not one sum of trees on documents."""
+    if not isinstance(model, TreesModel):
+        reasons = {
+            "pairs": "it scores a document against the others of its query",
+            "linear": "it has weights, not trees",
+            "sum": "its parts are not one sum of trees",
+        }
+        why = reasons.get(model.kind, "it is no sum of trees")
+        raise model.refusal("be exported as trees", why)
+    if model.ensemble.n_outputs != 1 or not isinstance(model.link, ScalarLink):
+        raise model.refusal(
+            "be exported",
+            f"its score is made of {model.ensemble.n_outputs} outputs, and no target has a place "
+            "for that",
+        )
+    ensemble = model.melted().ensemble
+    precise = ensemble.precise
+    if precise is None:
+        precise = rounding_limit(ensemble.threshold)
+    trees = []
+    for number in range(ensemble.n_trees):
+        nodes = slice(ensemble.tree_offsets[number], ensemble.tree_offsets[number + 1])
+        left = ensemble.left[nodes].astype(np.int64)
+        value = ensemble.tree_weights[number] * ensemble.value[nodes].astype(np.float64)
+        trees.append(
+            PlainTree(
+                feature=ensemble.feature[nodes].astype(np.int64),
+                threshold=ensemble.threshold[nodes],
+                precise=precise[nodes],
+                left=left,
+                right=np.where(left < 0, -1, left + 1),
+                missing_left=ensemble.missing_left[nodes] != 0,
+                value=value,
+                count=ensemble.count[nodes].astype(np.int64),
+                gain=ensemble.gain[nodes].astype(np.float64),
+            )
+        )
+        if not np.isfinite(value).all():
+            raise ModelError(f"tree {number} has a weighted value that is not finite")
+    return PlainTrees(
+        names=model.columns.names,
+        n_features=model.columns.count,
+        trees=tuple(trees),
+        base_score=float(ensemble.base_score[0]),
+        link=model.link.name,
+        missing_up_to=model.missing_up_to,
+    )
+
+
+def missing_as_zero(plain: PlainTrees) -> PlainTrees:
+    """Send missing values where 0 goes."""
+    trees = [replace(tree, missing_left=_zero_left(tree)) for tree in plain.trees]
+    return replace(plain, trees=tuple(trees), missing_is_zero=True)
+
+
+def tells_missing_from_zero(plain: PlainTrees) -> bool:
+    """Tell whether some split sends missing values elsewhere than 0."""
+    return any((tree.missing_left != _zero_left(tree)).any() for tree in plain.trees)
+
+
+def _zero_left(tree: PlainTree) -> npt.NDArray[np.bool_]:
+    return ~tree.is_leaf & (tree.threshold >= 0)
+
+
+def strictly_below(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return c so that ``x < c`` is ``x <= threshold`` for finite float32 x, and c is finite.
+
+    Only the largest float32 itself goes the other way at a threshold of that size.
+    """
+    with np.errstate(over="ignore"):
+        above = np.nextafter(threshold, np.float32(np.inf))
+    return np.asarray(np.minimum(above, np.float32(_LARGEST)))
+
+
+def float32_values(plain: PlainTrees, target: str) -> None:
+    """Refuse leaf values that a target of float32 cannot hold."""
+    for number, tree in enumerate(plain.trees):
+        large = np.abs(tree.value[tree.is_leaf]) > _LARGEST
+        if large.any():
+            raise ModelError(
+                f"tree {number} has a leaf of {tree.value[tree.is_leaf][large][0]:g}, which the "
+                f"float32 numbers of {target} cannot hold"
+            )
+
+
+def nested(
+    tree: PlainTree,
+    leaf: Callable[[int], Any],
+    split: Callable[[int, Any, Any], Any],
+    target: str,
+) -> Any:
+    """Build a tree of objects from the leaves up: ``leaf(node)``, ``split(node, left, right)``."""
+    depth = np.zeros(len(tree.left), np.int64)
+    for node in np.flatnonzero(~tree.is_leaf):
+        depth[tree.left[node]] = depth[tree.right[node]] = depth[node] + 1
+    if depth.max() > _DEEPEST:
+        raise ModelError(
+            f"a tree has {depth.max()} levels: readers of {target} take about {_DEEPEST}; train "
+            "with max_depth"
+        )
+    built: dict[int, Any] = {}
+    children = list(zip(tree.left.tolist(), tree.right.tolist(), strict=True))
+    for number, (left, right) in reversed(list(enumerate(children))):
+        if left < 0:
+            built[number] = leaf(number)
+        else:
+            built[number] = split(number, built.pop(left), built.pop(right))
+    return built[0]
+
+
+def _leaf() -> PlainTree:
+    whole = np.full(1, -1, np.int64)
+    zero = np.zeros(1)
+    return PlainTree(
+        feature=whole,
+        threshold=np.zeros(1, np.float32),
+        precise=zero,
+        left=whole,
+        right=whole,
+        missing_left=np.zeros(1, bool),
+        value=zero,
+        count=np.ones(1, np.int64),
+        gain=zero,
+    )
+
+
+def names_or_refusal(names: Sequence[str] | None, target: str) -> tuple[str, ...]:
+    """Return the names of the features, or say that this target knows features by name only."""
+    if names is None:
+        raise ModelError(
+            f"{target} knows features by name, and this model has none: give feature_names"
+        )
+    return tuple(names)

@@ -1,0 +1,497 @@
+"""Exported models score as the model does, for the programs that read them.
+
+Rows hold values on thresholds, their float32 neighbours, float64 values between two neighbours, and
+NaN. LightGBM, XGBoost, onnxruntime, treelite and a C compiler are the real ones; the search engines
+and RankLib are played by ``oracles.export_targets``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+
+import rankgrove
+from oracles import export_targets
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import ModelError
+from rankgrove.formats.export_check import check_export
+from rankgrove.formats.exporting import TARGETS, target_of
+from rankgrove.formats.foreign_trees import ForeignTree, to_ensemble
+from rankgrove.formats.plain_trees import plain_trees
+from rankgrove.formats.solr import before_slack
+from rankgrove.rankers.base.imported import ImportedRanker
+
+N_FEATURES = 8
+NAMES = tuple(f"feature {j}" for j in range(N_FEATURES))
+
+
+@functools.cache
+def data(missing: bool = True):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, N_FEATURES)).astype(np.float32)
+    X[:, 1] = np.round(X[:, 1] * 2)
+    X[:, 2] *= 1e-6  # gaps below the slack of Solr
+    X[:, 3] *= 1e6
+    y = np.clip(np.round(X[:, 0] + X[:, 1] + X[:, 2] * 1e6 + rng.normal(size=600)), 0, 3)
+    if missing:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    return X, y, np.repeat(np.arange(30), 20)
+
+
+def lightgbm_model():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, qid = data()
+    params = {"objective": "lambdarank", "verbose": -1, "num_threads": 1, "min_data_in_leaf": 5}
+    train = lightgbm.Dataset(X, y, group=np.bincount(qid))
+    return rankgrove.from_lightgbm(lightgbm.train(params, train, 10))
+
+
+def xgboost_model(objective: str = "rank:ndcg"):
+    xgboost = pytest.importorskip("xgboost")
+    X, y, qid = data()
+    matrix = xgboost.DMatrix(X, np.minimum(y, 1) if "logistic" in objective else y)
+    if objective.startswith("rank"):
+        matrix.set_info(qid=qid)
+    params = {"objective": objective, "base_score": 0.3, "nthread": 1, "max_depth": 4}
+    return rankgrove.from_xgboost(xgboost.train(params, matrix, 10))
+
+
+def fitted(ranker, missing: bool = True):
+    X, y, qid = data(missing)
+    return ranker.fit(X, y, qid=qid)
+
+
+def with_base_score():
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    X, y, _ = data(missing=False)
+    return rankgrove.from_sklearn(GradientBoostingRegressor(n_estimators=8).fit(X, y + 100))
+
+
+MODELS = {
+    "boosted": lambda: fitted(rankgrove.LambdaMART(n_estimators=12, random_state=0)),
+    "one tree": lambda: fitted(rankgrove.LambdaMART(n_estimators=1, random_state=0)),
+    "single leaf": lambda: fitted(
+        rankgrove.MART(n_estimators=2, min_samples_leaf=400, random_state=0)
+    ),
+    "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=7, random_state=0)),
+    "oblivious": lambda: fitted(rankgrove.RCRank(n_estimators=5, random_state=0)),
+    "fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="median", random_state=0)),
+    "zero": lambda: fitted(rankgrove.LambdaMART(n_estimators=8, missing="zero", random_state=0)),
+    "infinite fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="inf", random_state=0)),
+    "base score": with_base_score,
+    "lightgbm": lightgbm_model,
+    "xgboost": xgboost_model,
+}
+
+
+@functools.cache
+def model_of(name: str):
+    return MODELS[name]()
+
+
+def edge_rows(ranker, n_rows: int = 400, wide: bool = False):
+    """Rows of the values that the model tells apart; ``wide``: also values between float32s."""
+    rng = np.random.default_rng(5)
+    ensemble = ranker.model_.ensemble
+    X = data()[0][rng.integers(600, size=n_rows)].astype(np.float64)
+    for feature in range(N_FEATURES):
+        on = ensemble.threshold[(ensemble.feature == feature) & np.isfinite(ensemble.threshold)]
+        if len(on):
+            picks = rng.choice(on, n_rows)
+            with np.errstate(over="ignore"):
+                up = np.nextafter(picks, np.float32(np.inf))
+            down = np.nextafter(picks, np.float32(-np.inf))
+            share = rng.uniform(size=n_rows)
+            between = picks + (up.astype(np.float64) - picks) * share if wide else up
+            choices = [picks, up, down, between, X[:, feature]]
+            X[:, feature] = np.choose(rng.integers(5, size=n_rows), choices)
+    # XGBoost takes no infinities, and has no number above the largest; tiny ones are 0 to LightGBM.
+    X[np.abs(X) >= np.finfo(np.float32).max] = 0.0
+    X[np.abs(X) <= 1e-35] = 0.0
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X if wide else X.astype(np.float32)
+
+
+def exported(ranker, to: str, path, **options):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*thresholds cannot be written for Solr")
+        return ranker.export(path, to, feature_names=NAMES, **options)
+
+
+def assert_close(found, expected, to: str):
+    """Float64 targets give the same bits; float32 ones the rounding of a sum."""
+    if to in ("lightgbm", "vespa", "c"):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def in_gaps_of_solr(ranker, X):
+    """Which rows have a value between a threshold and the one that Solr has instead."""
+    ensemble = ranker.model_.ensemble
+    found = np.zeros(len(X), bool)
+    for node in np.flatnonzero(ensemble.feature >= 0):
+        t = ensemble.threshold[node : node + 1]
+        x = np.nan_to_num(X[:, ensemble.feature[node]])
+        found |= (x > t) & (x <= before_slack(t) + np.float32(1e-6))
+    return found
+
+
+def by_oracle(to: str, text: str, X):
+    if to in ("elasticsearch", "opensearch"):
+        return [
+            export_targets.elasticsearch(text, row, NAMES, unmatched_is_zero=to != "opensearch")
+            for row in X
+        ]
+    if to == "ranklib":
+        return [export_targets.ranklib(text, row) for row in X]
+    return [
+        {"solr": export_targets.solr, "vespa": export_targets.vespa}[to](text, row, NAMES)
+        for row in X
+    ]
+
+
+ENGINES = ("elasticsearch", "opensearch", "solr", "vespa", "ranklib")
+LIBRARIES = ("lightgbm", "xgboost", "onnx", "onnx-double", "c")
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("to", LIBRARIES)
+def test_libraries_give_the_same_scores(name, to, tmp_path):
+    ranker = model_of(name)
+    export = exported(ranker, to, tmp_path / "model.json")
+    for wide in (False, True):
+        X = edge_rows(ranker, wide=wide)
+        asked = target_of(to).library(export.path, X)
+        if asked is None:
+            pytest.skip(f"no library for {to}")
+        # Trees that were trained on float64 see float32 where the target has nothing else.
+        seen = X if to in ("lightgbm", "onnx-double") else X.astype(np.float32)
+        assert_close(asked[1], ranker.predict(seen), to)
+        assert_close(target_of(to).evaluate(export.path.read_bytes(), X, NAMES), asked[1], to)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("to", ENGINES)
+def test_search_engines_give_the_same_scores(name, to, tmp_path):
+    ranker = model_of(name)
+    target = target_of(to)
+    missing = None
+    if not target.carries_missing and name != "zero":
+        missing = "zero"
+    export = exported(ranker, to, tmp_path / "model.json", missing=missing)
+    X = edge_rows(ranker, n_rows=150, wide=to == "vespa")
+    expected = ranker.predict(np.nan_to_num(X) if export.missing == "zero" else X)
+    text = export.path.read_text()
+    right = np.ones(len(X), bool)
+    if to == "solr":  # what it warned of
+        right = ~in_gaps_of_solr(ranker, X)
+        assert right.mean() > 0.3
+    found = np.array(by_oracle(to, text, X))
+    assert_close(found[right], expected[right], to)
+    assert_close(target.evaluate(text.encode(), X, NAMES), found, to)
+
+
+@pytest.mark.parametrize("name", ["boosted", "forest", "fill", "xgboost"])
+def test_treelite_reads_lightgbm_and_xgboost_files(name, tmp_path):
+    treelite = pytest.importorskip("treelite")
+    ranker = model_of(name)
+    X = edge_rows(ranker)
+    path = exported(ranker, "lightgbm", tmp_path / "m.txt").path
+    model = treelite.frontend.load_lightgbm_model(path)
+    found = treelite.gtil.predict(model, X.astype(np.float64))
+    np.testing.assert_allclose(np.ravel(found), ranker.predict(X), rtol=1e-12, atol=1e-12)
+    path = exported(ranker, "xgboost", tmp_path / "m.json").path
+    model = treelite.frontend.load_xgboost_model(path, format_choice="json")
+    assert_close(np.ravel(treelite.gtil.predict(model, X)), ranker.predict(X), "xgboost")
+
+
+def test_lightgbm_explains_what_it_reads(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    ranker = model_of("boosted")
+    path = exported(ranker, "lightgbm", tmp_path / "m.txt").path
+    X = edge_rows(ranker)
+    parts = lightgbm.Booster(model_file=str(path)).predict(X, pred_contrib=True)
+    np.testing.assert_allclose(parts.sum(axis=1), ranker.predict(X), atol=1e-12)
+
+
+def test_node_gives_the_scores_of_onnxruntime(tmp_path):
+    """``npm install onnxruntime-node`` where NODE_PATH finds it."""
+    node = shutil.which("node")
+    if (
+        node is None
+        or subprocess.run(
+            [node, "-e", "require('onnxruntime-node')"], capture_output=True
+        ).returncode
+    ):
+        pytest.skip("onnxruntime-node is not installed")
+    ranker = model_of("boosted")
+    path = exported(ranker, "onnx", tmp_path / "m.onnx").path
+    X = edge_rows(ranker)
+    X.tofile(tmp_path / "rows.f32")
+    program = f"""
+    const ort = require('onnxruntime-node'), fs = require('fs');
+    (async () => {{
+      const bytes = fs.readFileSync('{tmp_path}/rows.f32');
+      const rows = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+      const session = await ort.InferenceSession.create('{path}');
+      const input = new ort.Tensor('float32', rows, [{len(X)}, {N_FEATURES}]);
+      const {{score}} = await session.run({{X: input}});
+      console.log(JSON.stringify(Array.from(score.data)));
+    }})();
+    """
+    run = subprocess.run([node, "-e", program], capture_output=True, text=True, env=os.environ)
+    assert run.returncode == 0, run.stderr
+    assert_close(np.array(json.loads(run.stdout)), ranker.predict(X), "onnx")
+
+
+class TestThereAndBack:
+    """A model of another library goes in and comes out with identical scores."""
+
+    @pytest.mark.parametrize("zero_as_missing", [False, True])
+    def test_lightgbm(self, zero_as_missing, tmp_path):
+        lightgbm = pytest.importorskip("lightgbm")
+        X, y, qid = data()
+        X = np.where(np.abs(X) < 0.3, 0, X).astype(np.float64)
+        X[:, 4] = 1.7e9 + np.arange(len(X)) * 3
+        params = {"objective": "lambdarank", "verbose": -1, "num_threads": 1}
+        params |= {"zero_as_missing": zero_as_missing}
+        booster = lightgbm.train(params, lightgbm.Dataset(X, y, group=np.bincount(qid)), 10)
+        rankgrove.from_lightgbm(booster).export(tmp_path / "m.txt", "lightgbm")
+        again = lightgbm.Booster(model_file=str(tmp_path / "m.txt"))
+        np.testing.assert_array_equal(again.predict(X), booster.predict(X))
+        back = rankgrove.from_lightgbm(tmp_path / "m.txt")
+        np.testing.assert_array_equal(back.predict(X), booster.predict(X))
+
+    @pytest.mark.parametrize("objective", ["rank:ndcg", "binary:logistic", "count:poisson"])
+    def test_xgboost(self, objective, tmp_path):
+        xgboost = pytest.importorskip("xgboost")
+        X, y, _ = data()
+        matrix = xgboost.DMatrix(X, np.minimum(y, 1))
+        if objective.startswith("rank"):
+            matrix.set_info(qid=data()[2])
+        params = {"objective": objective, "base_score": 0.3, "nthread": 1}
+        booster = xgboost.train(params, matrix, 10)
+        rankgrove.from_xgboost(booster).export(tmp_path / "m.json", "xgboost")
+        again = xgboost.Booster(model_file=tmp_path / "m.json")
+        np.testing.assert_array_equal(again.predict(matrix), booster.predict(matrix))
+
+    def test_a_model_without_trees(self, tmp_path):
+        xgboost = pytest.importorskip("xgboost")
+        X, y, _ = data()
+        booster = xgboost.train({"base_score": 0.25, "nthread": 1}, xgboost.DMatrix(X, y), 0)
+        ranker = rankgrove.from_xgboost(booster)
+        for to in TARGETS:
+            export = exported(ranker, to, tmp_path / "m")
+            scores = target_of(to).evaluate(export.path.read_bytes(), X, NAMES)
+            np.testing.assert_array_equal(scores, 0.25)
+
+
+class TestLinks:
+    @pytest.mark.parametrize("to", [*LIBRARIES, "vespa", "opensearch"])
+    def test_probabilities_are_carried(self, to, tmp_path):
+        ranker = xgboost_model("binary:logistic")
+        export = exported(ranker, to, tmp_path / "m.json")
+        X = edge_rows(ranker)
+        for agreement in check_export(ranker.model_, export, X, QUERIES(len(X))):
+            assert agreement.largest_difference < 1e-6
+
+    def test_or_refused(self, tmp_path):
+        for to in ("solr", "ranklib"):
+            with pytest.raises(ModelError, match=f"{to} has no place for the sigmoid"):
+                exported(xgboost_model("binary:logistic"), to, tmp_path / "m", missing="zero")
+
+
+def QUERIES(n_rows):  # noqa: N802
+    from rankgrove.data.queries import QueryGroups
+
+    return QueryGroups.from_sizes([n_rows])
+
+
+@pytest.mark.filterwarnings("ignore:.*thresholds cannot be written for Solr")
+class TestRefusals:
+    """What a format cannot carry is refused by name, and nothing is written."""
+
+    def refused(self, ranker, to, tmp_path, match, **options):
+        with pytest.raises((ModelError, ValueError), match=match):
+            ranker.export(tmp_path / "model", to, **options)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("to", TARGETS)
+    def test_pairs_and_several_outputs(self, to, tmp_path):
+        X, y, qid = data()
+        pairs = rankgrove.RFPair(n_estimators=2, random_state=0).fit(X, y, qid=qid)
+        self.refused(pairs, to, tmp_path, "'pairs' cannot be exported", feature_names=NAMES)
+        several = rankgrove.McRank(n_estimators=2, random_state=0).fit(X, y, qid=qid)
+        self.refused(several, to, tmp_path, "outputs", feature_names=NAMES)
+
+    @pytest.mark.parametrize("to", [t for t in TARGETS if not target_of(t).carries_missing])
+    def test_missing_values_that_are_not_zero(self, to, tmp_path):
+        self.refused(model_of("boosted"), to, tmp_path, "missing='zero'", feature_names=NAMES)
+        exported(model_of("zero"), to, tmp_path / "model")
+
+    @pytest.mark.parametrize("to", [t for t in TARGETS if target_of(t).needs_names])
+    def test_features_without_names(self, to, tmp_path):
+        self.refused(model_of("zero"), to, tmp_path, "knows features by name")
+
+    def test_features_that_the_target_does_not_have(self, tmp_path):
+        options = {"feature_names": NAMES, "known_features": NAMES[:2]}
+        self.refused(model_of("zero"), "solr", tmp_path, "'feature 2'", **options)
+        options["known_features"] = NAMES
+        model_of("zero").export(tmp_path / "model", "solr", **options)
+
+    def test_unknown_words(self, tmp_path):
+        self.refused(model_of("zero"), "pmml", tmp_path, "there are lightgbm")
+        self.refused(model_of("zero"), "c", tmp_path, "missing must be", missing="no")
+        self.refused(model_of("zero"), "c", tmp_path, "nothing to upload", with_request=True)
+        self.refused(model_of("zero"), "c", tmp_path, "8 different names", feature_names=["a"])
+
+    def test_zero_as_missing_where_there_is_no_place_for_it(self, tmp_path):
+        lightgbm = pytest.importorskip("lightgbm")
+        X, y, _ = data()
+        params = {"zero_as_missing": True, "verbose": -1, "num_threads": 1}
+        ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
+        self.refused(ranker, "xgboost", tmp_path, "takes 0 for missing")
+
+    def test_a_missing_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no folder"):
+            model_of("zero").export(tmp_path / "absent" / "m.c", "c")
+
+
+class TestLinear:
+    def model(self, **options):
+        from rankgrove.data.columns import Columns
+        from rankgrove.models.linear import LinearModel
+
+        weights = np.linspace(-1, 1, N_FEATURES)
+        fill = np.zeros(N_FEATURES, np.float32)
+        columns = Columns(NAMES, N_FEATURES)
+        return LinearModel(columns=columns, **{"weights": weights, "fill": fill, **options})
+
+    @pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
+    def test_search_engines_take_weights(self, to, tmp_path):
+        from rankgrove.formats.exporting import export_model
+
+        model = self.model()
+        X = data()[0]
+        export = export_model(model, tmp_path / "m.json", to, with_request=True)
+        (agreement,) = check_export(model, export, X, QUERIES(len(X)))
+        assert agreement.largest_difference < 1e-6 * np.nansum(np.abs(X), axis=1).max()
+        if to != "solr":
+            body = json.loads((tmp_path / "m.createmodel.json").read_text())
+            assert body["model"]["model"]["type"] == "model/linear"
+
+    def test_trees_are_wanted_elsewhere(self, tmp_path):
+        from rankgrove.formats.exporting import export_model
+
+        for to in ("lightgbm", "onnx", "c", "vespa"):
+            with pytest.raises(ModelError, match="weights, not trees"):
+                export_model(self.model(), tmp_path / "m", to)
+        with pytest.raises(ModelError, match="within each query"):
+            export_model(self.model(normalisation="query-minmax"), tmp_path / "m", "solr")
+        with pytest.raises(ModelError, match="fills missing values"):
+            export_model(self.model(fill=np.ones(N_FEATURES, np.float32)), tmp_path / "m", "solr")
+
+
+class TestRequests:
+    def test_bodies_are_written_beside_the_model(self, tmp_path):
+        for to in ("elasticsearch", "opensearch", "solr", "vespa"):
+            path = tmp_path / to / "my_model.json"
+            path.parent.mkdir()
+            export = exported(model_of("zero"), to, path, with_request=True)
+            assert len(export.requests) >= 2
+            for body in export.requests:
+                if body.suffix == ".json" and to != "vespa":
+                    json.loads(body.read_text())
+                assert body.name.startswith("my_model.")
+
+    def test_the_definition_is_the_file(self, tmp_path):
+        path = tmp_path / "m.json"
+        exported(model_of("boosted"), "opensearch", path, with_request=True)
+        body = json.loads((tmp_path / "m.createmodel.json").read_text())["model"]
+        assert body["name"] == "m"
+        assert body["model"]["type"] == "model/xgboost+json"
+        assert body["model"]["definition"] == path.read_text()
+        features = json.loads((tmp_path / "m.featureset.json").read_text())["featureset"]
+        assert [feature["name"] for feature in features["features"]] == list(NAMES)
+
+
+class TestDetails:
+    def test_solr_thresholds_come_back_after_the_slack(self):
+        rng = np.random.default_rng(2)
+        t = (10.0 ** rng.uniform(-5, 30, 20_000)).astype(np.float32)
+        np.testing.assert_array_equal(before_slack(t) + np.float32(1e-6), t)
+        for tricky in (-t, t / 10, np.array([1e-35, 1e-20, 3e-8, 0.0, -1e-20, -2e-6], np.float32)):
+            found = before_slack(tricky) + np.float32(1e-6)
+            assert (found >= tricky).all()
+            np.testing.assert_allclose(found, tricky, rtol=3e-7, atol=1.2e-13)
+        assert np.isposinf(before_slack(np.array([np.inf], np.float32))).all()
+
+    def test_solr_warns_of_thresholds_that_it_cannot_hold(self, tmp_path):
+        lightgbm = pytest.importorskip("lightgbm")
+        X, y, _ = data(missing=False)
+        X = np.where(X < 0.5, 0, X)
+        params = {"verbose": -1, "num_threads": 1}
+        ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
+        with pytest.warns(UserWarning, match="cannot be written for Solr"):
+            ranker.export(tmp_path / "m", "solr", feature_names=NAMES)
+
+    def test_the_base_score_is_added_first(self):
+        plain = plain_trees(model_of("base score").model_)
+        folded = plain.with_base_in_leaves()
+        assert plain.base_score > 50
+        assert folded.base_score == 0
+        leaf = plain.trees[0].is_leaf
+        np.testing.assert_array_equal(
+            folded.trees[0].value[leaf], plain.base_score + plain.trees[0].value[leaf]
+        )
+
+    def test_deep_trees_are_refused_where_files_nest(self, tmp_path):
+        n = 600
+        inner, leaf = np.arange(n) < n - 1, np.arange(n) == n - 1
+        number = np.arange(n)
+        # Node i sends x <= i to the leaf n + i, all others on to node i + 1.
+        chain = ForeignTree(
+            feature=np.r_[np.where(inner, 0, -1), np.full(n - 1, -1)],
+            threshold=np.r_[number, np.zeros(n - 1)].astype(np.float32),
+            left=np.r_[np.where(inner, n + number, -1), np.full(n - 1, -1)],
+            right=np.r_[np.where(inner, number + 1, -1), np.full(n - 1, -1)],
+            missing_left=np.zeros(2 * n - 1, bool),
+            value=np.r_[np.where(leaf, n, 0), np.arange(n - 1)].astype(np.float64),
+            count=np.ones(2 * n - 1),
+            gain=np.zeros(2 * n - 1),
+        )
+        x = np.arange(n, dtype=np.float32)[:, None] * np.ones((1, N_FEATURES), np.float32)
+        ranker = ImportedRanker.from_ensemble(to_ensemble([chain], N_FEATURES), "a test")
+        for to in ("vespa", "solr", "opensearch"):
+            with pytest.raises(ModelError, match="levels"):
+                ranker.export(tmp_path / "m", to, feature_names=NAMES)
+        for to in ("ranklib", "c", "lightgbm"):
+            export = ranker.export(tmp_path / "m", to, missing="zero")
+            (agreement, *_) = check_export(ranker.model_, export, x, QUERIES(len(x)))
+            assert agreement.largest_difference == 0
+
+    def test_the_check_notices_a_wrong_file(self, tmp_path):
+        ranker = model_of("boosted")
+        export = exported(ranker, "lightgbm", tmp_path / "m.txt")
+        text = export.path.read_text()
+        first = text.split("leaf_value=")[1].split(" ")[0]
+        export.path.write_text(text.replace(f"leaf_value={first}", "leaf_value=9", 1))
+        X = data()[0]
+        for agreement in check_export(ranker.model_, export, X, QUERIES(len(X))):
+            assert agreement.largest_difference > 1
+            assert agreement.changed_ranks > 0
+
+    def test_names_travel_with_the_model(self, tmp_path):
+        train = make_ranking(20, seed=3)
+        ranker = rankgrove.MART(n_estimators=3, random_state=0).fit(train)
+        text = ranker.export(tmp_path / "m.json", "vespa").path.read_text()
+        assert json.loads(text)["feature_names"] == list(train.feature_names)
