@@ -81,7 +81,7 @@ MODELS = {
     "single leaf": lambda: fitted(
         rankgrove.MART(n_estimators=2, min_samples_leaf=400, random_state=0)
     ),
-    "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=7, random_state=0)),
+    "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=3, random_state=0)),
     "oblivious": lambda: fitted(rankgrove.RCRank(n_estimators=5, random_state=0)),
     "fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="median", random_state=0)),
     "zero": lambda: fitted(rankgrove.LambdaMART(n_estimators=8, missing="zero", random_state=0)),
@@ -188,7 +188,7 @@ def test_search_engines_give_the_same_scores(name, to, tmp_path):
     if not target.carries_missing and name != "zero":
         missing = "zero"
     export = exported(ranker, to, tmp_path / "model.json", missing=missing)
-    X = edge_rows(ranker, n_rows=150, wide=to == "vespa")
+    X = edge_rows(ranker, n_rows=60, wide=to == "vespa")
     expected = ranker.predict(np.nan_to_num(X) if export.missing == "zero" else X)
     text = export.path.read_text()
     right = np.ones(len(X), bool)
@@ -455,7 +455,7 @@ class TestDetails:
         )
 
     def test_deep_trees_are_refused_where_files_nest(self, tmp_path):
-        n = 600
+        n = 420
         inner, leaf = np.arange(n) < n - 1, np.arange(n) == n - 1
         number = np.arange(n)
         # Node i sends x <= i to the leaf n + i, all others on to node i + 1.

@@ -115,21 +115,17 @@ def _doubles(values: npt.NDArray[Any]) -> str:
     return ",".join(float(value).hex() for value in values)
 
 
+def _number(text: str) -> float:
+    return float.fromhex(text.removesuffix("f")) if "x" in text else float(text)
+
+
 def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     text = data.decode()
 
     def table(name: str) -> npt.NDArray[np.float64]:
         found = re.search(rf"\b{name}\[\] = {{([^}}]*)}}", text)
         assert found is not None
-        cells = found[1].split(",")
-        return np.array(
-            [
-                float.fromhex(c.replace("INFINITY", "inf").rstrip("f"))
-                if "x" in c or "INF" in c
-                else float(c)
-                for c in cells
-            ]
-        )
+        return np.array([_number(cell) for cell in found[1].split(",")])
 
     starts = table("tree_start").astype(np.int64)
     feature = table("feature").astype(np.int64)
