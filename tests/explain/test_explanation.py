@@ -203,3 +203,60 @@ def test_no_documents_give_an_empty_explanation(ranker):
 def test_an_unfitted_ranker_says_so(data):
     with pytest.raises(Exception, match="not fitted"):
         rankgrove.MART().explain(data)
+
+
+def imported(library: str, data):
+    """Return an imported model, and scores by the library itself."""
+    X, y = data.X, data.y
+    if library == "xgboost":
+        import xgboost
+
+        pairs = xgboost.DMatrix(X, y, qid=data.groups.query_of_row())
+        booster = xgboost.train({"objective": "rank:ndcg", "max_depth": 4}, pairs, 6)
+        return rankgrove.from_xgboost(booster), booster.predict(pairs)
+    if library == "catboost":
+        from catboost import CatBoost, Pool
+
+        pool = Pool(X, y, group_id=data.groups.query_of_row())
+        model = CatBoost(
+            {
+                "loss_function": "QueryRMSE",
+                "depth": 4,
+                "iterations": 6,
+                "verbose": 0,
+                "allow_writing_files": False,
+            }
+        ).fit(pool)
+        return rankgrove.from_catboost(model), model.predict(pool)
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(6, random_state=0).fit(X, y)
+    return rankgrove.from_sklearn(forest), forest.predict(X)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "catboost", "scikit-learn"])
+def test_contributions_of_imported_models_add_up(library, data):
+    ranker, scores = imported(library, data)
+    np.testing.assert_allclose(ranker.explain(data.X).scores, scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        ranker.explain(data.X).scores, ranker.predict(data.X), rtol=1e-10, atol=1e-10
+    )
+
+
+def test_shap_takes_a_model_with_a_fill(data):
+    import shap
+
+    from rankgrove.explain import shap_trees
+
+    fitted = rankgrove.RFPoint(n_estimators=4, missing="mean", random_state=0).fit(data)
+    explainer = shap.TreeExplainer(shap_trees(fitted))
+    expected = fitted.explain(data)
+    np.testing.assert_allclose(explainer.shap_values(data.X), expected.values, atol=1e-9)
+    np.testing.assert_allclose(explainer.expected_value, expected.expected, atol=1e-9)
+
+
+def test_shap_is_refused_what_it_does_not_know(data):
+    from rankgrove.explain import shap_trees
+
+    with pytest.raises(ModelError, match="kind 'linear' cannot be handed to shap"):
+        shap_trees(linear())
