@@ -47,6 +47,7 @@ def wheel(repository, tmp_path_factory) -> Path:
 def test_content(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert len(names) == len(set(names))
+    assert "rankgrove/include/rankgrove.h" in names
     assert {"rankgrove/py.typed", "rankgrove/_native.pyi", "rankgrove/__main__.py"} <= set(names)
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
     assert len([name for name in names if name.endswith(".so")]) == 1

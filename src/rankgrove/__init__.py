@@ -29,6 +29,7 @@ _PUBLIC = {
     "from_xgboost": "rankgrove.formats.xgboost",
     "from_catboost": "rankgrove.formats.catboost",
     "from_sklearn": "rankgrove.formats.sklearn",
+    "get_include": "rankgrove.formats.c_source",
     "merge": "rankgrove.rankers.base.merging",
     "make_ranker": "rankgrove.rankers.base.registry",
     "register_ranker": "rankgrove.rankers.base.registry",

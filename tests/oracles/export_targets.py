@@ -5,6 +5,7 @@ Each reads the text of a model and a row of float32 features, and adds up in flo
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -12,6 +13,7 @@ import re
 import numpy as np
 
 f32 = np.float32
+parsed = functools.lru_cache(json.loads)
 
 
 def elasticsearch(text: str, row, names, *, unmatched_is_zero: bool) -> float:
@@ -20,7 +22,7 @@ def elasticsearch(text: str, row, names, *, unmatched_is_zero: bool) -> float:
     A feature that does not match a document is 0 for Elasticsearch; for OpenSearch it is NaN and
     goes to ``missing``, unless the definition says ``missing_as_zero``.
     """
-    definition = json.loads(text)
+    definition = parsed(text)
     allowed = {"rank:ndcg", "rank:map", "rank:pairwise", "reg:linear", "binary:logitraw"}
     assert definition["objective"] in allowed | {"binary:logistic", "reg:logistic"}
     zero = unmatched_is_zero or definition.get("missing_as_zero", False)
@@ -48,7 +50,7 @@ def elasticsearch(text: str, row, names, *, unmatched_is_zero: bool) -> float:
 
 def solr(text: str, row, names) -> float:
     """MultipleAdditiveTreesModel: 1e-6 is added to a threshold when it is read."""
-    model = json.loads(text)
+    model = parsed(text)
     assert model["class"] == "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
     assert [feature["name"] for feature in model["features"]] == list(names)
     value = dict(zip(names, row, strict=True))
@@ -73,7 +75,7 @@ def solr(text: str, row, names) -> float:
 
 def vespa(text: str, row, names) -> float:
     """``lightgbm()``: ``f < t``, or ``!(f >= t)`` where missing goes left, all in float64."""
-    model = json.loads(text)
+    model = parsed(text)
     assert model["feature_names"] == list(names)
     assert model["pandas_categorical"] == []
     total = 0.0

@@ -67,6 +67,11 @@ double score(const float *features) {{
 """
 
 
+def get_include() -> str:
+    """Return the folder of ``rankgrove.h``, which scores model files (.rg) from C."""
+    return str(Path(__file__).parents[1] / "include")
+
+
 def _write(plain: PlainTrees) -> bytes:
     def joined(name: str) -> npt.NDArray[Any]:
         arrays = [getattr(tree, name) for tree in plain.trees]

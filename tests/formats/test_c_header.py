@@ -1,0 +1,184 @@
+"""``rankgrove.h`` scores model files with the bits of rankgrove, and refuses what it cannot."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.formats.container import write_container
+from rankgrove.rankers.base.state import pack
+
+N_FEATURES = 6
+NAMES = ["title", "ünïcode", "日本", 'a "quoted" one', "back\\slash", "🌳"]
+
+
+class Header:
+    """The header as a library, as another language would bind it."""
+
+    def __init__(self, library):
+        self.c = ctypes.CDLL(str(library))
+        self.c.rankgrove_open.restype = ctypes.c_void_p
+        self.c.rankgrove_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+        self.c.rankgrove_feature_name.restype = ctypes.c_char_p
+        self.c.rankgrove_feature_name.argtypes = [ctypes.c_void_p, ctypes.c_int]
+        self.c.rankgrove_n_features.argtypes = [ctypes.c_void_p]
+        self.c.rankgrove_close.argtypes = [ctypes.c_void_p]
+        sizes = [ctypes.c_size_t, ctypes.c_size_t]
+        self.c.rankgrove_score.argtypes = [ctypes.c_void_p] * 2 + sizes + [ctypes.c_void_p]
+
+    def open(self, path):
+        error = ctypes.create_string_buffer(300)
+        model = self.c.rankgrove_open(str(path).encode(), error, len(error))
+        return model, error.value.decode()
+
+    def score(self, path, X):
+        model, error = self.open(path)
+        assert model, error
+        X = np.ascontiguousarray(X, np.float32)
+        scores = np.empty(len(X))
+        assert self.c.rankgrove_n_features(model) == X.shape[1]
+        self.c.rankgrove_score(model, X.ctypes.data, *X.shape, scores.ctypes.data)
+        self.c.rankgrove_close(model)
+        return scores
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("header")
+    library = folder / "librankgrove.so"
+    command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    command += ["-shared", "-fPIC", "-DRANKGROVE_IMPLEMENTATION", "-x", "c"]
+    source = f"{rankgrove.get_include()}/rankgrove.h"
+    run = subprocess.run(
+        [*command, source, "-o", str(library), "-lm"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return Header(library)
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, N_FEATURES)).astype(np.float32)
+    X[:, 1] = np.round(X[:, 1])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.clip(np.round(np.nan_to_num(X[:, 0] + X[:, 1]) + rng.normal(size=500)), 0, 3)
+    return X, y, np.repeat(np.arange(25), 20)
+
+
+def zero_as_missing():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, _ = data()
+    params = {"zero_as_missing": True, "verbose": -1, "num_threads": 1}
+    return rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 5))
+
+
+def fitted(ranker):
+    X, y, qid = data()
+    return ranker.fit(X, y, qid=qid)
+
+
+MODELS = {
+    "boosted": lambda: fitted(rankgrove.LambdaMART(n_estimators=10, random_state=0)),
+    "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=5, random_state=0)),
+    "oblivious": lambda: fitted(rankgrove.RCRank(n_estimators=5, random_state=0)),
+    "fill": lambda: fitted(rankgrove.MART(n_estimators=5, missing="mean", random_state=0)),
+    "zero as missing": zero_as_missing,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_bits(header, name, tmp_path):
+    ranker = MODELS[name]()
+    ranker.save(tmp_path / "m.rg")
+    X = data()[0]
+    X[::9] = 0.0
+    threshold = ranker.model_.ensemble.threshold
+    feature = ranker.model_.ensemble.feature
+    for j in range(N_FEATURES):
+        on = threshold[(feature == j) & np.isfinite(threshold)]
+        X[: len(on[:100]), j] = on[:100]
+    np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), ranker.predict(X))
+
+
+def test_names_are_utf8(header, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y, qid = data()
+    frame = pandas.DataFrame(X, columns=NAMES)
+    rankgrove.MART(n_estimators=1, random_state=0).fit(frame, y, qid=qid).save(tmp_path / "m.rg")
+    model, error = header.open(tmp_path / "m.rg")
+    assert model, error
+    names = [header.c.rankgrove_feature_name(model, j).decode() for j in range(N_FEATURES)]
+    assert names == NAMES
+    assert header.c.rankgrove_feature_name(model, N_FEATURES) is None
+    header.c.rankgrove_close(model)
+
+
+def test_other_kinds_are_refused(header, tmp_path, repository):
+    path = tmp_path / "m.rg"
+    for ranker, message in (
+        (rankgrove.RFPair(n_estimators=2, random_state=0), "not a model of trees on documents"),
+        (rankgrove.McRank(n_estimators=2, random_state=0), "more than a sum of trees"),
+    ):
+        fitted(ranker).save(path)
+        model, error = header.open(path)
+        assert model is None
+        assert error.startswith(f"{path}: ")
+        assert message in error
+    old = repository / "tests" / "formats" / "data" / "version2.rgm"
+    assert "format version 2" in header.open(old)[1]
+    path.write_bytes(b"no model at all, but long enough")
+    assert "not a rankgrove model file" in header.open(path)[1]
+    assert "cannot be opened" in header.open(tmp_path / "absent.rg")[1]
+
+
+def test_damaged_files_are_refused(header, tmp_path):
+    path = tmp_path / "m.rg"
+    fitted(rankgrove.MART(n_estimators=2, random_state=0)).save(path)
+    whole = path.read_bytes()
+    # Arrays that scoring does not read may be damaged without a word.
+    read = header.score(path, data()[0])
+    rng = np.random.default_rng(1)
+    refused = 0
+    for place in rng.integers(len(whole), size=300).tolist():
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        model, error = header.open(path)
+        if model:
+            header.c.rankgrove_close(model)
+            np.testing.assert_array_equal(header.score(path, data()[0]), read)
+        else:
+            assert error.startswith(str(path))
+            refused += 1
+    assert refused > 150
+    for size in (0, 10, 24, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert header.open(path)[0] is None or size == len(whole) - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("left", 10_000),
+        ("left", 0),
+        ("feature", N_FEATURES),
+        ("feature", -3),
+        ("tree_offsets", -1),
+        ("tree_offsets", 7),
+    ],
+)
+def test_nonsense_with_right_checksums_is_refused(header, tmp_path, name, value):
+    state, arrays = pack(fitted(rankgrove.MART(n_estimators=2, random_state=0)))
+    changed = arrays[f"model/trees/{name}"].copy()
+    changed[0] = value
+    with (tmp_path / "m.rg").open("wb") as stream:
+        write_container(stream, state, {**arrays, f"model/trees/{name}": changed})
+    model, error = header.open(tmp_path / "m.rg")
+    assert model is None
+    assert "node 0 of tree 0" in error or "all nodes" in error
