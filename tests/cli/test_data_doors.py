@@ -119,7 +119,7 @@ def test_info_describes_a_model(run):
     run(TRAIN_TABLE, "--out described.rg")
     code, out, _ = run("info described.rg")
     assert code == 0
-    assert "described.rg: mart model of 3 steps, 3 features" in out
+    assert "described.rg: mart model of 3 trees, 3 features" in out
     assert "learning_rate" in out
     code, out, _ = run("info described.rg --json")
     assert json.loads(out)["feature_names"] == ["c", "a", "b"]

@@ -23,7 +23,7 @@ def test_json_has_throughput_and_latency(rankgrove, model_file, data_file):
     done = rankgrove("score-bench", model_file, data_file, "--seconds", 0.05, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["steps"], found["documents"], found["queries"]) == (5, 5, 3)
+    assert (found["size"], found["documents"], found["queries"]) == ("5 trees", 5, 3)
     assert found["us_per_document"]["1"] > 0
     assert 0 < found["query_us"]["median"] <= found["query_us"]["p99"]
 
@@ -31,7 +31,7 @@ def test_json_has_throughput_and_latency(rankgrove, model_file, data_file):
 def test_table_for_people(rankgrove, model_file, data_file):
     done = rankgrove("score-bench", model_file, data_file, "--seconds", 0.05)
     assert done.returncode == 0, done.stderr
-    for words in ("5 steps", "us per document", "documents per second", "p99", "prepared in"):
+    for words in ("5 trees", "us per document", "documents per second", "p99", "prepared in"):
         assert words in done.stdout
 
 

@@ -66,6 +66,7 @@ def _describe_model(arguments: argparse.Namespace) -> None:
     columns = Columns.of(model)
     found = {
         "ranker": model.ranker_name,
+        "size": model.model_.size,
         "steps": model.model_.n_steps,
         "features": columns.count,
         "feature_names": columns.names,
@@ -77,7 +78,7 @@ def _describe_model(arguments: argparse.Namespace) -> None:
         return
     show(
         f"[bold]{escape(arguments.data)}[/bold]: {found['ranker']} model of "
-        f"{found['steps']:,} steps, {columns.count:,} features"
+        f"{found['size']}, {columns.count:,} features"
     )
     _show_names("features", list(columns.names or ()))
     rows = [(name, escape(repr(value))) for name, value in found["parameters"].items()]

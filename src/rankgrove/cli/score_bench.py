@@ -73,7 +73,7 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
     latency = _latencies(ranker.predict, queries, seconds)
     percentiles = np.percentile(latency, [50, 90, 99]) * 1e6
     return {
-        "steps": ranker.model_.n_steps,
+        "size": ranker.model_.size,
         "documents": len(data.X),
         "queries": len(queries),
         "documents_per_query": len(data.X) / len(queries),
@@ -106,10 +106,9 @@ def _latencies(predict: Callable[[Any], Any], queries: list[Any], seconds: float
 
 
 def _show(model: str, data: str, found: dict[str, Any]) -> None:
-    steps = f", {found['steps']:,} steps" if found["steps"] else ""
     show(
         escape(
-            f"{model}{steps}; {data}: {found['documents']:,} documents of "
+            f"{model}, {found['size']}; {data}: {found['documents']:,} documents of "
             f"{found['queries']:,} queries ({found['documents_per_query']:.1f} each)"
         )
     )

@@ -171,6 +171,7 @@ def run(arguments: argparse.Namespace) -> None:
         "rows": len(train.y),
         "queries": train.n_queries,
         "features": train.n_features,
+        "size": ranker.model_.size,
         "steps": ranker.model_.n_steps,
         "best_iteration": getattr(ranker, "best_iteration_", None),
         "seconds": seconds,
@@ -186,7 +187,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _summary_text(summary: dict[str, Any]) -> str:
     lines: Sequence[str] = [
-        f"{summary['ranker']}: {summary['steps']} steps on {summary['rows']} rows, "
+        f"{summary['ranker']}: {summary['size']} on {summary['rows']} rows, "
         f"{summary['queries']} queries, {summary['features']} features in "
         f"{summary['seconds']:.1f} s",
         *(

@@ -47,6 +47,11 @@ class LinearModel(Model):
         """Steps of the fit."""
         return 0 if self.path is None else len(self.path)
 
+    @property
+    def size(self) -> str:
+        """Number of features that count."""
+        return f"{np.count_nonzero(self.weights):,} weights"
+
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:

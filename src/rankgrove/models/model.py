@@ -64,6 +64,11 @@ class Model(ABC):
         """Number of steps in which the model was built and can be scored; 0 if it has none."""
         return 0
 
+    @property
+    def size(self) -> str:
+        """How large the model is, in words."""
+        return f"{self.n_steps:,} steps"
+
     @abstractmethod
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None

@@ -42,6 +42,11 @@ class PairsModel(Model):
         """Whether a document's score depends on the other documents of its query: yes."""
         return True
 
+    @property
+    def size(self) -> str:
+        """Number of trees."""
+        return f"{self.trees.size} on pairs of documents"
+
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:

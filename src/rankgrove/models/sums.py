@@ -52,6 +52,11 @@ class SumModel(Model):
         """Steps of the last part."""
         return self.parts[-1].n_steps
 
+    @property
+    def size(self) -> str:
+        """Sizes of the parts."""
+        return " + ".join(part.size for part in self.parts)
+
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:

@@ -77,6 +77,11 @@ class TreesModel(Model):
         return self.scorer.predict(X, n_jobs=n_jobs)
 
     @property
+    def size(self) -> str:
+        """Number of trees."""
+        return f"{self.ensemble.n_trees:,} trees"
+
+    @property
     def n_steps(self) -> int:
         """Number of steps: boosting iterations, or trees of a forest."""
         return (self.ensemble.n_trees - self.n_background_trees) // self.trees_per_step
