@@ -253,6 +253,17 @@ def test_node_gives_the_scores_of_onnxruntime(tmp_path):
     assert_close(np.array(json.loads(run.stdout)), ranker.predict(X), "onnx")
 
 
+def test_an_estimator_of_xgboost_loads_the_file(tmp_path):
+    """Elastic's own learning to rank takes those."""
+    xgboost = pytest.importorskip("xgboost")
+    ranker = model_of("boosted")
+    path = exported(ranker, "xgboost", tmp_path / "m.json").path
+    estimator = xgboost.XGBRanker(n_jobs=1)
+    estimator.load_model(path)
+    X = edge_rows(ranker)
+    assert_close(estimator.predict(X), ranker.predict(X), "xgboost")
+
+
 class TestThereAndBack:
     """A model of another library goes in and comes out with identical scores."""
 
