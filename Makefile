@@ -42,7 +42,7 @@ $(VENV)/.package: $(VENV)/.created $(NATIVE) CMakeLists.txt pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.package pyproject.toml
-	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask]' --no-build-isolation
+	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask,serve]' --no-build-isolation
 	@touch $@ $(VENV)/.package
 
 $(VENV)/.lint: $(VENV)/.package pyproject.toml

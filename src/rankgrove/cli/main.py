@@ -36,6 +36,7 @@ VERBS = {
     "show": "draw a tree of a model",
     "grid": "compare rankers over tree sizes and learning rates",
     "export": "write a model for another library or a search engine",
+    "serve": "score documents over HTTP",
     "score-bench": "measure how fast a model scores your data",
     "demo": "train several rankers on built-in data and write a page with the results",
 }

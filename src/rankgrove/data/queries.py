@@ -98,6 +98,22 @@ class QueryGroups:
         result[self.order] = values
         return result
 
+    def best_first(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Rows, query by query, from the highest score to the lowest; equal ones keep their order.
+
+        ``scores``, like the rows, are in the caller's order.
+        """
+        query = np.repeat(np.arange(self.n_queries), self.sizes)
+        places = np.lexsort((-self.grouped(scores), query))
+        return places if self.order is None else self.order[places]
+
+    def ranks(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Rank of each row within its query, 1 being the best, in the caller's order."""
+        ranks = np.empty(self.n_rows, np.int64)
+        first = np.repeat(self.offsets[:-1], self.sizes)
+        ranks[self.best_first(scores)] = np.arange(self.n_rows) - first + 1
+        return ranks
+
     def query_of_row(self) -> npt.NDArray[np.int64]:
         """Index of the query of each row, in the caller's order."""
         return self.restored(np.repeat(np.arange(self.n_queries), self.sizes))

@@ -75,6 +75,10 @@ class Model(ABC):
     ) -> Floats:
         """Score each row of a matrix with the model's columns; ``groups`` where queries matter."""
 
+    def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
+        """Return how many rows ``scores`` goes through: documents, or pairs where it asks pairs."""
+        return n_rows
+
     def stages(
         self,
         X: Matrix,

@@ -47,6 +47,11 @@ class PairsModel(Model):
         """Number of trees."""
         return f"{self.trees.size} on pairs of documents"
 
+    def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
+        """Return the number of pairs."""
+        sizes = self.lists(groups).sizes
+        return int((sizes * (sizes - 1)).sum())
+
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:

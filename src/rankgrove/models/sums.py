@@ -57,6 +57,10 @@ class SumModel(Model):
         """Sizes of the parts."""
         return " + ".join(part.size for part in self.parts)
 
+    def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
+        """Add the work of the parts."""
+        return sum(part.work(n_rows, groups) for part in self.parts)
+
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:

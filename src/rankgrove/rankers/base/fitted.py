@@ -110,14 +110,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         int64 array, one rank per row of X, in the order of X
         """
         matrix, groups = self._listed(X, qid, group_sizes, "rank")
-        scores = groups.grouped(self.model_.scores(matrix, groups, self.n_jobs))
-        query = np.repeat(np.arange(groups.n_queries), groups.sizes)
-        best_first = np.lexsort((-scores, query))
-        ranks = np.empty(len(scores), np.int64)
-        ranks[best_first] = (
-            np.arange(len(scores)) - np.repeat(groups.offsets[:-1], groups.sizes) + 1
-        )
-        return groups.restored(ranks)
+        return groups.ranks(self.model_.scores(matrix, groups, self.n_jobs))
 
     def score(
         self,

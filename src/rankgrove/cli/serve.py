@@ -1,0 +1,127 @@
+"""Score documents over HTTP: JSON or Arrow in, scores out.
+
+Each MODEL is a model file, asked under the name of the file without its ending; NAME=MODEL gives it
+another name. POST /score asks the first, POST /models/NAME/score any. GET /models, /health, /ready
+and /metrics tell of the server. A model file that is replaced is loaded anew; a damaged one is
+reported, and the old model goes on. SIGTERM and Ctrl-C stop the server when requests in flight are
+answered. docs/serving.md shows requests and answers.
+
+There is no encryption and nobody is asked who they are: listen beyond this machine (--host) only
+behind a proxy that does both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+EXAMPLES = """\
+  rankgrove serve model.rg --port 8000
+  rankgrove serve web=web.rg images=images.rg --port 8000 --workers 4
+  curl -H 'content-type: application/json' -d '{"rows": [[0.1, 3], [0.4, null]]}' \\
+    localhost:8000/score"""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``serve``."""
+    parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL", help="model files to serve")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8000, help="port to listen on; 0: any free one (%(default)s)"
+    )
+    parser.add_argument(
+        "--workers", type=_count, default=1, metavar="N", help="processes (%(default)s)"
+    )
+    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads for one large request")
+    parser.add_argument(
+        "--max-body", type=_count, default=16 << 20, metavar="BYTES", help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--max-rows",
+        type=_count,
+        default=100_000,
+        metavar="N",
+        help="rows to score in one request; of RF-pair, comparisons (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-concurrent",
+        type=_count,
+        default=64,
+        metavar="N",
+        help="requests in work at the same time, per process; more get 503 (%(default)s)",
+    )
+    parser.add_argument(
+        "--read-seconds", type=float, default=30.0, metavar="S", help="for a body (%(default)s)"
+    )
+    parser.add_argument(
+        "--reload-seconds",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="how often to look for replaced model files; 0: never (%(default)s)",
+    )
+    parser.add_argument(
+        "--stop-seconds",
+        type=_count,
+        default=30,
+        metavar="S",
+        help="how long a stop waits for requests in flight (%(default)s)",
+    )
+    parser.add_argument("--access-log", action="store_true", help="log every request")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until told to stop."""
+    from rankgrove.serving.limits import Limits
+    from rankgrove.serving.server import Settings, serve
+
+    limits = Limits(
+        max_body=arguments.max_body,
+        max_rows=arguments.max_rows,
+        max_concurrent=arguments.max_concurrent,
+        read_seconds=arguments.read_seconds,
+    )
+    serve(
+        Settings(
+            models=_named(arguments.models),
+            host=arguments.host,
+            port=arguments.port,
+            workers=arguments.workers,
+            limits=limits,
+            n_jobs=arguments.n_jobs,
+            reload_seconds=arguments.reload_seconds,
+            stop_seconds=arguments.stop_seconds,
+            access_log=arguments.access_log,
+        )
+    )
+
+
+def _named(words: list[str]) -> dict[str, str]:
+    """Return the model file of each name."""
+    models: dict[str, str] = {}
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not equals or Path(word).is_file():
+            name, path = Path(word).name.removesuffix(".rg"), word
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{word}: {name!r} cannot be the name of a model in an address; give it another, "
+                "of letters, digits, '.', '_' and '-', as NAME=MODEL"
+            )
+        if name in models:
+            raise ValueError(
+                f"two models have the name {name!r} ({models[name]} and {path}): give one another "
+                "as NAME=MODEL"
+            )
+        models[name] = path
+    return models
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value

@@ -1,0 +1,28 @@
+"""Models behind HTTP: ``rankgrove serve``, and the same as an ASGI application of your own.
+
+``make_app({"web": "web.rg"})`` returns the application; it needs the extra ``serve``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgrove._optional import require
+from rankgrove.serving.limits import Limits
+
+__all__ = ["Limits", "make_app"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "make_app":
+        raise AttributeError(f"module 'rankgrove.serving' has no attribute {name!r}")
+    require_libraries("starlette", "msgspec", "prometheus_client")
+    from rankgrove.serving.app import make_app
+
+    return make_app
+
+
+def require_libraries(*names: str) -> None:
+    """Raise MissingDependencyError unless the libraries are installed."""
+    for name in names:
+        require(name, "serve", "serving models")

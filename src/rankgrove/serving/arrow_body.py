@@ -1,0 +1,183 @@
+"""Arrow bodies: an IPC stream of record batches, a column per feature, and one of query ids.
+
+Arrow trusts much of what a stream says. Here nothing is: compressed buffers, which can grow without
+limit, are refused before they are opened, and every batch is checked in full before it is used.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rankgrove.data.arrow import holds_numbers
+from rankgrove.data.queries import QueryGroups
+from rankgrove.models.model import Model
+from rankgrove.serving.documents import Documents, check_rows, model_places, query_codes
+from rankgrove.serving.errors import MALFORMED, WRONG, RequestError
+
+CONTENT_TYPE = "application/vnd.apache.arrow.stream"
+QUERY_COLUMN = "qid"
+
+# Kinds of messages, and numbers of fields, of Arrow's Message.fbs.
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
+
+
+def read_arrow(body: bytes, model: Model, max_rows: int) -> Documents:
+    """Read the documents of an Arrow IPC stream; null and NaN are missing values."""
+    try:
+        _refuse_compression(body)
+        reader = pa.ipc.open_stream(body)
+        plan = _Plan(reader.schema, model)
+        parts, ids, n_rows = [], [], 0
+        for batch in reader:
+            n_rows += batch.num_rows
+            check_rows(n_rows, max_rows)
+            batch.validate(full=True)
+            parts.append(plan.matrix(batch))
+            ids.append(plan.query_ids(batch, n_rows - batch.num_rows))
+    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RequestError(
+            MALFORMED, "arrow", f"the body is not a sound Arrow IPC stream: {reason:.300}"
+        ) from None
+    X = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.width))])
+    if plan.query is None:
+        return Documents(X)
+    codes, named = query_codes([query for part in ids for query in part])
+    return Documents(X, QueryGroups.from_qid(codes), named)
+
+
+class _Plan:
+    """Which columns of a schema are the features of the model, in its order, and the query ids."""
+
+    def __init__(self, schema: pa.Schema, model: Model) -> None:
+        names = schema.names
+        own = model.columns.names or ()
+        given = QUERY_COLUMN in names and QUERY_COLUMN not in own
+        self.query = names.index(QUERY_COLUMN) if given else None
+        features = [j for j in range(len(names)) if j != self.query]
+        places = model_places(model, [names[j] for j in features], "columns")
+        self.features = features if places is None else [features[place] for place in places]
+        self.width = len(self.features)
+        for j in self.features:
+            if not holds_numbers(schema.types[j]):
+                raise RequestError(
+                    WRONG,
+                    "type",
+                    f"column {names[j]!r} holds {schema.types[j]}, not numbers",
+                    field="columns",
+                    column=names[j],
+                )
+        if self.query is not None and not _holds_ids(schema.types[self.query]):
+            raise RequestError(
+                WRONG,
+                "type",
+                f"column {QUERY_COLUMN!r} holds {schema.types[self.query]}, not integers or texts",
+                field="qid",
+                column=QUERY_COLUMN,
+            )
+
+    def matrix(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
+        """Return the features: float32 if all columns are, else float64."""
+        if batch.num_rows == 0 or self.width == 0:
+            return np.empty((batch.num_rows, self.width))
+        wanted = batch.select(self.features)
+        kinds = set(wanted.schema.types)
+        if kinds != {pa.float32()} and kinds != {pa.float64()}:
+            wanted = pa.RecordBatch.from_arrays(
+                [_as_float64(column) for column in wanted.columns], wanted.schema.names
+            )
+        return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=True).to_numpy())
+
+    def query_ids(self, batch: pa.RecordBatch, start: int) -> list[Any]:
+        """Return the query ids of a batch."""
+        if self.query is None:
+            return []
+        column = batch.column(self.query)
+        if pa.types.is_dictionary(column.type):
+            # Each text once, however often it is used: the whole may be far larger than the body.
+            texts = [*column.dictionary.to_pylist(), None]
+            ids = [texts[-1 if place is None else place] for place in column.indices.to_pylist()]
+        else:
+            ids = column.to_pylist()
+        if None in ids:
+            row = start + ids.index(None)
+            raise RequestError(
+                WRONG, "queries", f"the query id of row {row} is missing", field="qid", row=row
+            )
+        return ids
+
+
+def _as_float64(column: pa.Array) -> pa.Array:
+    return pc.cast(column, pa.float64(), safe=False)
+
+
+def _holds_ids(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or kind == pa.string_view()
+    )
+
+
+def _refuse_compression(body: bytes) -> None:
+    """Refuse a stream in which any batch says that its buffers are compressed."""
+    for metadata in _messages(body):
+        message = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
+        kind = message.byte(_HEADER_TYPE)
+        batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
+        if kind == _DICTIONARY_BATCH and batch is not None:
+            batch = batch.table(_DATA)
+        if batch is not None and batch.table(_COMPRESSION) is not None:
+            raise RequestError(
+                WRONG, "arrow", "the Arrow buffers are compressed: send them uncompressed"
+            )
+
+
+def _messages(body: bytes) -> Iterator[bytes]:
+    reader = pa.ipc.MessageReader.open_stream(body)
+    while True:
+        try:
+            message = reader.read_next_message()
+        except (StopIteration, EOFError):
+            return
+        yield message.metadata.to_pybytes()
+
+
+class _Table:
+    """A table of a flatbuffer, as far as this module reads it (struct refuses to read beyond)."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self.data = data
+        self.start = start
+        self.vtable = start - struct.unpack_from("<i", data, start)[0]
+        self.size = struct.unpack_from("<H", data, self.vtable)[0]
+
+    def _place(self, field: int) -> int | None:
+        entry = 4 + 2 * field
+        if entry + 2 > self.size:
+            return None
+        offset = struct.unpack_from("<H", self.data, self.vtable + entry)[0]
+        return self.start + offset if offset else None
+
+    def byte(self, field: int) -> int:
+        """Return a number of one byte; 0 if it is not there."""
+        place = self._place(field)
+        return 0 if place is None else int(struct.unpack_from("<B", self.data, place)[0])
+
+    def table(self, field: int) -> _Table | None:
+        """Return a table inside this one."""
+        place = self._place(field)
+        if place is None:
+            return None
+        return _Table(self.data, place + struct.unpack_from("<I", self.data, place)[0])

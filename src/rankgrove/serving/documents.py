@@ -1,0 +1,87 @@
+"""The documents of one request, in the columns of the model that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.errors import DataError
+from rankgrove.models.model import Model
+from rankgrove.serving.errors import TOO_LARGE, WRONG, RequestError
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Checked documents.
+
+    Attributes
+    ----------
+    X : a row per document, in the order of the request; the columns of the model
+    groups : the queries, None if the request does not tell them
+    query_ids : the id of each query as the client wrote it, in order of first appearance
+    """
+
+    X: npt.NDArray[Any]
+    groups: QueryGroups | None = None
+    query_ids: Sequence[Any] = ()
+
+
+def query_codes(ids: Sequence[int | str]) -> tuple[npt.NDArray[np.int64], list[int | str]]:
+    """Number query ids by first appearance, and return each once; 1 and "1" are two queries."""
+    numbers: dict[int | str, int] = {}
+    codes = [numbers.setdefault(query, len(numbers)) for query in ids]
+    return np.array(codes, np.int64), list(numbers)
+
+
+def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | None:
+    """Return where the model's columns stand among the names; None if they are in place."""
+    try:
+        places = model.columns.places(names, f"{field!r} of the request")
+    except DataError as error:
+        lacking = sorted(set(model.columns.names or ()) - set(names))
+        where = {"column": lacking[0]} if lacking else {}
+        raise RequestError(WRONG, "columns", str(error), field=field, **where) from None
+    if places is None and len(names) != model.columns.count:
+        raise RequestError(
+            WRONG,
+            "columns",
+            f"{field!r} names {len(names)} columns but the model has {model.columns.count}",
+            field=field,
+        )
+    return places
+
+
+def check_rows(n_rows: int, max_rows: int) -> None:
+    """Refuse more rows than allowed."""
+    if n_rows > max_rows:
+        raise RequestError(
+            TOO_LARGE, "rows", f"more than {max_rows} documents in one request", field="rows"
+        )
+
+
+def check_documents(documents: Documents, model: Model, max_rows: int) -> None:
+    """Refuse documents without queries where the model needs them, and work beyond the limit."""
+    n_rows = len(documents.X)
+    if documents.groups is None and model.needs_queries:
+        raise RequestError(
+            WRONG,
+            "queries",
+            "this model scores a document against the others of its query: give 'qid' (one id "
+            "for all rows, or one per row), or 'group_sizes'",
+            field="qid",
+        )
+    work = model.work(n_rows, documents.groups)
+    if work > max_rows:
+        raise RequestError(
+            TOO_LARGE,
+            "rows",
+            f"{n_rows} documents make the model score {work} rows, more than the {max_rows} that "
+            "are allowed in one request"
+            + (" (it compares all pairs of a query)" if work > n_rows else ""),
+            field="rows",
+        )

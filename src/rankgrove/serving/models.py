@@ -1,0 +1,172 @@
+"""The models that a server holds, by name, and how they follow their files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.formats.container import load_model
+from rankgrove.models.model import Model
+from rankgrove.serving.documents import Documents
+
+logger = logging.getLogger("rankgrove.serving")
+
+Signature = tuple[int, int, int]
+_TRIAL_ROWS = 32
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that is ready to score.
+
+    Attributes
+    ----------
+    name : what clients call it
+    model : scores documents
+    modified : when its file was written, in seconds since 1970
+    seconds_per_row : what a trial took
+    """
+
+    name: str
+    model: Model
+    modified: float
+    seconds_per_row: float
+
+    @classmethod
+    def prepare(cls, name: str, model: Model, modified: float) -> ServedModel:
+        """Score a few rows without values, so that the first request need not wait."""
+        X = np.full((_TRIAL_ROWS, model.columns.count), np.nan)
+        groups = QueryGroups.from_sizes([_TRIAL_ROWS])
+        model.scores(X, groups, 1)
+        start = time.perf_counter()
+        model.scores(X, groups, 1)
+        seconds = time.perf_counter() - start
+        return cls(name, model, modified, seconds / model.work(_TRIAL_ROWS, groups))
+
+    def expected_seconds(self, documents: Documents) -> float:
+        """Guess how long the documents take on one thread."""
+        return self.seconds_per_row * self.model.work(len(documents.X), documents.groups)
+
+    def scores(self, documents: Documents, n_jobs: int | None) -> npt.NDArray[np.float64]:
+        """Score the documents."""
+        return self.model.scores(documents.X, documents.groups, n_jobs)
+
+    def describe(self) -> dict[str, Any]:
+        """Say what the model is."""
+        names = self.model.columns.names
+        written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.modified))
+        return {
+            "name": self.name,
+            "kind": self.model.kind,
+            "n_features": self.model.columns.count,
+            "feature_names": None if names is None else list(names),
+            "needs_queries": self.model.needs_queries,
+            "written": written,
+        }
+
+
+class ModelStore:
+    """Models by name. A file that is replaced is loaded anew; a damaged one changes nothing.
+
+    Files are read, not mapped: a copy over a mapped file would change, or end, a running server.
+
+    Parameters
+    ----------
+    paths : file of each name; the first is the default
+    on_reload : told the name and whether a new file could be loaded
+    """
+
+    def __init__(
+        self,
+        paths: Mapping[str, str | os.PathLike[str]],
+        on_reload: Callable[[str, bool], None] = lambda name, loaded: None,
+    ) -> None:
+        if not paths:
+            raise ValueError("give at least one model to serve")
+        self._paths = {name: Path(path) for name, path in paths.items()}
+        self._on_reload = on_reload
+        self._seen: dict[str, Signature | None] = {}
+        self._models: dict[str, ServedModel] = {}
+        self._problems: dict[str, str] = {}
+        self._watcher: threading.Thread | None = None
+        self._watcher_process = 0
+        self._stop = threading.Event()
+        for name, path in self._paths.items():
+            self._seen[name] = _signature(path)
+            self._models[name] = _load(name, path)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the models, the default first."""
+        return list(self._paths)
+
+    def get(self, name: str | None) -> ServedModel | None:
+        """Return a model, the default for None; None if there is none of that name."""
+        return self._models.get(self.names[0] if name is None else name)
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """Say what a model is, and what is wrong with the newest file, if it could not be used."""
+        return self._models[name].describe() | {"problem": self._problems.get(name)}
+
+    def refresh(self) -> None:
+        """Load the files that were replaced since they were last looked at."""
+        for name, path in self._paths.items():
+            signature = _signature(path)
+            if signature == self._seen[name]:
+                continue
+            self._seen[name] = signature
+            try:
+                self._models[name] = _load(name, path)
+            except Exception as error:  # whatever it is, the old model must go on
+                self._problems[name] = str(error) or type(error).__name__
+                logger.error("model %s stays as it was: %s", name, self._problems[name])
+                self._on_reload(name, False)
+            else:
+                self._problems.pop(name, None)
+                logger.info("model %s was loaded anew from %s", name, path)
+                self._on_reload(name, True)
+
+    def watch(self, seconds: float) -> None:
+        """Look at the files now and then, on a thread of this process, until ``close``."""
+        if self._watcher_process == os.getpid() or seconds <= 0:
+            return
+        self._watcher_process = os.getpid()
+        self._stop = threading.Event()
+        self._watcher = threading.Thread(
+            target=self._follow, args=(self._stop, seconds), name="rankgrove-reload", daemon=True
+        )
+        self._watcher.start()
+
+    def _follow(self, stop: threading.Event, seconds: float) -> None:
+        while not stop.wait(seconds):
+            self.refresh()
+
+    def close(self) -> None:
+        """Stop looking at the files."""
+        self._stop.set()
+        if self._watcher is not None and self._watcher_process == os.getpid():
+            self._watcher.join()
+        self._watcher, self._watcher_process = None, 0
+
+
+def _load(name: str, path: Path) -> ServedModel:
+    ranker = load_model(path)
+    return ServedModel.prepare(name, ranker.model_, path.stat().st_mtime)
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

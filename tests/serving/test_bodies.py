@@ -1,0 +1,111 @@
+"""No body, however broken, brings anything but documents or a RequestError."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.serving.test_answers import batch_of, stream_of
+
+from rankgrove.data.columns import Columns
+from rankgrove.models.linear import LinearModel
+from rankgrove.serving.arrow_body import read_arrow
+from rankgrove.serving.documents import check_documents
+from rankgrove.serving.errors import RequestError
+from rankgrove.serving.json_body import read_json
+
+MODEL = LinearModel(
+    columns=Columns(("a", "b", "c"), 3),
+    weights=np.array([1.0, 2.0, 3.0]),
+    fill=np.zeros(3, np.float32),
+    normalisation="query-minmax",
+)
+X = np.arange(12, dtype=np.float64).reshape(4, 3)
+JSON = b'{"rows": [[1, 2.5e3, null], [-4, 5, 6]], "columns": ["c", "a", "b"], "qid": ["x", 1]}'
+ARROW = stream_of(
+    [batch_of(X, ("a", "b", "c"), qid=["x", "y", "x", "y"]).slice(i, 2) for i in (0, 2)]
+)
+
+
+def edits(whole):
+    """Yield strategies that overwrite, cut out or insert a few bytes of a sound body."""
+    place = st.integers(0, len(whole) - 1)
+    return st.lists(
+        st.tuples(place, st.integers(0, 8), st.binary(max_size=8)), min_size=1, max_size=4
+    )
+
+
+def edited(whole, changes):
+    for place, cut, new in changes:
+        whole = whole[:place] + new + whole[place + cut :]
+    return whole
+
+
+def read(reader, body):
+    """Read a body and score it; a RequestError is an answer, too, any other error is none."""
+    with contextlib.suppress(RequestError):
+        documents = reader(body, MODEL, 1000)
+        check_documents(documents, MODEL, 1000)
+        check_scores(documents)
+
+
+def check_scores(documents):
+    assert documents.X.shape[1] == 3
+    assert documents.groups.n_rows == len(documents.X) <= 1000
+    assert np.isfinite(MODEL.scores(documents.X, documents.groups)).all()
+
+
+@pytest.mark.parametrize(("reader", "whole"), [(read_json, JSON), (read_arrow, ARROW)])
+def test_the_sound_body_is_read(reader, whole):
+    documents = reader(whole, MODEL, 1000)
+    assert documents.groups.n_queries == len(documents.query_ids) == 2
+
+
+@settings(max_examples=400, deadline=None)
+@given(edits(JSON))
+def test_damaged_json(changes):
+    read(read_json, edited(JSON, changes))
+
+
+@settings(max_examples=400, deadline=None)
+@given(edits(ARROW))
+def test_damaged_arrow(changes):
+    read(read_arrow, edited(ARROW, changes))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes(body):
+    read(read_json, body)
+    read(read_arrow, body)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["rows", "columns", "qid", "group_sizes", "x"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {"rows": json_values},
+        optional=dict.fromkeys(("qid", "columns", "group_sizes"), json_values),
+    )
+)
+def test_any_json(value):
+    read(read_json, json.dumps(value).encode())
+
+
+def test_a_model_that_normalises_within_queries_demands_them():
+    documents = read_json(b'{"rows": [[1, 2, 3]]}', MODEL, 10)
+    with pytest.raises(RequestError, match="against the others of its query"):
+        check_documents(documents, MODEL, 10)
