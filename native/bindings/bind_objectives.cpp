@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/query_arguments.hpp"
 #include "objectives/lambda.hpp"
 #include "objectives/listwise.hpp"
 #include "objectives/plackett_luce.hpp"
@@ -15,36 +16,6 @@
 
 namespace rankgrove {
 namespace {
-
-// Offsets that start at 0, never fall and end at the number of documents.
-Queries checked_queries(const In<int64_t>& offsets, size_t n_documents) {
-  require(offsets.shape(0) >= 1, "offsets must have at least one entry");
-  const int64_t* p = offsets.data();
-  const auto count = static_cast<int64_t>(offsets.shape(0)) - 1;
-  require(p[0] == 0, "offsets must start at 0, not " + std::to_string(p[0]));
-  for (int64_t q = 0; q < count; ++q) {
-    const int64_t size = p[q + 1] - p[q];
-    if (size >= 0 && size < (int64_t{1} << 31)) continue;
-    throw std::invalid_argument("query " + std::to_string(q) + " has " + std::to_string(size) +
-                                " documents by its offsets");
-  }
-  require(p[count] == static_cast<int64_t>(n_documents),
-          "offsets end at " + std::to_string(p[count]) + " but there are " +
-              std::to_string(n_documents) + " documents");
-  return {p, count};
-}
-
-template <typename Array>
-void require_length(const Array& array, size_t n, const char* name) {
-  require(array.shape(0) == n, std::string(name) + " has " + std::to_string(array.shape(0)) +
-                                   " entries, not " + std::to_string(n));
-}
-
-const double* optional_data(const std::optional<In<double>>& array, size_t n, const char* name) {
-  if (!array) return nullptr;
-  require_length(*array, n, name);
-  return array->data();
-}
 
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
                               std::optional<In<double>> weight, int metric, int64_t k,
@@ -201,6 +172,20 @@ void plackett_luce_gradients(const PlackettLuce& model, In<double> scores,
   model.gradients(scores.data(), weights, n_threads, gradients.data());
 }
 
+nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_losses(const PlackettLuce& model,
+                                                                 In<double> scores, int n_threads,
+                                                                 Out<double> gradients) {
+  const auto n = static_cast<size_t>(model.n_documents());
+  require_length(scores, n, "scores");
+  require_length(gradients, n, "gradients");
+  std::vector<double> losses;
+  {
+    nb::gil_scoped_release unlocked;
+    losses = model.losses(scores.data(), n_threads, gradients.data());
+  }
+  return to_numpy(std::move(losses));
+}
+
 nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
     const PlackettLuce& model, In<double> scores, std::optional<In<double>> weight,
     In<int32_t> leaf_of_row, int32_t n_nodes, double l2, double max_step, int n_threads) {
@@ -263,6 +248,9 @@ void bind_objectives(nb::module_& m) {
       .def("gradients", &plackett_luce_gradients, nb::arg("scores"), nb::arg("weight").none(),
            nb::arg("n_threads"), nb::arg("gradients").noconvert(),
            "Fill the gradients of minus the log-likelihood.")
+      .def("losses", &plackett_luce_losses, nb::arg("scores"), nb::arg("n_threads"),
+           nb::arg("gradients").noconvert(),
+           "Fill the gradients in double precision; return minus the log-likelihood per query.")
       .def("leaf_values", &plackett_luce_leaf_values, nb::arg("scores"), nb::arg("weight").none(),
            nb::arg("leaf_of_row"), nb::arg("n_nodes"), nb::arg("l2"), nb::arg("max_step"),
            nb::arg("n_threads"), "Newton step of each leaf.");

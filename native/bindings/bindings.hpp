@@ -47,6 +47,7 @@ void bind_metrics(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_objectives(nb::module_& m);
+void bind_linear(nb::module_& m);
 void bind_forests(nb::module_& m);
 void bind_grown_forests(nb::module_& m);
 void bind_scoring(nb::module_& m);

@@ -22,6 +22,7 @@ NB_MODULE(_native, m) {
   rankgrove::bind_binning(m);
   rankgrove::bind_growing(m);
   rankgrove::bind_objectives(m);
+  rankgrove::bind_linear(m);
   rankgrove::bind_forests(m);
   rankgrove::bind_grown_forests(m);
   rankgrove::bind_scoring(m);

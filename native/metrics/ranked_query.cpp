@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kRun = 128;
 // Selecting beats sorting while the selection is small.
 constexpr int64_t kMaxSelection = 32;
+// Places per document that documents may move before sorting anew is quicker than moving on.
+constexpr int64_t kMaxMoves = 8;
 
 // Documents are placed a tile at a time, a tile being a few vectors of keys.
 constexpr int64_t kVectors = 4;
@@ -80,6 +82,37 @@ void RankedQuery::rank(const double* scores, int64_t n, int64_t depth, bool whol
     sort_all();
   }
   if (whole_blocks) mark_blocks();
+}
+
+void RankedQuery::rank_again(const double* scores, int64_t depth, bool whole_blocks) {
+  scores_ = scores;
+  depth = std::min(depth, n_docs_);
+  if (depth <= kMaxSelection && depth < n_docs_) {
+    select_top(depth);
+    if (whole_blocks) complete_last_block();
+  } else if (!sort_again()) {
+    sort_all();
+  }
+  if (whole_blocks) mark_blocks();
+}
+
+// Sorts by insertion; false if too many documents change places.
+bool RankedQuery::sort_again() {
+  int64_t moves = kMaxMoves * n_docs_;
+  for (int64_t rank = 1; rank < n_docs_; ++rank) {
+    const int32_t document = order_[rank];
+    const double score = scores_[document];
+    int64_t place = rank;
+    for (; place > 0; --place) {
+      const int32_t other = order_[place - 1];
+      if (scores_[other] > score || (scores_[other] == score && other < document)) break;
+      order_[place] = other;
+    }
+    order_[place] = document;
+    moves -= rank - place;
+    if (moves < 0) return false;
+  }
+  return true;
 }
 
 void RankedQuery::select_top(int64_t depth) {

@@ -16,6 +16,9 @@ class RankedQuery {
   // scores that the last place belongs to is filled completely, and block ends are known.
   // `scores` must stay alive, and hold no NaN.
   void rank(const double* scores, int64_t n, int64_t depth, bool whole_blocks);
+  // The same for other scores of the same documents: starts from their last order, which is quick
+  // where few of them change places. The depth must be that of the last call.
+  void rank_again(const double* scores, int64_t depth, bool whole_blocks);
 
   const double* scores() const { return scores_; }  // by document
   int64_t n_docs() const { return n_docs_; }
@@ -27,6 +30,7 @@ class RankedQuery {
  private:
   void select_top(int64_t depth);
   void sort_all();
+  bool sort_again();
   void merge_runs();
   void settle_equal_keys();
   void complete_last_block();

@@ -148,9 +148,18 @@ PlackettLuce::QueryView PlackettLuce::view(int64_t q) const {
           count_.data() + place_begin_[q]};
 }
 
-// Sums over a context are suffix sums: the tail, then the head's documents that the permutation
-// does not place, then the places from the last to the first. Nothing is ever subtracted. Leaves
-// mass, head_mass, tail_total and (unweighted) gradient in the scratch.
+// total[j] = sum over the context of place j. These are suffix sums: the tail, then the head's
+// documents that the permutation does not place, then the places from the last to the first.
+// Nothing is ever subtracted.
+void PlackettLuce::find_totals(const QueryView& query, const int32_t* place, Scratch& s) {
+  std::fill_n(s.in_permutation.begin(), query.n_head, char{0});
+  for (size_t j = 0; j < query.depth; ++j) s.in_permutation[place[j]] = 1;
+  double total = s.tail_total;
+  for (size_t h = 0; h < query.n_head; ++h) total += s.in_permutation[h] ? 0.0 : s.head_mass[h];
+  for (size_t j = query.depth; j-- > 0;) s.total[j] = total += s.head_mass[place[j]];
+}
+
+// Leaves mass, head_mass, tail_total and (unweighted) gradient in the scratch.
 void PlackettLuce::query_gradients(const QueryView& query, const double* scores, Scratch& s) const {
   const double best = *std::max_element(scores, scores + query.n);
   exp_array(scores, best, 1.0, query.n, s.mass.data());
@@ -168,11 +177,7 @@ void PlackettLuce::query_gradients(const QueryView& query, const double* scores,
   for (int64_t permutation = 0; permutation < n_permutations_; ++permutation) {
     const int32_t* place = query.place + static_cast<size_t>(permutation) * query.depth;
     const int32_t* count = query.count + static_cast<size_t>(permutation) * query.depth;
-    std::fill_n(s.in_permutation.begin(), query.n_head, char{0});
-    for (size_t j = 0; j < query.depth; ++j) s.in_permutation[place[j]] = 1;
-    double total = s.tail_total;
-    for (size_t h = 0; h < query.n_head; ++h) total += s.in_permutation[h] ? 0.0 : s.head_mass[h];
-    for (size_t j = query.depth; j-- > 0;) s.total[j] = total += s.head_mass[place[j]];
+    find_totals(query, place, s);
     double weight = 0.0;  // of the contexts up to place j: those that hold the document at j
     for (size_t j = 0; j < query.depth; ++j) {
       if (count[j] > 0) weight += unit * count[j] / s.total[j];
@@ -207,6 +212,44 @@ void PlackettLuce::gradients(const double* scores, const double* weight, int n_t
       out[d] = static_cast<float>(w ? w[d] * s.gradient[d] : s.gradient[d]);
     }
   });
+}
+
+// After query_gradients: minus the log-likelihood.
+double PlackettLuce::query_loss(const QueryView& query, Scratch& s) const {
+  const double unit = 1.0 / static_cast<double>(n_permutations_);
+  double loss = 0.0;
+  for (int64_t permutation = 0; permutation < n_permutations_; ++permutation) {
+    const int32_t* place = query.place + static_cast<size_t>(permutation) * query.depth;
+    const int32_t* count = query.count + static_cast<size_t>(permutation) * query.depth;
+    find_totals(query, place, s);
+    for (size_t j = 0; j < query.depth; ++j) {
+      if (count[j] > 0) loss += unit * count[j] * std::log(s.total[j]);
+    }
+  }
+  for (size_t h = 0; h < query.n_head; ++h) loss -= query.share[h] * std::log(s.head_mass[h]);
+  return loss;
+}
+
+std::vector<double> PlackettLuce::losses(const double* scores, int n_threads,
+                                         double* gradients) const {
+  const Queries queries{offsets_.data(), static_cast<int64_t>(offsets_.size()) - 1};
+  const auto longest = static_cast<size_t>(queries.longest());
+  std::vector<double> losses(queries.count);
+  const double cost = 2 * kNanosecondsPerPlace * static_cast<double>(n_permutations_);
+  for_each_query(
+      queries, n_threads, cost, [&] { return Scratch(longest, 0); },
+      [&](int64_t q, Scratch& s) {
+        const QueryView query = view(q);
+        double* out = gradients + offsets_[q];
+        if (query.n_head == 0) {
+          std::fill_n(out, query.n, 0.0);
+          return;
+        }
+        query_gradients(query, scores + offsets_[q], s);
+        std::copy_n(s.gradient.begin(), query.n, out);
+        losses[q] = query_loss(query, s);
+      });
+  return losses;
 }
 
 // After query_gradients, with slots set: curvature[slot] = sum over contexts of p' (1 - p'), where

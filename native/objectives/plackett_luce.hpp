@@ -34,6 +34,9 @@ class PlackettLuce {
   // negated). weight may be null.
   void gradients(const double* scores, const double* weight, int n_threads, float* gradients) const;
 
+  // The same in double precision; returns minus the log-likelihood of each query, unweighted.
+  std::vector<double> losses(const double* scores, int n_threads, double* gradients) const;
+
   // Newton step of each leaf, all documents of a leaf moving together (equation 9). leaf_of_row
   // holds node numbers below n_nodes, negative for documents in no leaf. Other nodes get 0.
   std::vector<double> leaf_values(const double* scores, const double* weight,
@@ -47,6 +50,8 @@ class PlackettLuce {
   void draw_permutations(int64_t q, const double* labels, bool merge, uint64_t seed);
   QueryView view(int64_t q) const;
   void query_gradients(const QueryView& query, const double* scores, Scratch& scratch) const;
+  double query_loss(const QueryView& query, Scratch& scratch) const;
+  static void find_totals(const QueryView& query, const int32_t* place, Scratch& scratch);
   void query_curvature(const QueryView& query, Scratch& scratch) const;
 
   int64_t k_;

@@ -29,6 +29,7 @@ from rankgrove.errors import DataWarning, RankgroveError
 VERBS = {
     "info": "describe a data file: queries, grades, features, and what looks wrong",
     "convert": "write a data file in another format (LETOR text, Parquet, ...)",
+    "rankers": "list the rankers: family, paper, what they optimise, key parameters",
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
     "evaluate": "measure a file of scores against judged data",

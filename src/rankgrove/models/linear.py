@@ -12,9 +12,8 @@ import numpy.typing as npt
 from rankgrove.data.columns import Columns
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import ModelError
+from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
-
-NORMALISATIONS = ("none", "query-minmax", "query-zscore")
 
 
 @kind("linear")
@@ -56,7 +55,7 @@ class LinearModel(Model):
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:
         """Score each row."""
-        return self._weighted(X, groups, self.weights)
+        return next(self._weighted(X, groups, self.weights[None], n_jobs))
 
     def stages(
         self,
@@ -70,21 +69,23 @@ class LinearModel(Model):
         if self.path is None:
             yield from super().stages(X, groups, steps=steps, n_jobs=n_jobs)
             return
-        for step in range(1, self.n_steps + 1) if steps is None else steps:
-            yield self._weighted(X, groups, self.path[step - 1])
+        chosen = np.arange(self.n_steps) if steps is None else np.asarray(steps, np.int64) - 1
+        yield from self._weighted(X, groups, self.path[chosen], n_jobs)
 
-    def _weighted(self, X: Matrix, groups: QueryGroups | None, weights: Floats) -> Floats:
-        """Add feature by feature in their order: the same bits for any layout and batch."""
-        total = np.zeros(len(X))
-        for feature in np.flatnonzero(weights):
-            column = normalised_column(
-                X[:, feature],
-                float(self.fill[feature]),
-                self.normalisation,
-                self.lists(groups) if self.needs_queries else None,
-            )
-            total += weights[feature] * column
-        return total
+    def _weighted(
+        self, X: Matrix, groups: QueryGroups | None, path: Floats, n_jobs: int | None
+    ) -> Iterator[Floats]:
+        """Yield the scores by each of several weights."""
+        lists = self.lists(groups) if self.needs_queries else None
+        used = np.flatnonzero(path.any(axis=0))
+        if len(used) < path.shape[1] // 4:  # of few features
+            X, fill, path = X[:, used], self.fill[used], path[:, used]
+        else:
+            fill = self.fill
+        features = LinearFeatures.of(X, fill, lists, self.normalisation, n_jobs=n_jobs)
+        for weights in np.ascontiguousarray(path):
+            scores = features.scores(weights)
+            yield scores if lists is None else lists.restored(scores)
 
     def importances(self, kind: str) -> Floats:
         """Refuse: a weight says nothing without the spread of its feature."""
@@ -144,20 +145,9 @@ def normalised_column(
     column: npt.NDArray[Any], fill: float, normalisation: str, groups: QueryGroups | None
 ) -> Floats:
     """Return a feature in float64 as a linear model sees it: filled, finite and normalised."""
-    with np.errstate(over="ignore"):
-        values = column.astype(np.float32).astype(np.float64)
-    limit = float(np.finfo(np.float32).max)
-    values = np.nan_to_num(values, nan=fill, posinf=limit, neginf=-limit)
-    if normalisation == "none" or groups is None or not len(values):
-        return values
-    grouped = groups.grouped(values)
-    starts, sizes = groups.offsets[:-1][groups.sizes > 0], groups.sizes[groups.sizes > 0]
-    if normalisation == "query-minmax":
-        low = np.minimum.reduceat(grouped, starts)
-        spread = np.maximum.reduceat(grouped, starts) - low
-    else:
-        low = np.add.reduceat(grouped, starts) / sizes
-        squares = np.add.reduceat((grouped - np.repeat(low, sizes)) ** 2, starts)
-        spread = np.sqrt(squares / sizes)
-    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-    return groups.restored((grouped - np.repeat(low, sizes)) * np.repeat(scale, sizes))
+    lists = None if normalisation == "none" else groups
+    features = LinearFeatures.of(
+        column[:, None], np.array([fill], np.float32), lists, normalisation, training=True
+    )
+    values = features.column(0)
+    return values if lists is None else lists.restored(values)

@@ -35,7 +35,7 @@ Matrix = npt.NDArray[Any]
 Self = TypeVar("Self", bound="Model")
 
 _KINDS: dict[str, type[Model]] = {}
-_BUILT_IN = ("trees", "pairs", "linear", "sums")
+_BUILT_IN = ("trees", "pairs", "linear", "random", "sums")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

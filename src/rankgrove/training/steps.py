@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,21 +65,64 @@ class Steps:
         ------
         KeyboardInterrupt : Ctrl-C before the first step was done; later the outcome tells it
         """
-        watch = self.watch
-        progress = FitProgress(self.ranker, self.n_planned, evals_result=watch.history)
-        interrupted = False
-        with progress_bar(self.ranker.ranker_name, self.ranker.verbose) as draw:
-            try:
-                for _ in steps:
-                    progress.iteration += 1
-                    stop = watch.record(scores_of)
-                    progress.best_iteration = watch.best_step
-                    wishes = [callback(progress) for callback in (draw, *self.callbacks)]
-                    if stop or any(wishes):
-                        break
-            except KeyboardInterrupt:
-                if not progress.iteration:
-                    raise
-                interrupted = True
-        done = progress.iteration
-        return Outcome(done, watch.best_step or done, watch.best_step, interrupted)
+        running = self.start(scores_of)
+        with running:
+            for _ in steps:
+                if running.done():
+                    break
+        return running.outcome()
+
+    def start(self, scores_of: Callable[[WatchedSet], npt.NDArray[np.float64]]) -> RunningSteps:
+        """Return what a loop of somebody else (an optimiser's) tells of its steps."""
+        return RunningSteps(self, scores_of)
+
+
+class RunningSteps(AbstractContextManager["RunningSteps"]):
+    """Steps under way: inside ``with``, ``done()`` tells of each; Ctrl-C leaves what is finished.
+
+    Attributes
+    ----------
+    n_steps : steps that were done
+    interrupted : whether Ctrl-C ended them
+    """
+
+    def __init__(
+        self, steps: Steps, scores_of: Callable[[WatchedSet], npt.NDArray[np.float64]]
+    ) -> None:
+        self._steps = steps
+        self._scores_of = scores_of
+        self._progress = FitProgress(
+            steps.ranker, steps.n_planned, evals_result=steps.watch.history
+        )
+        self._bar = progress_bar(steps.ranker.ranker_name, steps.ranker.verbose)
+        self.interrupted = False
+
+    @property
+    def n_steps(self) -> int:
+        """Steps that were done."""
+        return self._progress.iteration
+
+    def __enter__(self) -> RunningSteps:
+        self._draw = self._bar.__enter__()
+        return self
+
+    def done(self) -> bool:
+        """Record a step; True if it should be the last one."""
+        watch, progress = self._steps.watch, self._progress
+        progress.iteration += 1
+        stop = watch.record(self._scores_of)
+        progress.best_iteration = watch.best_step
+        wishes = [callback(progress) for callback in (self._draw, *self._steps.callbacks)]
+        return stop or any(wishes)
+
+    def __exit__(self, *error: Any) -> bool:
+        self.interrupted = error[0] is KeyboardInterrupt and self.n_steps > 0
+        if self.interrupted:
+            error = (None, None, None)
+        self._bar.__exit__(*error)
+        return self.interrupted
+
+    def outcome(self) -> Outcome:
+        """Tell how the steps ended."""
+        best = self._steps.watch.best_step
+        return Outcome(self.n_steps, best or self.n_steps, best, self.interrupted)

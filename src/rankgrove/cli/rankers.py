@@ -1,0 +1,90 @@
+"""List the rankers that can be trained.
+
+Shows each ranker's name, family, paper, what its training makes better, and its key parameters with
+their defaults: those that it declares itself. `rankgrove train RANKER --help` lists all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from rankgrove.cli.options import add_json_option
+from rankgrove.cli.output import escape, print_json, show, table
+
+if TYPE_CHECKING:
+    from rankgrove.rankers.base.registry import Registered
+
+EXAMPLES = """\
+  rankgrove rankers
+  rankgrove rankers --family linear
+  rankgrove rankers --json | jq '.[].name'
+"""
+
+# Key parameters of rankers that declare few of their own.
+_SHARED = ("n_estimators", "learning_rate", "max_leaf_nodes", "max_features")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.rankers.base.registry import registered
+
+    families = sorted({entry.family for entry in registered().values() if entry.listed})
+    parser.add_argument("--family", choices=families, help="only rankers of this family")
+    add_json_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.rankers.base.registry import registered
+
+    rankers = [
+        _as_dict(entry)
+        for entry in registered().values()
+        if entry.listed and arguments.family in (None, entry.family)
+    ]
+    if arguments.json:
+        print_json(rankers)
+        return
+    rows = [
+        [
+            escape(str(cell))
+            for cell in (
+                ranker["name"],
+                ranker["family"],
+                ranker["paper"],
+                ranker["optimises"],
+                ", ".join(f"{name}={value}" for name, value in ranker["parameters"].items()),
+            )
+        ]
+        for ranker in rankers
+    ]
+    shown = table(["name", "family", "paper", "optimises", "key parameters"], rows)
+    for column in shown.columns:
+        column.justify, column.no_wrap = "left", False
+        column.overflow = "fold"
+    shown.columns[0].no_wrap = True
+    show(shown)
+
+
+def _as_dict(entry: Registered) -> dict[str, Any]:
+    from rankgrove.rankers.base.declaration import parameter_table
+
+    own = inspect.get_annotations(entry.cls)
+    parameters = {
+        parameter.name: parameter.default
+        for parameter in parameter_table(entry.cls)
+        if parameter.name in own or parameter.name in _SHARED
+    }
+    return {
+        "name": entry.name,
+        "class": entry.cls.__name__,
+        "family": entry.family,
+        "paper": entry.paper,
+        "optimises": entry.optimises,
+        "parameters": {
+            name: value if isinstance(value, str | int | float | None) else repr(value)
+            for name, value in parameters.items()
+        },
+    }

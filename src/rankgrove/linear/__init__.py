@@ -1,0 +1,1 @@
+"""Weighted sums of features: what linear rankers optimise, and how."""

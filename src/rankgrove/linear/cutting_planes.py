@@ -1,0 +1,178 @@
+"""Cutting planes: minimise half the square of the weights plus a loss that has corners.
+
+(Joachims 2006; with the line search of Franc and Sonnenburg, "Optimized Cutting Plane Algorithm for
+Support Vector Machines", 2008.) Each plane is a lower bound of the convex loss. The weights that
+are best under all planes so far, and the best weights known, span a line; the best point on the
+line is taken, and the loss just beyond it gives the next plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.linear.hinge import PairHingeLoss
+
+Floats = npt.NDArray[np.float64]
+
+# Where the next plane touches the loss, from the best weights (0) to those of the planes (1).
+_BEYOND = 0.1
+_LINE_STEPS = 8
+# Keeps the balance of planes that depend on each other solvable.
+_RIDGE = 1e-11
+# Rounds that a plane without force is kept.
+_IDLE_ROUNDS = 30
+
+
+@dataclass
+class Planes:
+    """Lower bounds ``slope @ weights + height`` of a loss that is never below 0.
+
+    Attributes
+    ----------
+    slopes, heights : of each plane; the first is 0 everywhere
+    products : of all slopes with each other
+    force : of each plane on the best weights, which are ``-force @ slopes``; they sum to 1
+    idle : rounds since each plane had force
+    """
+
+    slopes: Floats
+    heights: Floats = field(default_factory=lambda: np.zeros(1))
+    products: Floats = field(default_factory=lambda: np.zeros((1, 1)))
+    force: Floats = field(default_factory=lambda: np.ones(1))
+    idle: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+
+    def add(self, slope: Floats, height: float) -> None:
+        """Add a plane."""
+        row = self.slopes @ slope
+        self.products = np.block([[self.products, row[:, None]], [row, slope @ slope]])
+        self.slopes = np.vstack([self.slopes, slope])
+        self.heights = np.r_[self.heights, height]
+        self.force = np.r_[self.force, 0.0]
+        self.idle = np.r_[self.idle, 0]
+
+    def best_weights(self, tolerance: float) -> tuple[Floats, float]:
+        """Return the weights that are best under the planes, and a lower bound of the optimum."""
+        self._balance(tolerance)
+        self.idle = np.where(self.force > 0, 0, self.idle + 1)
+        self.idle[0] = 0
+        kept = self.idle <= _IDLE_ROUNDS
+        self.slopes, self.heights, self.force = (
+            part[kept] for part in (self.slopes, self.heights, self.force)
+        )
+        self.products, self.idle = self.products[np.ix_(kept, kept)], self.idle[kept]
+        weights = -self.force @ self.slopes
+        return weights, float(self.force @ self.heights - 0.5 * weights @ weights)
+
+    def _balance(self, tolerance: float) -> None:
+        """Maximise the dual: balance the planes that have force, and take in one that lacks it."""
+        ridge = _RIDGE * float(np.diag(self.products).max())
+        for _ in range(20 * len(self.force)):
+            acting = np.flatnonzero(self.force > 0)
+            balanced = self._balanced(acting, ridge)
+            if balanced.min() > 0:
+                self.force[acting] = balanced
+                gradient = self.products @ self.force - self.heights
+                newest = int(gradient.argmin())
+                if gradient[acting].max() - gradient[newest] <= tolerance:
+                    return
+                if self.force[newest] == 0:
+                    self.force[newest] = 1e-300
+                    continue
+                return  # as good as rounding allows
+            falling = balanced < self.force[acting]
+            ways = np.full(len(acting), np.inf)
+            now = self.force[acting]
+            ways[falling] = now[falling] / (now[falling] - balanced[falling])
+            first = int(ways.argmin())
+            self.force[acting] = now + min(ways[first], 1.0) * (balanced - now)
+            self.force[acting[first]] = 0.0
+            self.force = np.maximum(self.force, 0.0) / np.maximum(self.force, 0.0).sum()
+
+    def _balanced(self, acting: npt.NDArray[np.int64], ridge: float) -> Floats:
+        """Return forces of some planes, summing to 1 and perhaps negative, that are best."""
+        n = len(acting)
+        system = np.ones((n + 1, n + 1))
+        system[:n, :n] = self.products[np.ix_(acting, acting)] + ridge * np.eye(n)
+        system[n, n] = 0.0
+        solution = np.linalg.solve(system, np.r_[self.heights[acting], 1.0])
+        return np.asarray(solution[:n], np.float64)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights with what belongs to them."""
+
+    weights: Floats
+    scores: Floats
+
+    def towards(self, other: Point, share: float) -> Point:
+        """Return the point at a share of the way to another."""
+        return Point(
+            self.weights + share * (other.weights - self.weights),
+            self.scores + share * (other.scores - self.scores),
+        )
+
+
+def minimise_with_corners(
+    loss: PairHingeLoss,
+    n_features: int,
+    *,
+    max_iter: int,
+    tolerance: float,
+    on_step: Callable[[Floats], bool],
+) -> None:
+    """Minimise the loss plus half the square of the weights, from 0.
+
+    Parameters
+    ----------
+    max_iter : planes at most
+    tolerance : end where the objective is at most this share above the optimum
+    on_step : told the best weights after each step; True ends the search
+    """
+    features = loss.features
+    start = np.zeros(n_features)
+    best = Point(start, features.scores(start))
+    planes = Planes(np.zeros((1, n_features)))
+    touched = best
+    for _ in range(max_iter):
+        value, by_score = loss.at_scores(touched.scores)
+        slope = features.sums(by_score)
+        if touched is best and not slope.any():  # at the start: no weight changes the loss
+            return
+        planes.add(slope, value - float(slope @ touched.weights))
+        objective = _objective(loss, best)
+        weights, bound = planes.best_weights(0.1 * tolerance * max(objective, 1e-300))
+        lowest = Point(weights, features.scores(weights))
+        best = best.towards(lowest, _best_share(loss, best, lowest))
+        if on_step(best.weights):
+            return
+        objective = _objective(loss, best)
+        if objective - bound <= tolerance * objective:
+            return
+        touched = best.towards(lowest, _BEYOND)
+
+
+def _objective(loss: PairHingeLoss, point: Point) -> float:
+    return loss.at_scores(point.scores)[0] + 0.5 * float(point.weights @ point.weights)
+
+
+def _best_share(loss: PairHingeLoss, first: Point, second: Point) -> float:
+    """Return where between two points (0 to 1) the objective is lowest, by bisection."""
+    move_weights, move_scores = second.weights - first.weights, second.scores - first.scores
+
+    def slope(share: float) -> float:
+        point = first.towards(second, share)
+        _, by_score = loss.at_scores(point.scores)
+        return float(by_score @ move_scores + point.weights @ move_weights)
+
+    if slope(1.0) <= 0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_LINE_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
+    return low

@@ -1,0 +1,60 @@
+"""ListMLE's objective: the likelihood of the best permutations, and the prior."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove.linear.features import LinearFeatures
+from rankgrove.linear.line import query_weights
+from rankgrove.training.inputs import RankingInput
+
+Floats = npt.NDArray[np.float64]
+
+
+class PermutationLikelihood:
+    r"""Minus the log-likelihood of ground-truth permutations, plus :math:`|w|^2 / 2\sigma^2`.
+
+    Parameters
+    ----------
+    data : labels, queries and weights
+    features : of the same documents
+    k : leading places that count; None: all
+    n_permutations : permutations per query, ties shuffled; the loss is their mean
+    sigma : standard deviation of the prior
+    seed : of the shuffles
+    """
+
+    def __init__(
+        self,
+        data: RankingInput,
+        features: LinearFeatures,
+        *,
+        k: int | None,
+        n_permutations: int,
+        sigma: float,
+        seed: int,
+    ) -> None:
+        self.features = features
+        self.sigma = sigma
+        self.query_weight = query_weights(data)
+        self.sizes = data.groups.sizes
+        depth = max(1, int(self.sizes.max(initial=1))) if k is None else k
+        self.permutations = _native.PlackettLuce(
+            data.groups.offsets, data.y, depth, n_permutations, True, seed
+        )
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the objective and its gradient by the weights."""
+        scores = self.features.scores(weights)
+        gradients = np.empty_like(scores)
+        losses = self.permutations.losses(scores, self.features.n_threads, gradients)
+        if self.query_weight is not None:
+            losses = losses * self.query_weight
+            gradients *= np.repeat(self.query_weight, self.sizes)
+        prior = weights / self.sigma**2
+        return (
+            float(losses.sum()) + 0.5 * float(weights @ prior),
+            self.features.sums(gradients) + prior,
+        )

@@ -1,0 +1,90 @@
+"""The value of a metric along a line of scores, for many steps at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.queries import QueryGroups
+from rankgrove.metrics.judgments import judged_queries
+from rankgrove.metrics.metric import Metric
+from rankgrove.training.inputs import RankingInput
+
+if TYPE_CHECKING:
+    from rankgrove.metrics.metric import Kernel
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LineMetric:
+    """A metric on the training data, in grouped order: higher is better.
+
+    Documents of equal score count by the mean over all their orders, not by the order of the data,
+    which may well be that of the labels (a metric with another rule for ties keeps it, and a metric
+    that is a Python function sees them in the order of the data).
+
+    Native metrics are measured step by step on rankings that are kept in order; metrics that are
+    Python functions are asked for each step.
+
+    Attributes
+    ----------
+    query_weight : weight of each query in the mean (that of its documents), or None
+    """
+
+    metric: Metric
+    kernel: Kernel
+    groups: QueryGroups
+    query_weight: Floats | None
+    n_threads: int
+
+    @classmethod
+    def of(cls, metric: Metric, data: RankingInput, n_jobs: int | None) -> LineMetric:
+        """Prepare a metric for the training data."""
+        if metric.params.get("ties") == "input":
+            metric = metric.replace(ties="average")
+        groups = QueryGroups(data.groups.offsets, None, data.groups.ids)
+        queries = judged_queries(data.y, groups, metric.ranks_by_docid)
+        return cls(
+            metric,
+            metric.judged_by(queries),
+            groups,
+            query_weights(data),
+            resolve_n_jobs(n_jobs),
+        )
+
+    def query_values(self, scores: Floats, direction: Floats, steps: Floats) -> Floats:
+        """Return the metric of each query (columns) for scores + step * direction (rows).
+
+        Queries that the metric leaves out are NaN.
+        """
+        if isinstance(self.kernel, _native.QueryMetric):
+            values = _native.line_values(self.kernel, scores, direction, steps, self.n_threads)
+            return values.reshape(len(steps), self.groups.n_queries)
+        return np.array(
+            [self.kernel.values(scores + step * direction, self.groups) for step in steps]
+        )
+
+    def values(self, scores: Floats, direction: Floats, steps: Floats) -> Floats:
+        """Return the mean over queries for each step, turned so that higher is better."""
+        sign = 1.0 if self.metric.greater_is_better else -1.0
+        by_query = self.query_values(scores, direction, steps)
+        means = [self.metric.mean(values, self.groups, self.query_weight) for values in by_query]
+        return np.asarray(sign * np.nan_to_num(np.array(means)))
+
+
+def query_weights(data: RankingInput) -> Floats | None:
+    """Return the weight of each query, the mean of its documents'; None if all count the same."""
+    if data.weight is None:
+        return None
+    sums = np.bincount(
+        np.repeat(np.arange(data.groups.n_queries), data.groups.sizes),
+        data.weight,
+        minlength=data.groups.n_queries,
+    )
+    return np.asarray(sums / np.maximum(data.groups.sizes, 1))

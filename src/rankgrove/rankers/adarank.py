@@ -1,0 +1,72 @@
+"""AdaRank: boosting of features, led by a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rankgrove.linear.adarank import FeatureBoosting
+from rankgrove.linear.features import LinearFeatures
+from rankgrove.linear.line import LineMetric
+from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.estimator import Fit, Floats
+from rankgrove.rankers.base.linear import LinearRanker
+from rankgrove.rankers.base.metric_parameter import metric_param
+from rankgrove.rankers.base.parameters import Integer
+from rankgrove.rankers.base.registry import register_ranker
+
+
+@register_ranker("adarank", paper="Xu and Li 2007", optimises="NDCG or MAP, query by query")
+class AdaRank(LinearRanker):
+    r"""AdaRank, boosting over queries with single features as weak rankers.
+
+    :math:`E_q(f)` is the metric of query q when its documents are ranked by f. Round t chooses the
+    feature :math:`x_t` with the largest :math:`\sum_q P_t(q) E_q(x_t)`, gives it the weight
+
+    .. math:: \alpha_t = \frac{1}{2} \ln
+        \frac{\sum_q P_t(q) (1 + E_q(x_t))}{\sum_q P_t(q) (1 - E_q(x_t))},
+
+    adds :math:`\alpha_t x_t` to the score f, and weighs queries that f ranks badly higher,
+
+    .. math:: P_{t+1}(q) \propto e^{-E_q(f)}.
+
+    :math:`P_1` is uniform; weights of queries (the mean of their documents') are factors of all
+    :math:`P_t`. A step is one round. Where f is a single feature, a round changes nothing and the
+    next would choose it again, so a feature that was chosen ``max_repeats`` times in a row is set
+    aside. Documents of equal score count by the mean over their orders. Features whose small values
+    are good have no say, and scales matter: a feature of large values drowns others
+    (``normalisation``).
+
+    Xu and Li, "AdaRank: a boosting algorithm for information retrieval", 2007.
+    """
+
+    metric: Any = metric_param(
+        "ndcg@10",
+        "what is raised: NDCG@k or MAP, or another one from -1 to 1, the higher the better",
+    )
+    n_estimators: int = param(500, Integer(1), "rounds at most")
+    max_repeats: int = param(5, Integer(1), "rounds in a row that may choose the same feature")
+
+    def _n_planned(self, fit: Fit) -> int:
+        return self.n_estimators
+
+    def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
+        metric = as_metric(self.metric)
+        if not metric.greater_is_better:
+            raise ValueError(
+                f"parameter metric of AdaRank must be better the higher it is, not {self.metric!r}"
+            )
+        line = LineMetric.of(metric, fit.data, self.n_jobs)
+        prior = line.query_weight
+        if prior is None:
+            prior = np.ones(fit.data.groups.n_queries)
+        prior = np.where(fit.data.groups.sizes > 0, prior, 0.0)
+        varies = features.spreads() > 0
+        boosting = FeatureBoosting(features, line, prior, varies, self.max_repeats)
+        for weights in islice(boosting.rounds(), self.n_estimators):
+            if add(weights):
+                return

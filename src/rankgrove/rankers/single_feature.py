@@ -1,0 +1,97 @@
+"""A single feature as the ranking: the baseline of baselines."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankgrove.errors import DataError
+from rankgrove.linear.features import LinearFeatures
+from rankgrove.linear.line import LineMetric
+from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.models.linear import LinearModel
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.estimator import Fit, Learnt
+from rankgrove.rankers.base.linear import LinearRanker
+from rankgrove.rankers.base.metric_parameter import metric_param
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Satisfies
+from rankgrove.rankers.base.registry import register_ranker
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+@register_ranker(
+    "single-feature", paper="baseline", optimises="the choice of one feature, by any metric"
+)
+class SingleFeature(LinearRanker):
+    r"""Ranks by one feature: :math:`s_d = \pm x_{d,f}`.
+
+    The feature is given by name or number, or is the one whose ranking of the training data has the
+    best mean of the metric; ties go to the first. Documents of equal value count by the mean over
+    their orders, and features that are constant within all queries are left out. Without a
+    ``direction``, the training data also tell whether large or small values are good.
+
+    Attributes
+    ----------
+    feature_ : number of the feature, counted from 0; None if all are constant within queries
+    """
+
+    learns_in_steps: ClassVar[bool] = False
+
+    feature: Any = param(
+        None,
+        AnyOf(Nothing(), Integer(0), Satisfies(_is_name, "the name of a column", str)),
+        "the feature: its number, counted from 0, or its name; None: the best on training data",
+    )
+    direction: str = param(
+        "best",
+        Choice("best", "up", "down"),
+        "whether large values are good (up), small ones (down), or what training data say (best)",
+    )
+    metric: Any = metric_param("ndcg@10", "by which training data choose")
+
+    def _learn(self, fit: Fit) -> Learnt:
+        features = self._features(fit, fit.data, training=True)
+        metric = LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs)
+        signs = {"best": (1.0, -1.0), "up": (1.0,), "down": (-1.0,)}[self.direction]
+        nothing = np.zeros(len(fit.data.y))
+        chosen, sign, best = -1, 0.0, -np.inf
+        for feature in self._candidates(fit, features):
+            values = metric.values(nothing, features.column(feature), np.array(signs))
+            if values.max() > best:
+                chosen, sign, best = feature, signs[int(values.argmax())], float(values.max())
+        assert fit.fill is not None
+        model = LinearModel(
+            columns=fit.data.columns,
+            absent=fit.data.absent,
+            weights=sign * (np.arange(features.n_features) == chosen),
+            fill=fit.fill,
+            normalisation=self.normalisation,
+        )
+        return Learnt(model)
+
+    def _candidates(self, fit: Fit, features: LinearFeatures) -> list[int]:
+        """Return the features among which the training data choose."""
+        columns = fit.data.columns
+        if self.feature is None:
+            return [int(feature) for feature in np.flatnonzero(features.spreads() > 0)]
+        number = self.feature
+        if isinstance(number, str):
+            if columns.names is None or number not in columns.names:
+                raise DataError(f"parameter feature: the data have no column {number!r}")
+            number = columns.names.index(number)
+        if number >= columns.count:
+            raise DataError(
+                f"parameter feature is {number} but the data have {columns.count} features, "
+                f"numbered from 0"
+            )
+        return [int(number)]
+
+    @property
+    def feature_(self) -> int | None:
+        """Number of the feature, counted from 0; None if all are constant within queries."""
+        used = np.flatnonzero(self.coef_)
+        return int(used[0]) if len(used) else None
