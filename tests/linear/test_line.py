@@ -15,7 +15,7 @@ from rankgrove.training.inputs import ranking_input
 METRICS = ["ndcg@10", "ndcg", "map", "err@10", "mrr", "p@3", "dcg", "tau", "rmse"]
 
 
-@pytest.mark.parametrize("name", [*METRICS, "ndcg@40(ties=worst)", "map(ties=docid)"])
+@pytest.mark.parametrize("name", [*METRICS, "ndcg@40(ties=worst)", "map(ties=doc_id)"])
 def test_values_are_those_of_the_metric_at_each_step(name):
     data = ranking_input(make_ranking(20, docs_per_query=150, seed=4))
     metric = rankgrove.metric(name)

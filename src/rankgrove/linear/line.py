@@ -49,7 +49,7 @@ class LineMetric:
         if metric.params.get("ties") == "input":
             metric = metric.replace(ties="average")
         groups = QueryGroups(data.groups.offsets, None, data.groups.ids)
-        queries = judged_queries(data.y, groups, metric.ranks_by_docid)
+        queries = judged_queries(data.y, groups, metric.ranks_by_doc_id)
         return cls(
             metric,
             metric.judged_by(queries),

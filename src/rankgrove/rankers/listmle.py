@@ -8,8 +8,8 @@ from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.lbfgs import minimise
 from rankgrove.linear.likelihood import PermutationLikelihood
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import Fit, Floats
-from rankgrove.rankers.base.linear import LinearRanker
+from rankgrove.rankers.base.fitting import Fit
+from rankgrove.rankers.base.linear import Floats, LinearRanker
 from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing, Real
 from rankgrove.rankers.base.registry import register_ranker
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from rankgrove.models.random import RandomModel
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 

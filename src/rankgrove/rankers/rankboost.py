@@ -8,13 +8,14 @@ import numpy as np
 
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.boosting.loop import Boosting, Followed
-from rankgrove.boosting.objectives.base import TrainingData
+from rankgrove.boosting.objectives.base import Floats, TrainingData
 from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import BaseRanker, Fit, Floats, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.watch import WatchedSet

@@ -12,7 +12,7 @@ from rankgrove.linear.line import LineMetric
 from rankgrove.metrics.metric import metric as as_metric
 from rankgrove.models.linear import LinearModel
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.linear import LinearRanker
 from rankgrove.rankers.base.metric_parameter import metric_param
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Satisfies

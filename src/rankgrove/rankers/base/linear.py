@@ -12,7 +12,8 @@ import numpy.typing as npt
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.linear import LinearModel
 from rankgrove.rankers.base.declaration import declared, param
-from rankgrove.rankers.base.estimator import BaseRanker, Fit, Learnt
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.training.inputs import RankingInput
 from rankgrove.training.steps import Outcome, RunningSteps
