@@ -116,3 +116,8 @@ class LinearRanker(BaseRanker):
         model = self._fitted()
         assert isinstance(model, LinearModel)
         return model.weights
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps that the model keeps."""
+        return self._fitted().n_steps
