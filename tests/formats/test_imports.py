@@ -161,6 +161,23 @@ class TestLightGBM:
             value = ensemble.value[ensemble.tree_offsets[:-1] + leaves]
             assert_same(value.sum(axis=1), expected, 1e-9)
 
+    def test_whole_numbers_too_large_for_float32_stay_apart(self):
+        pandas = pytest.importorskip("pandas")
+        rng = np.random.default_rng(3)
+        time = 1_700_000_000 + rng.integers(0, 2000, 600)
+        frame = pandas.DataFrame({"time": time, "other": rng.normal(size=600)})
+        y = (time - 1_700_000_000) / 100
+        data = self.lightgbm.Dataset(frame, y)
+        booster = self.lightgbm.train({"verbose": -1, "num_threads": 1}, data, 10)
+        model = rankgrove.from_lightgbm(booster)
+        expected = booster.predict(frame, num_threads=1)
+        assert_same(model.predict(frame), expected, 1e-12)
+        for data in (frame[["time"]], time[:, None]):
+            alone = self.lightgbm.Dataset(data, y)
+            booster = self.lightgbm.train({"verbose": -1, "num_threads": 1}, alone, 10)
+            expected = booster.predict(data, num_threads=1)
+            assert_same(rankgrove.from_lightgbm(booster).predict(data), expected, 1e-12)
+
     def test_a_model_from_text_that_counts_from_1_is_not_shifted(self, tmp_path):
         """LightGBM reads feature 1 of text as its column 1, and has an empty column 0."""
         rng = np.random.default_rng(0)

@@ -77,10 +77,25 @@ def first_number(names: Sequence[str]) -> int | None:
     return None
 
 
+def _float_for(values: npt.NDArray[Any]) -> type[np.floating[Any]]:
+    """Return the float type for numbers: float64 if whole ones are too large for float32.
+
+    rankgrove's own models round to float32 all the same; imported ones may compare in float64.
+    (Of whole numbers in plain arrays LightGBM itself makes float32.)
+    """
+    if values.dtype.kind not in "iuf" or values.dtype.itemsize < 4 or not values.size:
+        return np.float32
+    largest, least = np.fmax.reduce(values, axis=None), np.fmin.reduce(values, axis=None)
+    return np.float64 if largest > 2**24 or least < -(2**24) else np.float32
+
+
 def _pandas_matrix(frame: Any, names: tuple[str, ...] | None) -> npt.NDArray[Any]:
     if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes):
-        same = len(set(frame.dtypes)) == 1
-        return np.asarray(frame.to_numpy() if same else frame.to_numpy(dtype=np.float32))
+        if len(set(frame.dtypes)) == 1 and frame.dtypes.iloc[0].kind == "f":
+            return np.asarray(frame.to_numpy())
+        columns = [frame.iloc[:, j].to_numpy() for j in range(frame.shape[1])]
+        wide = any(_float_for(column) is np.float64 for column in columns)
+        return np.asarray(frame.to_numpy(dtype=np.float64 if wide else np.float32))
     matrix = np.empty(frame.shape, np.float32)
     for j, name in enumerate(names or ()):
         column = frame.iloc[:, j]
