@@ -133,15 +133,15 @@ class Report:
         print(f"\n{text}", flush=True)
         self.parts.append(text)
 
-    def write(self) -> None:
+    def write(self, folder: Path = RESULTS) -> None:
         """Write the file; a quick run is no result and goes to a name of its own."""
         if self.arguments.no_write:
             return
-        RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{self.name}{'.quick' if self.arguments.quick else ''}.md"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}{'.quick' if self.arguments.quick else ''}.md"
         command = f"`python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".rstrip()
         path.write_text("\n\n".join([*self.parts[:1], f"{command}`", *self.parts[1:]]) + "\n")
-        print(f"\nwritten to {path.relative_to(RESULTS.parents[1])}")
+        print(f"\nwritten to {os.path.relpath(path)}")
 
 
 def environment(libraries: Sequence[str], threads: int) -> list[str]:

@@ -196,7 +196,11 @@ ForestSample make_sample(const std::string& unit, int64_t size, std::optional<In
       sum += weight;
     }
     require(size == 0 || sum > 0, "the weights of a sample are all 0");
-    sample.weights = copied(*weights);
+    if (sample.unit == SampleUnit::queries) {
+      sample.query_weights = copied(*weights);
+    } else if (sum > 0) {
+      sample.document_weights = WeightedDraw(copied(*weights));
+    }
   }
   return sample;
 }
@@ -212,7 +216,8 @@ void require_drawable(const ForestSample& sample, const std::vector<int64_t>& of
           "a sample of " + std::to_string(sample.size) + (queries ? " queries" : " documents") +
               " is too large: there are " + std::to_string(n_units) + ", and at most " +
               std::to_string(kMostDraws) + " times as many and 2^31 - 1 can be drawn");
-  require(sample.weights.empty() || static_cast<int64_t>(sample.weights.size()) == n_units,
+  const size_t n_weights = queries ? sample.query_weights.size() : sample.document_weights.size();
+  require(n_weights == 0 || static_cast<int64_t>(n_weights) == n_units,
           "there must be one weight per unit of sampling");
 }
 

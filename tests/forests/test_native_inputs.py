@@ -149,3 +149,15 @@ def test_growth_and_sample_must_fit_the_targets(few):
     with pytest.raises(ValueError, match=r"sample of 601 documents.*there are 6"):
         grow(sample=("documents", 601))
     grow(sample=("documents", 600))
+
+
+@pytest.mark.parametrize("weights", [[2.0], [0, 1, 0], [1, 3], [0, 5, 1, 0, 2, 0], [1e-300, 1, 9]])
+def test_weighted_documents_are_drawn_in_proportion(weights):
+    n_draws, n_trees = 20 * len(weights), 500
+    sample = _native.ForestSample("documents", n_draws, np.array(weights, float))
+    offsets = np.array([0, len(weights)])
+    drawn = [sample.draw(offsets, seed=3, tree_number=tree) for tree in range(n_trees)]
+    share = np.bincount(np.concatenate(drawn), minlength=len(weights)) / (n_draws * n_trees)
+    chance = np.array(weights) / np.sum(weights)
+    assert (share[np.array(weights) == 0] == 0).all()
+    np.testing.assert_allclose(share, chance, atol=5 * 0.5 / np.sqrt(n_draws * n_trees))

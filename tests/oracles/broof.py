@@ -58,7 +58,7 @@ def broof(X, y, query, preset, n_steps, n_trees, max_leaf_nodes, shrinkage, draw
         predictions, sums, counts = np.zeros(n), np.zeros(n), np.zeros(n)
         for number in range(n_trees):
             rows = draw(step * n_trees + number, weights)
-            tree = DecisionTreeRegressor(max_leaf_nodes=max_leaf_nodes)
+            tree = DecisionTreeRegressor(max_leaf_nodes=max_leaf_nodes, random_state=number)
             tree.fit(X[rows], targets[rows])
             values = tree.predict(X)
             predictions += values / n_trees

@@ -16,7 +16,7 @@ std::vector<int32_t> draw_queries(const ForestSample& options, int32_t n_queries
   std::iota(queries.begin(), queries.end(), 0);
   const auto size = static_cast<size_t>(std::min<int64_t>(options.size, n_queries));
   if (size == queries.size()) return queries;
-  if (options.weights.empty()) {
+  if (options.query_weights.empty()) {
     for (size_t i = 0; i < size; ++i) {
       std::swap(queries[i], queries[i + random.below(queries.size() - i)]);
     }
@@ -24,7 +24,7 @@ std::vector<int32_t> draw_queries(const ForestSample& options, int32_t n_queries
     // Efraimidis and Spirakis: the largest values of log(u) / weight are a weighted draw.
     std::vector<double> key(n_queries);
     for (int32_t q = 0; q < n_queries; ++q) {
-      key[q] = std::log(1.0 - random.uniform()) / options.weights[q];
+      key[q] = std::log(1.0 - random.uniform()) / options.query_weights[q];
     }
     std::partial_sort(
         queries.begin(), queries.begin() + static_cast<int64_t>(size), queries.end(),
@@ -37,21 +37,14 @@ std::vector<int32_t> draw_queries(const ForestSample& options, int32_t n_queries
 
 std::vector<int32_t> draw_documents(const ForestSample& options, int64_t n_rows, Random& random) {
   std::vector<uint32_t> times(static_cast<size_t>(n_rows), 0);
-  if (options.weights.empty()) {
-    for (int64_t i = 0; i < options.size; ++i) ++times[random.below(static_cast<uint64_t>(n_rows))];
-  } else {
-    std::vector<double> cumulative(options.weights);
-    std::partial_sum(cumulative.begin(), cumulative.end(), cumulative.begin());
-    for (int64_t i = 0; i < options.size; ++i) {
-      const double point = random.uniform() * cumulative.back();
-      auto row = std::upper_bound(cumulative.begin(), cumulative.end(), point);
-      ++times[std::min<int64_t>(row - cumulative.begin(), n_rows - 1)];
-    }
+  for (int64_t i = 0; i < options.size; ++i) {
+    ++times[options.document_weights.empty() ? random.below(static_cast<uint64_t>(n_rows))
+                                             : options.document_weights(random.uniform())];
   }
-  std::vector<int32_t> rows;
-  rows.reserve(static_cast<size_t>(options.size));
+  std::vector<int32_t> rows(static_cast<size_t>(options.size));
+  int32_t* next = rows.data();
   for (int64_t row = 0; row < n_rows; ++row) {
-    rows.insert(rows.end(), times[row], static_cast<int32_t>(row));
+    for (uint32_t time = 0; time < times[row]; ++time) *next++ = static_cast<int32_t>(row);
   }
   return rows;
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "forests/data/weighted_draw.hpp"
+
 namespace rankgrove::forests {
 
 enum class SampleUnit {
@@ -14,8 +16,10 @@ enum class SampleUnit {
 
 struct ForestSample {
   SampleUnit unit = SampleUnit::queries;
-  int64_t size = 0;             // queries or documents to draw
-  std::vector<double> weights;  // of queries or documents: chance to be drawn; empty if all equal
+  int64_t size = 0;  // queries or documents to draw
+  // Chance to be drawn; empty if all equal.
+  std::vector<double> query_weights;
+  WeightedDraw document_weights;
 };
 
 // The random stream of a tree.

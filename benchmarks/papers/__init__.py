@@ -1,0 +1,1 @@
+"""Parts of ``bench_papers.py``: data, measured cells, published figures, and a file per study."""
