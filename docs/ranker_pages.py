@@ -1,13 +1,14 @@
-"""Write the pages of the boosted rankers from their docstrings and tables of parameters.
+"""Write the pages of boosted and classical rankers from their docstrings and parameters.
 
-``python docs/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker and draws the
-plots. A test sees to it that the pages are up to date.
+``python docs/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker, draws the
+plots and measures the classical ones. A test sees to it that the pages are up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -27,6 +28,16 @@ NAMES = (
     "yetirank",
     "rcrank",
 )
+CLASSICAL = (
+    "coordinate-ascent",
+    "listmle",
+    "ranksvm",
+    "adarank",
+    "rankboost",
+    "single-feature",
+    "random",
+)
+MEASURED = DOCS / "rankers" / "classical.json"
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
 
 PAGE = """\
@@ -64,9 +75,72 @@ NDCG@10 per iteration on 300 training and 150 validation queries of
 ![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
 """
 
+CLASSICAL_PAGE = """\
+# {cls} (`{name}`)
+
+{body}
+
+## Use
+
+```python
+import rankgrove
+from rankgrove.datasets import make_ranking
+
+train, test = make_ranking(60, seed=1), make_ranking(40, seed=2)
+ranker = rankgrove.{cls}(random_state=0).fit(train)
+print(ranker.score(test, metric="ndcg@10"))
+```
+
+```text
+rankgrove train {name} train.txt --test test.txt --metric ndcg@10 --out model.rg
+```
+
+## Parameters
+
+{parameters}
+
+## Measured
+
+NDCG@10 of the classical rankers with their default parameters, trained on 300 queries of
+`make_ranking(preset="letor4")` and tested on 150 others, by `python docs/ranker_pages.py --plots`:
+
+{measured}
+"""
+
+
+def classical_page(name: str) -> str:
+    """Return the text of the page of a ranker that is not boosted trees or a forest."""
+    cls = ranker_class(name)
+    measured = json.loads(MEASURED.read_text())
+    lines = ["| ranker | training queries | test queries |", "| --- | ---: | ---: |"]
+    for other in CLASSICAL:
+        shown = f"**{other}**" if other == name else f"[{other}]({other}.md)"
+        values = measured[other]
+        lines.append(f"| {shown} | {values['train']:.4f} | {values['test']:.4f} |")
+    body = (inspect.getdoc(cls) or "").partition("\n\nParameters\n----------")[0]
+    return CLASSICAL_PAGE.format(
+        name=name,
+        cls=cls.__name__,
+        body=markdown(body),
+        parameters=parameter_rows(parameter_table(cls)),
+        measured="\n".join(lines),
+    )
+
+
+def measure() -> dict[str, dict[str, float]]:
+    """Train and test the classical rankers."""
+    from rankgrove.datasets import make_ranking
+
+    train, test = (make_ranking(n, preset="letor4", seed=s) for n, s in ((300, 1), (150, 2)))
+    values = {}
+    for name in CLASSICAL:
+        ranker = make_ranker(name, random_state=0).fit(train)
+        values[name] = {"train": ranker.score(train), "test": ranker.score(test)}
+    return values
+
 
 def page(name: str) -> str:
-    """Return the text of a ranker's page."""
+    """Return the text of a boosted ranker's page."""
     cls = ranker_class(name)
     body = (inspect.getdoc(cls) or "").partition("\n\nParameters\n----------")[0]
     shared = {parameter.name: parameter for parameter in parameter_table(BoostedRanker)}
@@ -137,6 +211,10 @@ def main() -> None:
         (DOCS / "rankers" / f"{name}.md").write_text(page(name))
         if draws:
             (DOCS / "rankers" / "images" / f"{name}.svg").write_text(plot(name))
+    if draws:
+        MEASURED.write_text(json.dumps(measure(), indent=2) + "\n")
+    for name in CLASSICAL:
+        (DOCS / "rankers" / f"{name}.md").write_text(classical_page(name))
     path = DOCS / "boosting.md"
     path.write_text(guide(path.read_text()))
 

@@ -1,4 +1,4 @@
-"""The pages of the boosted rankers say what the code says."""
+"""The pages of the rankers say what the code says."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def test_pages_are_up_to_date(pages):
         text = (pages.DOCS / "rankers" / f"{name}.md").read_text()
         assert text == pages.page(name), "run python docs/ranker_pages.py"
         assert (pages.DOCS / "rankers" / "images" / f"{name}.svg").read_text().startswith("<svg")
+
+
+def test_pages_of_classical_rankers_are_up_to_date(pages):
+    for name in pages.CLASSICAL:
+        text = (pages.DOCS / "rankers" / f"{name}.md").read_text()
+        assert text == pages.classical_page(name), "run python docs/ranker_pages.py"
 
 
 def test_guide_lists_the_shared_parameters(pages):
