@@ -24,6 +24,9 @@ from rankgrove.serving.errors import MALFORMED, WRONG, RequestError
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 QUERY_COLUMN = "qid"
 
+# A batch is too small to wait for other threads, and there are other requests for them.
+_ON_THIS_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
+
 # Kinds of messages, and numbers of fields, of Arrow's Message.fbs.
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 _HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
@@ -33,7 +36,7 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> Documents:
     """Read the documents of an Arrow IPC stream; null and NaN are missing values."""
     try:
         _refuse_compression(body)
-        reader = pa.ipc.open_stream(body)
+        reader = pa.ipc.open_stream(body, options=_ON_THIS_THREAD)
         plan = _Plan(reader.schema, model)
         parts, ids, n_rows = [], [], 0
         for batch in reader:
@@ -58,7 +61,7 @@ class _Plan:
     """Which columns of a schema are the features of the model, in its order, and the query ids."""
 
     def __init__(self, schema: pa.Schema, model: Model) -> None:
-        names = schema.names
+        names, types = schema.names, schema.types
         own = model.columns.names or ()
         given = QUERY_COLUMN in names and QUERY_COLUMN not in own
         self.query = names.index(QUERY_COLUMN) if given else None
@@ -66,20 +69,21 @@ class _Plan:
         places = model_places(model, [names[j] for j in features], "columns")
         self.features = features if places is None else [features[place] for place in places]
         self.width = len(self.features)
+        others = {kind for kind in set(types) if not holds_numbers(kind)}
         for j in self.features:
-            if not holds_numbers(schema.types[j]):
+            if types[j] in others:
                 raise RequestError(
                     WRONG,
                     "type",
-                    f"column {names[j]!r} holds {schema.types[j]}, not numbers",
+                    f"column {names[j]!r} holds {types[j]}, not numbers",
                     field="columns",
                     column=names[j],
                 )
-        if self.query is not None and not _holds_ids(schema.types[self.query]):
+        if self.query is not None and not _holds_ids(types[self.query]):
             raise RequestError(
                 WRONG,
                 "type",
-                f"column {QUERY_COLUMN!r} holds {schema.types[self.query]}, not integers or texts",
+                f"column {QUERY_COLUMN!r} holds {types[self.query]}, not integers or texts",
                 field="qid",
                 column=QUERY_COLUMN,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -93,7 +94,7 @@ class ModelStore:
     ) -> None:
         if not paths:
             raise ValueError("give at least one model to serve")
-        self._paths = {name: Path(path) for name, path in paths.items()}
+        self._paths = {name: Path(path).absolute() for name, path in paths.items()}
         self._on_reload = on_reload
         self._seen: dict[str, Signature | None] = {}
         self._models: dict[str, ServedModel] = {}
@@ -146,6 +147,7 @@ class ModelStore:
             target=self._follow, args=(self._stop, seconds), name="rankgrove-reload", daemon=True
         )
         self._watcher.start()
+        atexit.register(self.close)
 
     def _follow(self, stop: threading.Event, seconds: float) -> None:
         while not stop.wait(seconds):
@@ -153,6 +155,7 @@ class ModelStore:
 
     def close(self) -> None:
         """Stop looking at the files."""
+        atexit.unregister(self.close)
         self._stop.set()
         if self._watcher is not None and self._watcher_process == os.getpid():
             self._watcher.join()

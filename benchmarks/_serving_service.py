@@ -1,0 +1,65 @@
+"""Serve a model for ``bench_serving.py``: ``python _serving_service.py KIND FOLDER``.
+
+KIND is ``rankgrove``, ``threads`` (rankgrove, with all work handed over to threads) or ``lightgbm``
+(the same service around LightGBM's own predict). FOLDER holds ``model.rg`` and ``model.txt``.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import uvicorn
+
+from rankgrove.data.columns import Columns
+from rankgrove.models.model import Model
+from rankgrove.serving import Limits, app
+from rankgrove.serving.http_protocol import CarefulProtocol
+from rankgrove.serving.models import ServedModel
+
+
+class LightGBMModel(Model):
+    """A booster where the service expects a model."""
+
+    kind = "lightgbm"
+
+    def __init__(self, columns: Columns, path: Path) -> None:
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "booster", lightgbm.Booster(model_file=path))
+
+    def scores(self, X: Any, groups: Any = None, n_jobs: int | None = None) -> np.ndarray:
+        return self.booster.predict(X, num_threads=1)
+
+    def with_columns(self, columns: Columns) -> Model:
+        raise NotImplementedError
+
+    def get_state(self) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def from_state(cls, values: Any, arrays: Any, columns: Columns) -> Model:
+        raise NotImplementedError
+
+
+def main(kind: str, folder: Path) -> None:
+    service = app.Service({"web": folder / "model.rg"}, Limits(), 1, 0.0)
+    if kind == "lightgbm":
+        columns = service.store.get("web").model.columns
+        booster = LightGBMModel(columns, folder / "model.txt")
+        service.store._models["web"] = ServedModel.prepare("web", booster, 0.0)
+    elif kind == "threads":
+        app.SHORT_BODY = 0
+    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    print(listener.getsockname()[1], flush=True)
+    config = uvicorn.Config(
+        service.app, http=CarefulProtocol, ws="none", log_config=None, access_log=False
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

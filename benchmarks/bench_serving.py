@@ -1,0 +1,177 @@
+"""A score service under load: rankgrove's, and the same service around LightGBM's predict.
+
+One server process, one load generator (wrk) in another. A request has 100 documents of 136
+features, as JSON or as an Arrow stream; the model is a LambdaMART of 500 trees of 31 leaves, which
+LightGBM gets exported. The scores of each service are compared before it is measured. The scorer's
+share is what the server spent in predict, of its time from a request's arrival at the application
+to its answer; HTTP itself comes on top.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import rankgrove
+from _report import Report, benchmark_arguments, ratio
+from rankgrove.datasets import make_ranking
+
+JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
+KINDS = {"rankgrove": "rankgrove", "threads": "rankgrove, all on threads", "lightgbm": "LightGBM"}
+CONNECTIONS = (1, 8)
+
+LUA = """
+wrk.method = "POST"
+wrk.headers["content-type"] = "%s"
+local file = io.open("%s", "rb")
+wrk.body = file:read("*a")
+done = function(summary, latency, requests)
+  local errors = summary.errors
+  local bad = errors.connect + errors.read + errors.write + errors.status + errors.timeout
+  io.write(string.format('\\n{"rate": %%f, "p50": %%f, "p99": %%f, "bad": %%d}\\n',
+    summary.requests / summary.duration * 1e6, latency:percentile(50) / 1e3,
+    latency:percentile(99) / 1e3, bad))
+end
+"""
+
+
+def main() -> None:
+    arguments = benchmark_arguments(__doc__).parse_args()
+    if shutil.which("wrk") is None:
+        sys.exit("this benchmark needs the load generator wrk (Debian: apt install wrk)")
+    report = Report("serving", arguments, libraries=["lightgbm", "starlette", "uvicorn", "msgspec"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bodies, expected = prepare(folder, arguments.quick)
+        rows: list[dict[str, Any]] = []
+        for kind in KINDS:
+            with service(kind, folder) as address:
+                for body in bodies:
+                    check(address, body, expected)
+                    rows += [
+                        measure(kind, address, body, connections, arguments.quick)
+                        for connections in CONNECTIONS
+                    ]
+    show(report, rows)
+    report.write()
+
+
+def prepare(folder: Path, quick: bool) -> tuple[list[tuple[str, Path]], np.ndarray]:
+    """Write the model in both forms, and a request in both; return the requests and the scores."""
+    train = make_ranking(40 if quick else 400, preset="mslr", seed=1)
+    model = rankgrove.LambdaMART(
+        n_estimators=50 if quick else 500, max_leaf_nodes=31, random_state=0
+    )
+    model.fit(train).save(folder / "model.rg")
+    model.export(folder / "model.txt", to="lightgbm")
+    X = np.array(make_ranking(40, preset="mslr", seed=2).X[:100], np.float32)
+    names = list(model.feature_names_in_)
+    rows = [[float(str(value)) for value in row] for row in X]
+    (folder / "body.json").write_text(json.dumps({"rows": rows, "columns": names}))
+    batch = pa.RecordBatch.from_arrays([pa.array(column) for column in X.T], names)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    (folder / "body.arrow").write_bytes(sink.getvalue())
+    bodies = [(JSON, folder / "body.json"), (ARROW, folder / "body.arrow")]
+    return bodies, model.predict(X)
+
+
+@contextmanager
+def service(kind: str, folder: Path) -> Any:
+    script = Path(__file__).parent / "_serving_service.py"
+    process = subprocess.Popen(
+        [sys.executable, script, kind, folder], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def check(address: str, body: tuple[str, Path], expected: np.ndarray) -> None:
+    headers = {"content-type": body[0], "accept": JSON}
+    request = urllib.request.Request(f"{address}/score", body[1].read_bytes(), headers)
+    with urllib.request.urlopen(request) as answer:
+        scores = json.load(answer)["scores"]
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
+
+
+def measure(
+    kind: str, address: str, body: tuple[str, Path], connections: int, quick: bool
+) -> dict[str, Any]:
+    script = body[1].with_suffix(".lua")
+    script.write_text(LUA % body)
+    command = ["wrk", "-t", "1", "-c", str(connections), "-s", str(script)]
+    subprocess.run([*command, "-d", "1s", f"{address}/score"], capture_output=True, check=True)
+    before = seconds_spent(address)
+    run = subprocess.run(
+        [*command, "-d", "2s" if quick else "15s", f"{address}/score"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    if found["bad"]:
+        raise RuntimeError(f"{kind}: {found['bad']} requests failed")
+    requests, whole, scoring = (
+        after - earlier for after, earlier in zip(seconds_spent(address), before, strict=True)
+    )
+    return found | {
+        "kind": kind,
+        "body": "JSON" if body[0] == JSON else "Arrow",
+        "connections": connections,
+        "scoring_us": scoring / requests * 1e6,
+        "share": scoring / whole,
+    }
+
+
+def seconds_spent(address: str) -> tuple[float, float, float]:
+    """Requests so far, and the seconds that they and their scoring took."""
+    with urllib.request.urlopen(f"{address}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+
+    def total(name: str) -> float:
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{"))
+
+    whole = "rankgrove_request_seconds"
+    return total(f"{whole}_count"), total(f"{whole}_sum"), total("rankgrove_scoring_seconds_sum")
+
+
+def show(report: Report, rows: list[dict[str, Any]]) -> None:
+    ours = {(r["body"], r["connections"]): r["rate"] for r in rows if r["kind"] == "rankgrove"}
+    for connections in CONNECTIONS:
+        report.table(
+            [
+                *("service", "body", "requests/s", "p50 ms", "p99 ms"),
+                *("scorer us", "its share", "rankgrove is"),
+            ],
+            [
+                [
+                    *(KINDS[row["kind"]], row["body"], row["rate"], row["p50"], row["p99"]),
+                    *(row["scoring_us"], f"{row['share']:.0%}"),
+                    ratio(ours[row["body"], connections], row["rate"]),
+                ]
+                for row in rows
+                if row["connections"] == connections
+            ],
+            caption=f"100 documents x 136 features, {connections} "
+            f"connection{'s' * (connections > 1)}, one server process",
+        )
+
+
+if __name__ == "__main__":
+    main()
