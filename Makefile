@@ -42,7 +42,7 @@ $(VENV)/.package: $(VENV)/.created $(NATIVE) CMakeLists.txt pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.package pyproject.toml
-	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask,serve]' --no-build-isolation
+	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask,serve,tune]' --no-build-isolation
 	@touch $@ $(VENV)/.package
 
 $(VENV)/.lint: $(VENV)/.package pyproject.toml
@@ -54,7 +54,7 @@ $(VENV)/.bench: $(VENV)/.test pyproject.toml
 	@touch $@
 
 .PHONY: demo
-demo: $(VENV)/.package ## show what rankgrove does, on built-in data (demo/index.html)
+demo: $(VENV)/.package ## compare rankers on built-in data
 	$(VENV)/bin/rankgrove demo
 
 .PHONY: test

@@ -21,6 +21,8 @@ _PUBLIC = {
     "Metric": "rankgrove.metrics.metric",
     "metric": "rankgrove.metrics.metric",
     "evaluate": "rankgrove.metrics.evaluation",
+    "compare": "rankgrove.experiments.comparing",
+    "Comparison": "rankgrove.experiments.comparison",
     "register_metric": "rankgrove.metrics.registry",
     "register_criterion": "rankgrove.forests.criteria",
     "TreeEnsemble": "rankgrove.trees.ensemble",

@@ -1,37 +1,306 @@
-"""Measuring one contestant."""
+"""Comparisons: what is chosen, averaged and tested."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from rankgrove import LambdaMART, RFPoint
-from rankgrove.experiments.comparison import measure_ranker, measure_scores
+import rankgrove
+from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.comparing import fit_best
+from rankgrove.experiments.comparison import Comparison
+from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.significance import compare_pairs
+from rankgrove.experiments.store import Entry
+from rankgrove.experiments.study import make_study
+from rankgrove.experiments.tables import as_html, as_json, as_latex, as_markdown
+
+N_QUERIES = 40
+
+
+def comparison(cells, *, metrics=("ndcg@10",), baseline=None, repeats=1):
+    """Cells: {ranker: {fold: [(validation, value of each query, or an error) per setting]}}."""
+    entries = []
+    for ranker, folds in cells.items():
+        for fold, settings in folds.items():
+            for setting, (validation, values) in enumerate(settings):
+                runs = values if isinstance(values, list) else [values]
+                for repeat, run in enumerate(runs):
+                    outcome = Outcome(error=run) if isinstance(run, str) else Outcome()
+                    if not isinstance(run, str):
+                        outcome.per_query = np.tile(run, (len(metrics), 1))
+                        outcome.means = outcome.per_query.mean(axis=1)
+                        outcome.validation = validation
+                    status = "failed" if isinstance(run, str) else "done"
+                    entries.append(
+                        Entry(
+                            data="d",
+                            fold=fold,
+                            ranker=ranker,
+                            setting=setting,
+                            repeat=repeat,
+                            params={"s": setting},
+                            fingerprint=str(fold),
+                            status=status,
+                            outcome=outcome,
+                        )
+                    )
+    study = {
+        "metrics": list(metrics),
+        "baseline": baseline,
+        "repeats": repeats,
+        "rankers": [{"label": r, "settings": [{}] * 2} for r in cells],
+    }
+    nothing = np.array([])
+    queries = TestQueries(
+        np.arange(N_QUERIES).astype(str), nothing, nothing, nothing, nothing, nothing
+    )
+    return Comparison(study, entries, {str(f): queries for f in (1, 2)})
+
+
+def values(level, spread=0.01, seed=0):
+    return level + spread * np.random.default_rng(seed).standard_normal(N_QUERIES)
+
+
+def test_the_setting_is_chosen_on_validation_never_on_test():
+    found = comparison({"a": {1: [(0.9, values(0.1)), (0.2, values(0.8))]}})
+    assert found.results("d")[0].values["ndcg@10"] == pytest.approx(values(0.1).mean())
+    assert found.results("d")[0].settings == [{"s": 0}]
+
+
+def test_each_fold_chooses_for_itself():
+    first, second = values(0.3), values(0.6)
+    found = comparison({"a": {1: [(0.9, first), (0.2, second)], 2: [(0.1, first), (0.2, second)]}})
+    assert found.results("d")[0].settings == [{"s": 0}, {"s": 1}]
+    assert found.results("d")[0].fold_values["ndcg@10"] == [first.mean(), second.mean()]
+
+
+def test_less_is_better_where_the_metric_says_so():
+    found = comparison(
+        {"a": {1: [(0.9, values(0.1)), (0.2, values(0.8))]}, "b": {1: [(0.1, values(0.5))]}},
+        metrics=("rmse",),
+    )
+    assert found.results("d")[1].settings == [{"s": 1}]
+    assert [r.ranker for r in found.results("d")] == ["b", "a"]
+
+
+def test_a_setting_that_failed_is_not_chosen_and_a_ranker_that_failed_says_why():
+    found = comparison(
+        {
+            "a": {1: [(0.9, "boom"), (0.2, values(0.8))]},
+            "b": {1: [(0.9, values(0.5))]},
+            "c": {1: [(0.9, "ValueError: no")]},
+        }
+    )
+    assert [r.ranker for r in found.results("d")] == ["a", "b", "c"]
+    assert found.results("d")[0].failure == ""
+    assert found.results("d")[2].failure == "ValueError: no"
+    assert "c failed: ValueError: no" in str(found)
+
+
+def test_seeds_are_averaged_per_query_before_testing():
+    runs = [values(0.5, 0.2, seed) for seed in range(3)]
+    found = comparison(
+        {"a": {1: [(0.5, runs)]}, "b": {1: [(0.5, [values(0.4, 0.2, 9)] * 3)]}}, repeats=3
+    )
+    np.testing.assert_allclose(found.per_query("d", "a", "ndcg@10"), np.mean(runs, axis=0))
+    names, table = found.pairs("d")
+    expected = compare_pairs(np.stack([np.mean(runs, axis=0), values(0.4, 0.2, 9)]))
+    assert names == ["a", "b"]
+    assert table.n_queries == N_QUERIES
+    assert table.p == pytest.approx(expected.p)
+
+
+def test_tiers_and_marks():
+    found = comparison(
+        {
+            "good": {1: [(1, values(0.6, seed=1))]},
+            "same": {1: [(1, values(0.6, seed=2))]},
+            "bad": {1: [(1, values(0.3, seed=3))]},
+        },
+        baseline="same",
+    )
+    letters = {r.ranker: (r.tiers["ndcg@10"], r.marks["ndcg@10"]) for r in found.results("d")}
+    assert letters == {"good": ("a", 0), "same": ("a", 0), "bad": ("b", -1)}
+
+
+def test_pooled_values_hold_the_queries_of_all_folds():
+    found = comparison(
+        {"a": {1: [(1, values(0.2))], 2: [(1, values(0.4))]}, "b": {1: [(1, values(0.1))]}}
+    )
+    assert len(found.per_query("d", "a", "ndcg@10")) == 2 * N_QUERIES
+    assert len(found.per_query("d", "a", "ndcg@10", fold=2)) == N_QUERIES
+
+
+def test_best_goes_by_validation_over_folds():
+    found = comparison(
+        {
+            "a": {1: [(0.9, values(0.1)), (0.5, values(0.9))], 2: [(0.1, values(0.9))]},
+            "b": {1: [(0.6, values(0.2))], 2: [(0.7, values(0.2))]},
+        }
+    )
+    assert found.best() == ("b", {"s": 0})
 
 
 @pytest.fixture(scope="module")
-def split(small_data):
-    queries = list(range(small_data.n_queries))
-    return [small_data.select_queries(queries[part::3]) for part in range(3)]
+def real(tiny_data):
+    return rankgrove.compare(
+        tiny_data,
+        {
+            "boosted": "lambdamart:n_estimators=5",
+            "object": rankgrove.MART(n_estimators=3),
+            "broken": "rf-list:sampling=bootstrap",
+        },
+        metrics=["ndcg@5", "map"],
+        preset="letor4",
+        folds=3,
+        repeats=2,
+        baseline="boosted",
+    )
 
 
-def test_boosted_ranker_sees_the_validation_data(split):
-    ranker = LambdaMART(n_estimators=60, max_leaf_nodes=15, random_state=1)
-    result = measure_ranker("mine", ranker, *split, ["ndcg@10", "map"], early_stopping_rounds=5)
-    assert result.name == "mine"
-    assert result.n_steps == ranker.best_iteration_ < 60
-    assert result.metrics["map"] == pytest.approx(ranker.score(split[2], metric="map"))
-    assert result.fit_seconds > 0
-    assert result.score_microseconds > 0
-    assert result.convergence.values[-1] == pytest.approx(result.metrics["ndcg@10"])
-    assert ranker.n_jobs is None
+def test_values_are_those_of_a_loop_by_hand(real, tiny_data):
+    metric = rankgrove.metric("ndcg@5", preset="letor4")
+    by_hand = []
+    for train, valid, test in rankgrove.kfold(tiny_data, 3, seed=0):
+        runs = [
+            metric.per_query(
+                test.y,
+                rankgrove.LambdaMART(n_estimators=5, random_state=seed)
+                .fit(train, eval_set=valid, eval_metric=metric)
+                .predict(test),
+                qid=test.qid,
+            )
+            for seed in (0, 1)
+        ]
+        by_hand.append(np.mean(runs, axis=0))
+    found = real.per_query("data", "boosted", real.metrics[0])
+    np.testing.assert_array_equal(found, np.concatenate(by_hand))
 
 
-def test_forest_is_measured_without_validation(split):
-    result = measure_ranker("rf", RFPoint(n_estimators=3, random_state=1), *split, ["ndcg@10"])
-    assert result.n_steps == 3
+def test_frames(real):
+    pytest.importorskip("pandas")
+    frame = real.frame()
+    assert list(frame["ranker"])[-1] == "broken"
+    assert frame.set_index("ranker").loc["broken", "failure"].startswith("ValueError")
+    cells = real.frame("cell")
+    assert len(cells) == 3 * 3 * 2
+    assert cells.loc[cells["ranker"] == "boosted", "chosen"].all()
+    queries = real.frame("query")
+    assert len(queries) == 2 * 36
+    means = queries.groupby("ranker")[real.metrics[0]].mean()
+    assert means["object"] == pytest.approx(frame.set_index("ranker")[real.metrics[0]]["object"])
+    assert set(real.frame("pair")["fold"]) == {"all", "1", "2", "3"}
+    assert len(real.frame("fold")) == 6
+    with pytest.raises(ValueError, match="by must be one of"):
+        real.frame("galaxy")
 
 
-def test_single_feature(split):
-    result = measure_scores("labels", split[2].y, split[2], ["ndcg@10(empty=skip)"])
-    assert result.metrics == {"ndcg@10(empty=skip)": pytest.approx(1.0)}
-    assert result.fit_seconds is result.convergence is None
+def test_tables_in_all_formats(real):
+    markdown, latex = as_markdown(real, folds=True), as_latex(real)
+    rows = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert all(row.count("|") == rows[0].count("|") for row in rows[:5])
+    assert "by fold" in markdown
+    assert "share a letter cannot be told apart" in markdown
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    assert "_" not in latex.replace(r"\_", "")
+    assert "<table>" in as_html(real)
+    assert as_json(real)["best_on_validation"]["ranker"] in ("boosted", "object")
+
+
+def test_scores_made_elsewhere_stand_in_the_table(tiny_data, tmp_path):
+    rng = np.random.default_rng(0)
+    scores = tiny_data.y + rng.normal(size=tiny_data.n_rows)
+    np.savetxt(tmp_path / "run.txt", scores)
+    found = rankgrove.compare(
+        tiny_data, [f"mine=scores:{tmp_path}/run.txt", "mart:n_estimators=2"], folds=3
+    )
+    expected = rankgrove.metric("ndcg@10")(tiny_data.y, scores, qid=tiny_data.qid)
+    result = next(r for r in found.results("data") if r.ranker == "mine")
+    assert result.values["ndcg@10"] == pytest.approx(expected)
+    assert result.fit_seconds is None
+    np.savetxt(tmp_path / "run.txt", scores[:-1])
+    short = rankgrove.compare(
+        tiny_data, [f"mine=scores:{tmp_path}/run.txt", "mart:n_estimators=2"], folds=3
+    )
+    assert f"but the data has {tiny_data.n_rows} rows" in short.failure("data", "mine")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lightgbm:lambdarank:n_estimators=5",
+        "xgboost:rank:ndcg:n_estimators=5",
+        "catboost:YetiRank:iterations=5",
+        "sklearn:RandomForestRegressor:n_estimators=5",
+        "sklearn:Ridge",
+    ],
+)
+@pytest.mark.parametrize("rounds", [None, 2])
+def test_peers_stand_in_the_table(text, rounds, tiny_data):
+    pytest.importorskip(text.partition(":")[0])
+    found = rankgrove.compare(
+        tiny_data, ["mart:n_estimators=2", text], folds=3, early_stopping_rounds=rounds
+    )
+    assert [result.failure for result in found.results("data")] == ["", ""]
+
+
+def test_early_stopping_is_for_those_that_learn_in_steps(tiny_data):
+    found = rankgrove.compare(
+        tiny_data,
+        ["mart:n_estimators=50", "rf-point:n_estimators=3"],
+        folds=3,
+        early_stopping_rounds=1,
+    )
+    assert [result.failure for result in found.results("data")] == ["", ""]
+
+
+def test_several_data_sets(tiny_data, small_data):
+    found = rankgrove.compare(
+        {"one": tiny_data, "two": list(rankgrove.kfold(small_data, 3))},
+        "mart:n_estimators=2",
+        folds=3,
+    )
+    assert found.datasets == ["one", "two"]
+    assert len(found.per_query("two", "mart", "ndcg@10")) == small_data.n_queries
+
+
+def test_the_best_is_trained_for_use(tiny_data):
+    study = make_study(
+        tiny_data, ["mart:n_estimators=2|9,max_leaf_nodes=4", "sklearn:Ridge"], folds=3
+    )
+    found = rankgrove.compare(
+        tiny_data, ["mart:n_estimators=2|9,max_leaf_nodes=4", "sklearn:Ridge"], folds=3
+    )
+    label, params = found.best()
+    if label == "mart":
+        ranker = fit_best(study, found)
+        assert ranker.get_params()["n_estimators"] == params["n_estimators"]
+    else:
+        with pytest.raises(ValueError, match="cannot save"):
+            fit_best(study, found)
+
+
+def test_label_shift_changes_what_is_measured(tiny_data):
+    plain, shifted = (
+        rankgrove.compare(tiny_data, "mart:n_estimators=2", folds=3, label_shift=shift)
+        for shift in (0, 1)
+    )
+    first, second = (c.results("data")[0].values["ndcg@10"] for c in (plain, shifted))
+    assert second > first
+
+
+def test_a_metric_that_cannot_judge_the_data_stops_the_study_before_training(tiny_data):
+    with pytest.raises(rankgrove.DataError, match="exceeds max_grade"):
+        rankgrove.compare(tiny_data, "mart", metrics="err", label_shift=1)
+
+
+def test_what_makes_no_study_is_refused(tiny_data):
+    for arguments, message in (
+        ({"rankers": []}, "no ranker"),
+        ({"rankers": "mart", "baseline": "rcrank"}, "the baseline 'rcrank' is none of mart"),
+        ({"rankers": "mart", "repeats": 0}, "repeats must be at least 1"),
+        ({"rankers": "mart", "metrics": []}, "no metric"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rankgrove.compare(tiny_data, **arguments)

@@ -35,11 +35,12 @@ VERBS = {
     "evaluate": "measure a file of scores against judged data",
     "explain": "say why documents are ranked as they are, and which features matter",
     "show": "draw a tree of a model",
-    "grid": "compare rankers over tree sizes and learning rates",
+    "compare": "compare rankers on the same folds, and test their differences",
+    "report": "write an HTML page of a comparison",
     "export": "write a model for another library or a search engine",
     "serve": "score documents over HTTP",
     "score-bench": "measure how fast a model scores your data",
-    "demo": "train several rankers on built-in data and write a page with the results",
+    "demo": "compare rankers of all families on built-in data and write a page",
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141

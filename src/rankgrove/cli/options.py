@@ -18,16 +18,22 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_column_options(
-    parser: argparse.ArgumentParser, query_option: str = "--query"
+    parser: argparse.ArgumentParser,
+    *,
+    query_option: str = "--query",
+    format_option: str = "--format",
 ) -> argparse._ArgumentGroup:
     """Add the options that say what a data file is and what its columns are."""
-    group = add_judgment_options(parser, query_option)
+    group = add_judgment_options(parser, query_option=query_option, format_option=format_option)
     add_feature_options(group)
     return group
 
 
 def add_judgment_options(
-    parser: argparse.ArgumentParser, query_option: str = "--query"
+    parser: argparse.ArgumentParser,
+    *,
+    query_option: str = "--query",
+    format_option: str = "--format",
 ) -> argparse._ArgumentGroup:
     """Add the options that say where the labels, queries and document ids of a file are."""
     group = parser.add_argument_group(
@@ -35,7 +41,9 @@ def add_judgment_options(
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
         "and .npz are told apart by the name of the file.",
     )
-    group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
+    group.add_argument(
+        format_option, dest="format", metavar="NAME", help="format of the data, whatever its name"
+    )
     group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
     group.add_argument(
         query_option,
@@ -83,9 +91,9 @@ def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_data_options(parser: argparse.ArgumentParser) -> None:
+def add_data_options(parser: argparse.ArgumentParser, format_option: str = "--format") -> None:
     """Add all options that say how to read judged data."""
-    group = add_column_options(parser)
+    group = add_column_options(parser, format_option=format_option)
     add_negative_labels_option(group)
     add_threads_option(group)
 

@@ -1,90 +1,347 @@
-"""Rankers side by side: quality, training time and scoring time on the same data."""
+"""Rankers side by side on the same folds, and which of their differences are real.
+
+Vocabulary: of a ranker's *settings* (the points of its grid), each fold has a *chosen* one: the
+best by the first metric on the validation part, averaged over repeats. What is compared are the
+chosen settings on the test parts. Each query's values are averaged over repeats first; *pooled*
+values are those of all test queries of all folds.
+"""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.experiments.convergence import Convergence, convergence
-from rankgrove.metrics.evaluation import evaluate
+from rankgrove._optional import require
+from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.significance import (
+    PairTable,
+    compare_pairs,
+    query_means,
+    tier_letters,
+    tiers,
+)
+from rankgrove.experiments.store import Entry, Store
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.metric import metric as as_metric
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Result:
-    """What one contestant reached on the test data.
+class Significance:
+    """How differences are tested.
 
     Attributes
     ----------
-    name : how the contestant is called
-    metrics : mean of each metric over the test queries
-    fit_seconds : wall-clock time of training, None if nothing was trained
-    score_microseconds : time to score one document on one thread, None if nothing was trained
-    n_steps : steps of the fit (boosting iterations, trees of a forest), None for others
-    convergence : the first metric on the test data by number of steps
+    test : ``"randomisation"``, ``"t"`` or ``"wilcoxon"``
+    alpha : differences whose p-value, corrected by Holm, is at most this are called real
     """
 
-    name: str
-    metrics: dict[str, float]
-    fit_seconds: float | None = None
-    score_microseconds: float | None = None
-    n_steps: int | None = None
-    convergence: Convergence | None = None
+    test: str = "randomisation"
+    alpha: float = 0.05
 
 
-def measure_ranker(
-    name: str,
-    ranker: Any,
-    train: Dataset,
-    valid: Dataset,
-    test: Dataset,
-    metrics: list[str],
-    **fit_options: Any,
-) -> Result:
-    """Train a ranker and measure it on the test data.
+@dataclass(frozen=True, eq=False)
+class RankerResult:
+    """What one ranker reached on one data set.
 
-    The first metric decides on ``valid``; early stopping is for rankers that learn in steps.
+    Attributes
+    ----------
+    entries : the cells of its chosen settings
+    failure : why it has no values, "" if it has
+    values : per metric its pooled mean over queries
+    fold_values : per metric its mean in each fold
+    tiers : per metric the letters of its tiers; rankers without a common letter really differ
+    marks : per metric 1 if it is really better than the baseline, -1 if worse, else 0
+    settings : the chosen parameters of each fold
+    fit_seconds, score_microseconds, peak_memory, n_steps : means over its cells, None if unknown
     """
-    if not ranker.learns_in_steps:
-        fit_options.pop("early_stopping_rounds", None)
-    start = time.perf_counter()
-    ranker.fit(train, eval_set=valid, eval_metric=metrics[0], **fit_options)
-    fit_seconds = time.perf_counter() - start
-    return Result(
-        name=name,
-        metrics=_measured(test, ranker.predict(test), metrics),
-        fit_seconds=fit_seconds,
-        score_microseconds=_microseconds(ranker, test.X),
-        n_steps=ranker.model_.n_steps,
-        convergence=convergence(ranker, test, metrics[0]),
-    )
+
+    ranker: str
+    entries: Sequence[Entry]
+    failure: str
+    values: dict[str, float]
+    fold_values: dict[str, list[float]]
+    tiers: dict[str, str]
+    marks: dict[str, int]
+    settings: list[dict[str, Any]]
+    fit_seconds: float | None
+    score_microseconds: float | None
+    peak_memory: float | None
+    n_steps: float | None
 
 
-def measure_scores(
-    name: str, scores: npt.NDArray[Any], test: Dataset, metrics: list[str]
-) -> Result:
-    """Measure a ranking that needs no training, such as a single feature."""
-    return Result(name=name, metrics=_measured(test, scores, metrics))
+class Comparison:
+    """The result of a study; ``str`` of it is a table, ``frame`` gives data frames."""
+
+    def __init__(
+        self,
+        study: dict[str, Any],
+        entries: Sequence[Entry],
+        queries: dict[str, TestQueries],
+        significance: Significance | None = None,
+    ) -> None:
+        self.study = study
+        self.entries = entries
+        self.significance = significance or Significance()
+        self._queries = queries
+        self._metrics = [as_metric(name) for name in study["metrics"]]
+
+    @classmethod
+    def from_store(cls, store: Store, significance: Significance | None = None) -> Comparison:
+        """Read the study of a store, finished or not."""
+        entries = store.entries()
+        prints = {entry.fingerprint for entry in entries}
+        return cls(store.study, entries, {p: store.queries(p) for p in prints}, significance)
+
+    @property
+    def metrics(self) -> list[str]:
+        """What was measured; the first one decided on validation data."""
+        return [str(metric) for metric in self._metrics]
+
+    @property
+    def rankers(self) -> list[str]:
+        """The labels of the rankers."""
+        return [ranker["label"] for ranker in self.study["rankers"]]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of the data sets."""
+        return list(dict.fromkeys(entry.data for entry in self.entries))
+
+    @property
+    def baseline(self) -> str | None:
+        """The ranker that others are marked against."""
+        found: str | None = self.study["baseline"]
+        return found
+
+    def sign(self, metric: str) -> int:
+        """1 if more of a metric is better, -1 if less is."""
+        return 1 if self._metrics[self.metrics.index(metric)].greater_is_better else -1
+
+    def folds(self, data: str) -> list[int]:
+        """The numbers of the folds of a data set."""
+        return list(dict.fromkeys(entry.fold for entry in self.entries if entry.data == data))
+
+    def queries(self, data: str, fold: int) -> TestQueries:
+        """The test queries of a fold."""
+        first = next(e for e in self.entries if e.data == data and e.fold == fold)
+        return self._queries[first.fingerprint]
+
+    def chosen(self, data: str, ranker: str, fold: int) -> list[Entry]:
+        """The cells of the setting that validation chose, one per repeat; failed ones if all are.
+
+        A setting that is unfinished or failed in a repeat is not chosen while there is another.
+        """
+        cells = self._cells.get((data, ranker, fold), {})
+        whole = {
+            setting: entries
+            for setting, entries in cells.items()
+            if all(entry.status == "done" for entry in entries)
+        }
+        if not whole:
+            return next(iter(cells.values()), [])
+        sign = self.sign(self.metrics[0])
+
+        def value(entries: list[Entry]) -> float:
+            mean = float(np.mean([entry.outcome.validation for entry in entries]))
+            return sign * mean if np.isfinite(mean) else -np.inf
+
+        return max(whole.values(), key=value)  # the first of equals
+
+    def per_query(self, data: str, ranker: str, metric: str, fold: int | None = None) -> Floats:
+        """Values of the test queries, averaged over repeats: of a fold, or of all of them."""
+        place = self.metrics.index(metric)
+        parts = []
+        for number in self.folds(data) if fold is None else [fold]:
+            runs = [e.outcome.per_query[place] for e in self.chosen(data, ranker, number)]
+            parts.append(query_means(np.stack(runs)[None])[0])
+        return np.concatenate(parts)
+
+    def values(self, data: str, metric: str, fold: int | None = None) -> tuple[list[str], Floats]:
+        """Rankers without failures, and their values: one row per ranker, a column per query."""
+        names = [r for r in self.rankers if not self.failure(data, r)]
+        rows = [self.per_query(data, ranker, metric, fold) for ranker in names]
+        return names, np.stack(rows) if rows else np.empty((0, 0))
+
+    def failure(self, data: str, ranker: str) -> str:
+        """Why a ranker has no value on a data set, "" if it has one."""
+        folds = self.folds(data)
+        cells = [entry for fold in folds for entry in self.chosen(data, ranker, fold)]
+        failed = [entry for entry in cells if entry.status == "failed"]
+        if failed:
+            number = len({entry.fold for entry in failed})
+            where = "" if number == len(folds) else f" (in {number} of {len(folds)} folds)"
+            return f"{failed[0].outcome.error}{where}"
+        open_cells = sum(entry.status != "done" for entry in cells)
+        return f"{open_cells} of {len(cells)} fits are not finished" if open_cells else ""
+
+    def pairs(
+        self,
+        data: str,
+        metric: str | None = None,
+        *,
+        baseline: str | None = None,
+        fold: int | None = None,
+    ) -> tuple[list[str], PairTable | None]:
+        """Test the rankers against a baseline, or all pairs: pooled, or in one fold.
+
+        Returns
+        -------
+        the rankers by their number in the table, and the table; None with fewer than two rankers
+        """
+        name = self.metrics[0] if metric is None else metric
+        names, values = self.values(data, name, fold)
+        if len(names) < 2 or (baseline is not None and baseline not in names):
+            return names, None
+        return names, compare_pairs(
+            values,
+            baseline=None if baseline is None else names.index(baseline),
+            test=self.significance.test,
+            greater_is_better=self.sign(name) > 0,
+        )
+
+    def results(self, data: str) -> list[RankerResult]:
+        """The rankers of one data set, best mean of the first metric first, failed ones last."""
+        found = self._results[data]
+        sign = self.sign(self.metrics[0])
+        first = self.metrics[0]
+        return sorted(found, key=lambda r: (bool(r.failure), -sign * r.values.get(first, 0.0)))
+
+    def best(self, data: str | None = None) -> tuple[str, dict[str, Any]]:
+        """The ranker and the parameters that validation likes best on a data set (the first).
+
+        Of each setting the mean over folds and repeats of the first metric on the validation part
+        decides; test values play no part.
+        """
+        data = self.datasets[0] if data is None else data
+        sign = self.sign(self.metrics[0])
+        groups: dict[tuple[str, int], list[Entry]] = {}
+        for entry in self.entries:
+            if entry.data == data:
+                groups.setdefault((entry.ranker, entry.setting), []).append(entry)
+        means = {
+            key: sign * float(np.mean([entry.outcome.validation for entry in entries]))
+            for key, entries in groups.items()
+            if all(entry.status == "done" for entry in entries)
+        }
+        means = {key: mean for key, mean in means.items() if np.isfinite(mean)}
+        if not means:
+            raise ValueError(f"no ranker has a result on the validation part of {data}")
+        winner = max(means, key=means.__getitem__)
+        return winner[0], groups[winner][0].params
+
+    def frame(self, by: str = "ranker") -> Any:
+        """A pandas data frame of the comparison.
+
+        Parameters
+        ----------
+        by : ``"ranker"`` (means with tiers, marks and costs), ``"fold"`` (means per fold),
+            ``"cell"`` (every fit with its setting and validation value), ``"query"`` (one row per
+            query and ranker) or ``"pair"`` (tests of the first metric over all pairs)
+        """
+        from rankgrove.experiments.frames import FRAMES
+
+        if by not in FRAMES:
+            raise ValueError(f"by must be one of {', '.join(FRAMES)}, not {by!r}")
+        return require("pandas", "frames", "a data frame").DataFrame(FRAMES[by](self))
+
+    def __str__(self) -> str:
+        from rankgrove.experiments.tables import as_text
+
+        return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from rankgrove.experiments.tables import as_html
+
+        return as_html(self)
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, int], dict[int, list[Entry]]]:
+        cells: dict[tuple[str, str, int], dict[int, list[Entry]]] = {}
+        for entry in self.entries:
+            settings = cells.setdefault((entry.data, entry.ranker, entry.fold), {})
+            settings.setdefault(entry.setting, []).append(entry)
+        return cells
+
+    @cached_property
+    def _results(self) -> dict[str, list[RankerResult]]:
+        return {data: self._results_on(data) for data in self.datasets}
+
+    def _results_on(self, data: str) -> list[RankerResult]:
+        letters = {name: self._tiers(data, name) for name in self.metrics}
+        marks = {name: self._marks(data, name) for name in self.metrics}
+        results = []
+        for ranker in self.rankers:
+            failure = self.failure(data, ranker)
+            folds = self.folds(data)
+            cells = [entry for fold in folds for entry in self.chosen(data, ranker, fold)]
+            measured = {} if failure else self._measured(data, ranker)
+            results.append(
+                RankerResult(
+                    ranker=ranker,
+                    entries=cells,
+                    failure=failure,
+                    values={name: value for name, (value, _) in measured.items()},
+                    fold_values={name: folds for name, (_, folds) in measured.items()},
+                    tiers={name: letters[name].get(ranker, "") for name in self.metrics},
+                    marks={name: marks[name].get(ranker, 0) for name in self.metrics},
+                    settings=[c[0].params for f in folds if (c := self.chosen(data, ranker, f))],
+                    fit_seconds=_mean(cells, "fit_seconds"),
+                    score_microseconds=_mean(cells, "score_microseconds"),
+                    peak_memory=_mean(cells, "peak_memory"),
+                    n_steps=_mean(cells, "n_steps"),
+                )
+            )
+        return results
+
+    def _measured(self, data: str, ranker: str) -> dict[str, tuple[float, list[float]]]:
+        """Per metric, the pooled mean and the means of the folds."""
+        found = {}
+        for place, metric in enumerate(self._metrics):
+            folds = [
+                float(np.mean([e.outcome.means[place] for e in self.chosen(data, ranker, fold)]))
+                for fold in self.folds(data)
+            ]
+            pooled = self.per_query(data, ranker, str(metric))
+            if type(metric).mean is not Metric.mean or np.isnan(pooled).all():
+                found[str(metric)] = (float(np.mean(folds)), folds)
+            else:
+                found[str(metric)] = (float(np.nanmean(pooled)), folds)
+        return found
+
+    def _tiers(self, data: str, metric: str) -> dict[str, str]:
+        names, values = self.values(data, metric)
+        if not names or np.isnan(values).all():
+            return {}
+        groups = tiers(
+            values,
+            alpha=self.significance.alpha,
+            test=self.significance.test,
+            greater_is_better=self.sign(metric) > 0,
+        )
+        return dict(zip(names, tier_letters(groups), strict=True))
+
+    def _marks(self, data: str, metric: str) -> dict[str, int]:
+        if self.baseline is None:
+            return {}
+        names, table = self.pairs(data, metric, baseline=self.baseline)
+        if table is None:
+            return {}
+        sign = self.sign(metric)
+        real = table.p_holm <= self.significance.alpha
+        signs = np.sign(sign * table.difference).astype(int) * real
+        return {names[i]: int(mark) for i, mark in zip(table.first, signs, strict=True)}
 
 
-def _measured(test: Dataset, scores: npt.NDArray[Any], metrics: list[str]) -> dict[str, float]:
-    result = evaluate(test.y, scores, groups=test.groups, metrics=metrics)
-    return dict(zip(metrics, result.means.tolist(), strict=True))
-
-
-def _microseconds(ranker: Any, X: npt.NDArray[np.float32], at_least: float = 0.2) -> float:
-    """Time per row of the best of several runs on one thread."""
-    n_jobs = ranker.n_jobs
-    ranker.set_params(n_jobs=1)
-    best, spent = float("inf"), 0.0
-    while spent < at_least:
-        start = time.perf_counter()
-        ranker.predict(X)
-        seconds = time.perf_counter() - start
-        best, spent = min(best, seconds), spent + seconds
-    ranker.set_params(n_jobs=n_jobs)
-    return 1e6 * best / len(X)
+def _mean(cells: Sequence[Entry], attribute: str) -> float | None:
+    numbers = [getattr(entry.outcome, attribute) for entry in cells]
+    known = [float(number) for number in numbers if number is not None]
+    return float(np.mean(known)) if known else None

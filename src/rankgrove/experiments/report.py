@@ -1,182 +1,266 @@
-"""One HTML page of a comparison that needs nothing beside itself."""
+"""One HTML page of a comparison that needs nothing beside itself.
+
+``page/report.html`` is the frame, ``report.js`` draws everything from one JSON document that is
+made here; plotly's script is put in. No network is needed.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-import platform
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from string import Template
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from rankgrove import __version__
 from rankgrove._files import replacing
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.description import describe
-from rankgrove.experiments import charts
-from rankgrove.experiments.comparison import Result
+from rankgrove._optional import require
+from rankgrove.experiments.comparison import Comparison, RankerResult
+from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.store import Entry
+from rankgrove.experiments.tables import convention
 
-# Heading, attribute of Result, digits; less is better.
-COSTS = (
-    ("training, s", "fit_seconds", 2),
-    ("scoring, µs per document", "score_microseconds", 2),
-)
+# Documents are shown for so many queries of a data set: those on which rankers differ most.
+MAX_QUERIES = 1500
+_CURVE_POINTS = 60
+_N_IMPORTANCES = 30
 
 
-def write_report(
-    path: str | os.PathLike[str],
-    title: str,
-    subtitle: str,
-    results: Sequence[Result],
-    train: Dataset,
-    test: Dataset,
-) -> None:
-    """Write the table, the convergence of every ranker, and its costs as a single HTML file.
-
-    Long because it lists the parts of the page one after the other.
-    """
-    metrics = list(results[0].metrics)
-    page = _Page()
-    trained = [result for result in results if result.convergence is not None]
-    page.section(
-        "Results",
-        f"Means over {test.n_queries:,} test queries; the best of a column is marked. Scoring is "
-        "timed on one thread.",
-        f'<div class="wide">{_table(results, metrics)}</div>',
-    )
-    if trained:
-        page.section(
-            "Convergence",
-            f"{metrics[0].upper()} on the test queries by the number of trees (of iterations, for "
-            "rankers that add several trees in each).",
-            page.chart(charts.convergence_chart(trained, metrics[0])),
-        )
-        page.pair(
-            *(
-                (name, note, charts.trade_off_chart(trained, metrics[0], attribute, axis, unit))
-                for name, note, attribute, axis, unit in (
-                    (
-                        "Quality and training time",
-                        "Up and to the left is better.",
-                        "fit_seconds",
-                        "seconds of training",
-                        "s",
-                    ),
-                    (
-                        "Quality and scoring time",
-                        "Up and to the left is better.",
-                        "score_microseconds",
-                        "microseconds per document, one thread",
-                        "µs",
-                    ),
-                )
-            )
-        )
-    found = describe(train)
-    page.pair(
-        ("Grades", "Judgments of the training data.", charts.bar_chart(found.grades, "grade")),
-        (
-            "Query lengths",
-            "Documents per training query.",
-            charts.histogram_chart(train.group_sizes.tolist(), "documents"),
-        ),
-    )
-    tiles = {
-        "training queries": f"{train.n_queries:,}",
-        "training documents": f"{train.n_rows:,}",
-        "test documents": f"{test.n_rows:,}",
-        "features": f"{train.n_features:,}",
-        f"best test {metrics[0].upper()}": f"{max(r.metrics[metrics[0]] for r in results):.4f}",
-    }
-    template = Template(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
-    text = template.substitute(
-        title=escape(title),
-        subtitle=escape(subtitle),
-        tiles="".join(
-            f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
-            for name, value in tiles.items()
-        ),
-        sections="\n".join(page.parts),
-        footer=escape(
-            f"rankgrove {__version__}, Python {platform.python_version()}, "
-            f"{platform.system()} {platform.machine()}, {os.cpu_count()} logical cores"
-        ),
+def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
+    """Write the page of a comparison."""
+    offline = require("plotly.offline", "plots", "a report")
+    page = resources.files(__package__).joinpath("page")
+    text = Template(page.joinpath("report.html").read_text("utf-8")).substitute(
+        title=escape(comparison.study.get("title", "Comparison of rankers")),
+        lead=escape(_lead(comparison)),
+        convention="".join(f"<p>{escape(s)}</p>" for s in _conventions(comparison)),
+        footer=escape(_footer(comparison)),
+        style=page.joinpath("report.css").read_text("utf-8"),
+        script=page.joinpath("report.js").read_text("utf-8"),
+        plotly=offline.get_plotlyjs(),
+        content=_as_script(content(comparison)),
     )
     with replacing(path) as stream:
         stream.write(text.encode("utf-8"))
 
 
-class _Page:
-    """Collects sections; the first chart brings plotly's script with it."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self._has_script = False
-
-    def section(self, heading: str, note: str, body: str) -> None:
-        self.parts.append(_section(heading, note, body))
-
-    def pair(self, *entries: tuple[str, str, Any]) -> None:
-        sections = [
-            _section(heading, note, self.chart(figure)) for heading, note, figure in entries
-        ]
-        self.parts.append(f'<div class="pair">{"".join(sections)}</div>')
-
-    def chart(self, figure: Any) -> str:
-        body: str = figure.to_html(
-            full_html=False,
-            include_plotlyjs=not self._has_script,
-            config={"displaylogo": False, "responsive": True, "displayModeBar": False},
-        )
-        self._has_script = True
-        return body
-
-
-def _section(heading: str, note: str, body: str) -> str:
-    return f'<section><h2>{escape(heading)}</h2><p class="note">{escape(note)}</p>{body}</section>'
-
-
-def _table(results: Sequence[Result], metrics: Sequence[str]) -> str:
-    headings = [
-        "ranker",
-        *(name.upper() for name in metrics),
-        "trees",
-        *(heading for heading, _, _ in COSTS),
-    ]
-    best = {name: max(result.metrics[name] for result in results) for name in metrics}
-    least = {
-        attribute: min(
-            (v for r in results if (v := getattr(r, attribute)) is not None), default=None
-        )
-        for _, attribute, _ in COSTS
+def content(comparison: Comparison) -> dict[str, Any]:
+    """All that the page draws, for JSON."""
+    return {
+        "rankers": comparison.rankers,
+        "metrics": comparison.metrics,
+        "greater": [comparison.sign(name) > 0 for name in comparison.metrics],
+        "baseline": comparison.baseline,
+        "study": json.dumps(comparison.study, indent=1, ensure_ascii=False),
+        "data": [_data(comparison, name) for name in comparison.datasets],
     }
-    rows = []
-    trained = 0
-    for result in results:
-        colour = "#d1d5db"
-        if result.convergence is not None:
-            colour = charts.PALETTE[trained % len(charts.PALETTE)]
-            trained += 1
-        dot = f'<i class="dot" style="background:{colour}"></i>'
-        cells = [f"<td>{dot}{escape(result.name)}</td>"]
-        cells += [
-            _cell(f"{result.metrics[name]:.4f}", result.metrics[name] == best[name])
-            for name in metrics
-        ]
-        cells.append(_cell("–" if result.n_steps is None else str(result.n_steps), False))
-        for _, attribute, digits in COSTS:
-            value = getattr(result, attribute)
-            cells.append(
-                _cell("–", False)
-                if value is None
-                else _cell(f"{value:.{digits}f}", value == least[attribute])
-            )
-        kind = ' class="baseline"' if result.convergence is None else ""
-        rows.append(f"<tr{kind}>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _cell(text: str, is_best: bool) -> str:
-    return f'<td class="best">{text}</td>' if is_best else f"<td>{text}</td>"
+def _data(comparison: Comparison, data: str) -> dict[str, Any]:
+    results = comparison.results(data)
+    whole = [result for result in results if not result.failure]
+    folds = [comparison.queries(data, fold) for fold in comparison.folds(data)]
+    grades = np.unique(np.concatenate([queries.labels for queries in folds]))
+    shown = _shown(comparison, data, whole)
+    return {
+        "name": data,
+        "tiles": _tiles(comparison, data, folds),
+        "rows": [_row(comparison, result) for result in results],
+        "ids": _ids(folds),
+        "queries": {r.ranker: _per_query(comparison, data, r.ranker) for r in whole},
+        "top": {r.ranker: _documents(r, folds, shown) for r in whole},
+        "grades": [_grade(grade) for grade in grades],
+        "heat": {r.ranker: _grades_by_rank(r, folds, grades) for r in whole},
+        "curves": {r.ranker: curve for r in whole if (curve := _curve(r.entries))},
+        "importances": {r.ranker: found for r in whole if (found := _importances(r, folds[0]))},
+        "settings": [_settings(comparison, result) for result in results],
+    }
+
+
+def _tiles(comparison: Comparison, data: str, folds: Sequence[TestQueries]) -> list[list[str]]:
+    results = [result for result in comparison.results(data) if not result.failure]
+    first = comparison.metrics[0]
+    tiles = [
+        ["test queries", f"{sum(len(queries.ids) for queries in folds):,}"],
+        ["folds", str(len(folds))],
+        ["training documents per fold", f"{np.mean([q.sizes[0, 1] for q in folds]):,.0f}"],
+        ["features", f"{len(folds[0].feature_names):,}"],
+    ]
+    if results:
+        leaders = [r.ranker for r in results if "a" in r.tiers[first]]
+        tiles.append([f"best {first}", f"{results[0].values[first]:.4f}"])
+        tiles.append(["in the first tier", str(len(leaders))])
+    return tiles
+
+
+def _row(comparison: Comparison, result: RankerResult) -> dict[str, Any]:
+    memory = result.peak_memory
+    return {
+        "ranker": result.ranker,
+        "failure": result.failure,
+        "values": [_finite(result.values.get(name)) for name in comparison.metrics],
+        "tiers": [result.tiers[name] for name in comparison.metrics],
+        "marks": [result.marks[name] for name in comparison.metrics],
+        "steps": result.n_steps,
+        "fit_seconds": result.fit_seconds,
+        "score_microseconds": result.score_microseconds,
+        "megabytes": None if memory is None else memory / 2**20,
+    }
+
+
+def _ids(folds: Sequence[TestQueries]) -> list[str]:
+    return [str(query) for queries in folds for query in queries.ids]
+
+
+def _per_query(comparison: Comparison, data: str, ranker: str) -> list[list[float | None]]:
+    return [
+        [_finite(value, 5) for value in comparison.per_query(data, ranker, metric).tolist()]
+        for metric in comparison.metrics
+    ]
+
+
+def _shown(
+    comparison: Comparison, data: str, results: Sequence[RankerResult]
+) -> npt.NDArray[np.bool_]:
+    """Queries whose documents the page holds."""
+    _, values = comparison.values(data, comparison.metrics[0])
+    if not len(results):
+        return np.zeros(0, bool)
+    gaps = np.nan_to_num(np.ptp(values, axis=0))
+    shown = np.zeros(len(gaps), bool)
+    shown[np.argsort(-gaps, kind="stable")[:MAX_QUERIES]] = True
+    return shown
+
+
+def _first_repeat(result: RankerResult) -> list[Entry]:
+    return [entry for entry in result.entries if entry.repeat == 0]
+
+
+def _documents(
+    result: RankerResult, folds: Sequence[TestQueries], shown: npt.NDArray[np.bool_]
+) -> dict[str, list[list[Any]]]:
+    """The leading documents of each shown query: what they are called, and their grade."""
+    found: dict[str, list[list[Any]]] = {}
+    before = 0
+    for entry, queries in zip(_first_repeat(result), folds, strict=True):
+        for query, places in enumerate(entry.outcome.top):
+            if not shown[before + query]:
+                continue
+            begin = queries.offsets[query]
+            found[str(before + query)] = [
+                [
+                    str(queries.doc_ids[begin + place])
+                    if len(queries.doc_ids)
+                    else f"document {place + 1} of the query",
+                    _grade(queries.labels[begin + place]),
+                ]
+                for place in places.tolist()
+                if place >= 0
+            ]
+        before += len(queries.ids)
+    return found
+
+
+def _grades_by_rank(
+    result: RankerResult, folds: Sequence[TestQueries], grades: npt.NDArray[np.float64]
+) -> list[list[float]]:
+    """For each rank, the share of each grade."""
+    counts: npt.NDArray[np.float64] = np.zeros((0, len(grades)))
+    for entry, queries in zip(_first_repeat(result), folds, strict=True):
+        top = entry.outcome.top
+        if not len(counts):
+            counts = np.zeros((top.shape[1], len(grades)))
+        begins = queries.offsets[:-1]
+        for rank in range(top.shape[1]):
+            there = top[:, rank] >= 0
+            labels = queries.labels[begins[there] + top[there, rank]]
+            counts[rank] += np.bincount(np.searchsorted(grades, labels), minlength=len(grades))
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts[totals[:, 0] > 0] / totals[totals[:, 0] > 0]
+    return [[round(share, 5) for share in row] for row in shares.tolist()]
+
+
+def _curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
+    """Mean over the folds of the first metric by steps, as far as all models go."""
+    curves = [
+        (entry.outcome.curve_steps, entry.outcome.curve_values)
+        for entry in entries
+        if len(entry.outcome.curve_steps)
+    ]
+    if not curves:
+        return None
+    last = min(int(steps[-1]) for steps, _ in curves)
+    points = np.unique(np.round(1 + (last - 1) * np.linspace(0, 1, _CURVE_POINTS) ** 2))
+    mean = np.mean([np.interp(points, steps, values) for steps, values in curves], axis=0)
+    return {"steps": points.tolist(), "values": [round(value, 5) for value in mean.tolist()]}
+
+
+def _importances(result: RankerResult, queries: TestQueries) -> list[list[Any]]:
+    shares = [e.outcome.importances for e in result.entries if len(e.outcome.importances)]
+    if not shares or len({len(share) for share in shares}) > 1:
+        return []
+    mean = np.mean(shares, axis=0)
+    names = queries.feature_names
+    if len(names) != len(mean):
+        return []
+    order = np.argsort(-mean, kind="stable")[:_N_IMPORTANCES]
+    return [[str(names[i]), round(float(mean[i]), 6)] for i in order if mean[i] > 0]
+
+
+def _settings(comparison: Comparison, result: RankerResult) -> list[str]:
+    described = next(r for r in comparison.study["rankers"] if r["label"] == result.ranker)
+    texts = [
+        ", ".join(f"{name}={value}" for name, value in setting.items()) or "defaults"
+        for setting in result.settings
+    ]
+    chosen = [
+        text if texts.count(text) == len(texts) else f"fold {i + 1}: {text}"
+        for i, text in enumerate(texts)
+    ]
+    return [result.ranker, described["use"], "; ".join(dict.fromkeys(chosen))]
+
+
+def _lead(comparison: Comparison) -> str:
+    n_data, n_rankers = len(comparison.datasets), len(comparison.rankers)
+    seeds = comparison.study["repeats"]
+    return (
+        f"{n_rankers} rankers on {n_data} data set{'s' if n_data > 1 else ''}, trained on the same "
+        f"folds{f' with {seeds} seeds each' if seeds > 1 else ''} and measured alike on queries "
+        "that they had not seen."
+    )
+
+
+def _conventions(comparison: Comparison) -> list[str]:
+    names = ", ".join(comparison.metrics)
+    return [*convention(comparison), f"Metrics with their conventions: {names}."]
+
+
+def _footer(comparison: Comparison) -> str:
+    entries = [entry for entry in comparison.entries if entry.versions]
+    versions: dict[str, str] = {"rankgrove": __version__}
+    for entry in entries:
+        versions |= entry.versions or {}
+    machines = sorted({entry.machine for entry in entries})
+    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"{used}. Computed on {' and '.join(machines) or 'no machine yet'}."
+
+
+def _as_script(value: Any) -> str:
+    """JSON that can stand inside a script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _finite(value: float | None, digits: int | None = None) -> float | None:
+    if value is None or not np.isfinite(value):
+        return None
+    return value if digits is None else round(value, digits)
+
+
+def _grade(label: float) -> float | int:
+    return int(label) if float(label).is_integer() else round(float(label), 3)

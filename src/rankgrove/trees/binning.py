@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,7 +14,26 @@ from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
 
-__all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins"]
+__all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
+
+Made = TypeVar("Made")
+
+# What was binned in this context, with the arrays that it was made of; None: nothing is kept.
+_REMEMBERED: ContextVar[dict[Any, Any] | None] = ContextVar("remembered_bins", default=None)
+
+
+@contextlib.contextmanager
+def remembered_bins() -> Iterator[None]:
+    """Context in which the same matrix is never binned twice in the same way.
+
+    Fits of several rankers on the same data share their bins and codes. A matrix is known by its
+    memory, which is kept alive and must not change until the context ends.
+    """
+    token = _REMEMBERED.set({})
+    try:
+        yield
+    finally:
+        _REMEMBERED.reset(token)
 
 
 def find_bins(
@@ -33,7 +57,8 @@ def find_bins(
     """
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
-    return _native.find_bins(X, max_bins, fill, resolve_n_jobs(n_jobs))
+    key = ("bins", _memory(X), max_bins, fill.tobytes())
+    return _once(key, X, lambda: _native.find_bins(X, max_bins, fill, resolve_n_jobs(n_jobs)))
 
 
 def bin_matrix(
@@ -44,4 +69,21 @@ def bin_matrix(
     n_jobs: int | None = None,
 ) -> BinnedMatrix:
     """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None)."""
-    return _native.bin_matrix(X, bins, rows, resolve_n_jobs(n_jobs))
+    key = ("codes", _memory(X), id(bins), None if rows is None else _memory(rows))
+    made_of = (X, bins, rows)
+    return _once(key, made_of, lambda: _native.bin_matrix(X, bins, rows, resolve_n_jobs(n_jobs)))
+
+
+def _memory(array: npt.NDArray[Any]) -> tuple[Any, ...]:
+    return (array.ctypes.data, array.shape, array.strides)
+
+
+def _once(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:
+    """Make something, unless it was made before; ``made_of`` is kept, so that keys stay true."""
+    kept = _REMEMBERED.get()
+    if kept is None:
+        return make()
+    if key not in kept:
+        kept[key] = (make(), made_of)
+    made: Made = kept[key][0]
+    return made

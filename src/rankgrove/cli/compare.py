@@ -1,0 +1,235 @@
+"""Compare rankers on the same folds: means, which differences are real, and what they cost.
+
+DATA is a file (its queries are divided into folds), a folder of folds (Fold1/train.txt ...,
+S1.txt ..., set1.train.txt ..., or one train, vali and test file), or several of those. Every fit is
+kept in the folder of results as it finishes: the same command goes on where it was stopped, and
+several processes may work on it together. `rankgrove report` makes a page of it.
+
+RANKER is a name with parameters: lambdamart, "rf-hybrid:listwise_levels=4,n_estimators=300"; with
+several values it is a grid, "rcrank:max_depth=3..6,learning_rate=0.11|0.15", of which each fold
+takes the best on its validation part. Other libraries: lightgbm:lambdarank, xgboost:rank:ndcg,
+catboost:YetiRank, sklearn:RandomForestRegressor, each perhaps with ":name=value,...". Scores made
+elsewhere: scores:FILE, a score per row of DATA, or one file per fold as scores:run{fold}.txt. A
+label of your own comes first: "small=lambdamart:max_leaf_nodes=7".
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rankgrove.cli.options import (
+    add_data_options,
+    add_json_option,
+    add_metric_options,
+    checked,
+    data_options,
+)
+from rankgrove.cli.output import print_json, show, table
+
+if TYPE_CHECKING:
+    from rankgrove.experiments.comparison import Comparison
+    from rankgrove.experiments.study import Study
+
+EXAMPLES = """\
+  rankgrove compare MQ2008/ --ranker lambdamart --ranker plrank --ranker rf-list --preset letor4
+  rankgrove compare train.txt --ranker "rcrank:max_depth=3..6" --ranker mart --baseline mart
+  rankgrove compare MQ2008/ --ranker lambdamart --ranker lightgbm:lambdarank --repeats 3 --jobs 2
+  rankgrove compare --study study.toml --out results/
+  rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1"""
+
+# Options that say what is studied, and their names in a study file.
+_CONTENT = {
+    "metrics": "metrics",
+    "preset": "preset",
+    "folds": "folds",
+    "max_folds": "max_folds",
+    "repeats": "repeats",
+    "baseline": "baseline",
+    "seed": "seed",
+    "early_stopping_rounds": "early_stopping_rounds",
+    "label_shift": "label_shift",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.metrics.presets import PRESETS
+
+    parser.add_argument("data", nargs="*", metavar="DATA", help="file or folder of folds")
+    parser.add_argument(
+        "--ranker", action="append", dest="rankers", metavar="RANKER", help="may be repeated"
+    )
+    parser.add_argument(
+        "--study",
+        metavar="FILE",
+        help="TOML file that holds the rankers and options, or the name of a study that comes with "
+        "rankgrove (rcrank); options given here win",
+    )
+    add_metric_options(
+        parser, "what to measure; the first decides on validation (default: ndcg@10 map mrr)"
+    )
+    parser.add_argument(
+        "--preset", choices=list(PRESETS), metavar="NAME", help="conventions of a tool for metrics"
+    )
+    whole = {"type": int, "metavar": "N"}
+    parser.add_argument("--folds", **whole, help="for a file (default: 5)")  # type: ignore[arg-type]
+    parser.add_argument("--max-folds", **whole, help="use only the first N folds")  # type: ignore[arg-type]
+    parser.add_argument("--repeats", **whole, help="seeds per setting (default: 1)")  # type: ignore[arg-type]
+    parser.add_argument("--seed", **whole, help="of folds and rankers (default: 0)")  # type: ignore[arg-type]
+    parser.add_argument(
+        "--early-stopping-rounds",
+        **whole,  # type: ignore[arg-type]
+        help="stop after N rounds without gain",
+    )
+    parser.add_argument("--label-shift", **whole, help="added to all labels (default: 0)")  # type: ignore[arg-type]
+    parser.add_argument("--baseline", metavar="LABEL", help="ranker to mark the others against")
+    add_run_options(parser)
+    add_table_options(parser)
+    parser.add_argument(
+        "--save-best",
+        metavar="MODEL",
+        help="train the ranker and setting with the best validation value for use, and write it",
+    )
+    add_data_options(parser, format_option="--data-format")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add how a study is run and where its results go."""
+    from rankgrove.experiments.memory import read_size
+
+    group = parser.add_argument_group("running")
+    group.add_argument(
+        "--out", default="results", metavar="FOLDER", help="folder of results (default: results)"
+    )
+    group.add_argument("--jobs", type=int, default=1, metavar="N", help="fits at a time (1)")
+    group.add_argument(
+        "--backend", default="loky", metavar="NAME", help="of joblib: loky (default), dask, ray"
+    )
+    group.add_argument(
+        "--memory-limit",
+        type=checked(read_size),
+        metavar="SIZE",
+        help="of all running fits together, such as 8GB; a fit that wants more fails",
+    )
+    group.add_argument("--retry", action="store_true", help="run fits that failed once more")
+    group.add_argument("--quiet", action="store_true", help="no progress bars")
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Add how differences are tested and the table is printed."""
+    from rankgrove.experiments.significance import TESTS
+
+    group = parser.add_argument_group("the table")
+    group.add_argument(
+        "--test",
+        choices=TESTS,
+        default=TESTS[0],
+        help=f"of differences between queries' values (default: {TESTS[0]})",
+    )
+    group.add_argument(
+        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
+    )
+    group.add_argument("--by-fold", action="store_true", help="also a table of the folds")
+    group.add_argument(
+        "--format",
+        dest="table_format",
+        choices=("text", "markdown", "latex"),
+        default="text",
+        help="of the table (default: text)",
+    )
+    add_json_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove._files import require_place
+    from rankgrove.experiments.comparing import fit_best
+    from rankgrove.experiments.tables import as_json
+
+    if arguments.save_best:
+        require_place(arguments.save_best)
+    study = _study(arguments)
+    comparison = run_and_compare(study, arguments)
+    if arguments.save_best:
+        ranker = fit_best(study, comparison, arguments.n_jobs)
+        ranker.save(arguments.save_best)
+    if arguments.json:
+        print_json(as_json(comparison))
+    else:
+        show_comparison(comparison, arguments)
+        if arguments.save_best:
+            show(f"{ranker.ranker_name} is written to {arguments.save_best}")
+
+
+def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
+    """Run a study as the options say."""
+    from rankgrove.experiments.comparing import compare_study
+    from rankgrove.experiments.comparison import Significance
+    from rankgrove.experiments.running import Run
+    from rankgrove.experiments.store import Store
+
+    run = Run(arguments.jobs, arguments.backend, arguments.n_jobs, arguments.memory_limit)
+    significance = Significance(arguments.test, arguments.alpha)
+    with Store(arguments.out) as store:
+        if arguments.retry:
+            store.forget_failures()
+        verbose = sys.stderr.isatty() and not arguments.quiet
+        try:
+            comparison = compare_study(study, store, run, significance, verbose=verbose)
+        except KeyboardInterrupt:
+            print(
+                f"what is finished is kept in {arguments.out}; the same command goes on from there",
+                file=sys.stderr,
+            )
+            raise
+    if all(result.failure for data in comparison.datasets for result in comparison.results(data)):
+        first = comparison.results(comparison.datasets[0])[0]
+        raise ValueError(f"every fit failed; {first.ranker}: {first.failure}")
+    return comparison
+
+
+def show_comparison(comparison: Comparison, arguments: argparse.Namespace) -> None:
+    """Print the tables in the chosen format."""
+    from rankgrove.experiments.tables import FORMATS, convention, sheets
+
+    if arguments.table_format != "text":
+        text = FORMATS[arguments.table_format](comparison, folds=arguments.by_fold)
+        sys.stdout.write(text)
+        return
+    for sheet in sheets(comparison, folds=arguments.by_fold):
+        show(table(sheet.columns, sheet.rows, title=sheet.title))
+        for note in sheet.notes:
+            show(_plain(note))
+    for sentence in convention(comparison):
+        show(_plain(sentence))
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _study(arguments: argparse.Namespace) -> Study:
+    from rankgrove.experiments.study import make_study, read_study_file
+
+    content: dict[str, Any] = {}
+    if arguments.study is not None:
+        content = read_study_file(arguments.study)
+    if arguments.rankers:
+        content["rankers"] = arguments.rankers
+    for option, name in _CONTENT.items():
+        if getattr(arguments, option) is not None:
+            content[name] = getattr(arguments, option)
+    if arguments.data:
+        content["data"] = arguments.data
+    if not content.get("data"):
+        raise ValueError("there is no DATA: give a file or a folder of folds")
+    if not content.get("rankers"):
+        raise ValueError("there is no ranker: give at least one --ranker, or a --study")
+    given = data_options(arguments)
+    defaults = {"negative_labels": "error"}
+    chosen = {k: v for k, v in given.items() if v is not None and v != defaults.get(k)}
+    return make_study(**{**content, **chosen})

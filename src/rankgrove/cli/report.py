@@ -1,0 +1,48 @@
+"""Write one HTML page of a study's results.
+
+RESULTS is the folder of `rankgrove compare --out`. The page holds everything it needs (no network,
+works from a file): the table with the convention spelled out, differences query by query with their
+documents, convergence, costs, grades by rank, feature importances, and the settings to repeat it.
+A study that still runs gives a page of what is finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from pathlib import Path
+
+from rankgrove.cli.output import show
+
+EXAMPLES = """\
+  rankgrove report results/
+  rankgrove report results/ --out comparison.html --open"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.experiments.significance import TESTS
+
+    parser.add_argument("results", metavar="RESULTS", help="folder of results")
+    parser.add_argument("--out", metavar="FILE", help="page to write (RESULTS/index.html)")
+    parser.add_argument("--test", choices=TESTS, default=TESTS[0], help="of differences")
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
+    )
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.experiments.comparison import Comparison, Significance
+    from rankgrove.experiments.report import write_report
+    from rankgrove.experiments.store import Store
+
+    with Store.existing(arguments.results) as store:
+        significance = Significance(arguments.test, arguments.alpha)
+        comparison = Comparison.from_store(store, significance)
+    page = Path(arguments.out or Path(arguments.results) / "index.html")
+    write_report(page, comparison)
+    show(f"the page is {page}")
+    if arguments.open:
+        webbrowser.open(page.resolve().as_uri())

@@ -1,0 +1,262 @@
+"""One cell of a study: fit, score the test part, measure. Nothing here knows of stores."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.dataset import Dataset
+from rankgrove.data.folds import Fold
+from rankgrove.data.scores import read_scores
+from rankgrove.experiments.convergence import convergence
+from rankgrove.experiments.memory import PeakMemory
+from rankgrove.experiments.peers import fit_peer
+from rankgrove.experiments.sources import RowsOf
+from rankgrove.experiments.specs import PEER_LIBRARIES
+from rankgrove.experiments.study import Cell
+from rankgrove.experiments.views import viewed
+from rankgrove.metrics.evaluation import evaluate
+from rankgrove.rankers.base.registry import make_ranker
+
+Floats = npt.NDArray[np.float64]
+Score = Callable[[Dataset, int | None], Floats]
+
+# Ranks that are kept of each query, for reports.
+DEPTH = 10
+_CURVE_POINTS = 30
+# A scoring run that is quicker than this is repeated, to time it well.
+_QUICK_SECONDS = 0.005
+
+
+@dataclass
+class Outcome:
+    """What one cell reached.
+
+    Attributes
+    ----------
+    per_query : test values, (n_metrics, n_queries); NaN where a metric skips a query
+    means : of each metric over the test queries
+    validation : the first metric on the validation part
+    fit_seconds : wall-clock time of training
+    score_microseconds : time to score one document on one thread
+    peak_memory : most bytes that the process held while it was at work
+    n_steps : steps of the model (boosting iterations, trees of a forest), None for others
+    curve_steps, curve_values : the first metric on the test part after part of the steps
+    importances : share of each feature in the gain of the splits, empty if the model has none
+    top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
+        -1 where a query is shorter
+    error : why there is no result, "" if there is one
+    """
+
+    per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    means: Floats = field(default_factory=lambda: np.empty(0))
+    validation: float = float("nan")
+    fit_seconds: float | None = None
+    score_microseconds: float | None = None
+    peak_memory: int | None = None
+    n_steps: int | None = None
+    curve_steps: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    curve_values: Floats = field(default_factory=lambda: np.empty(0))
+    importances: Floats = field(default_factory=lambda: np.empty(0))
+    top: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, DEPTH), np.int32))
+    error: str = ""
+
+    _ARRAYS = ("per_query", "means", "curve_steps", "curve_values", "importances", "top")
+
+    def arrays(self) -> bytes:
+        """The arrays, as bytes for a store."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **{name: getattr(self, name) for name in self._ARRAYS})
+        return stream.getvalue()
+
+    def take_arrays(self, content: bytes) -> None:
+        """Take back what ``arrays`` gave."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as found:
+            for name in self._ARRAYS:
+                setattr(self, name, found[name])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained contestant: how it scores, and what is known of it."""
+
+    score: Score
+    validation: float | None = None
+    n_steps: int | None = None
+    ranker: Any = None
+
+
+def run_cell(
+    cell: Cell,
+    fold: Fold,
+    *,
+    test_rows: RowsOf | None = None,
+    n_jobs: int | None = None,
+    callbacks: list[Any] | None = None,
+) -> Outcome:
+    """Fit and measure; whatever goes wrong becomes the error of the outcome.
+
+    Parameters
+    ----------
+    test_rows : of the fold, for a column of scores of the whole file
+    callbacks : called after each step of rankers that learn in steps
+    """
+    try:
+        with PeakMemory() as memory, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the study warns once, about the data themselves
+            outcome = _outcome(cell, viewed(fold, cell.view), test_rows, n_jobs, callbacks)
+        outcome.peak_memory = memory.peak
+    except Exception as error:
+        return Outcome(error=_reason(error))
+    return outcome
+
+
+def _outcome(
+    cell: Cell,
+    fold: Fold,
+    test_rows: RowsOf | None,
+    n_jobs: int | None,
+    callbacks: list[Any] | None,
+) -> Outcome:
+    start = time.perf_counter()
+    fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
+    outcome = Outcome(n_steps=fitted.n_steps)
+    trained = cell.spec.library != "scores"
+    if trained:
+        outcome.fit_seconds = time.perf_counter() - start
+    scores, seconds = _timed(fitted.score, fold.test)
+    if trained:
+        outcome.score_microseconds = 1e6 * seconds / fold.test.n_rows
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is not a finite number")
+    result = evaluate(
+        fold.test.y,
+        scores,
+        groups=fold.test.groups,
+        metrics=cell.metrics,
+        doc_ids=fold.test.doc_ids if any(m.ranks_by_doc_id for m in cell.metrics) else None,
+        n_jobs=n_jobs,
+    )
+    outcome.per_query, outcome.means = result.per_query, result.means
+    outcome.top = _leading(fold.test, scores)
+    outcome.validation = _validation(cell, fold, fitted, n_jobs) if trained else float("nan")
+    if fitted.ranker is not None and cell.repeat == 0:
+        _describe(outcome, fitted.ranker, fold.test, cell)
+    return outcome
+
+
+def fit_cell(
+    cell: Cell,
+    fold: Fold,
+    test_rows: RowsOf | None = None,
+    n_jobs: int | None = None,
+    callbacks: list[Any] | None = None,
+) -> Fitted:
+    """Train what a cell names."""
+    library = cell.spec.library
+    if library == "scores":
+        return _scores_of(cell, fold.test, test_rows)
+    if library in PEER_LIBRARIES:
+        score, n_steps = fit_peer(
+            str(library),
+            cell.spec.target,
+            cell.params,
+            fold,
+            seed=cell.seed,
+            rounds=cell.rounds,
+            n_jobs=n_jobs,
+        )
+        return Fitted(lambda data, threads: score(data.X, threads or 1), n_steps=n_steps)
+    return _fit_own(cell, fold, n_jobs, callbacks)
+
+
+def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | None) -> Fitted:
+    from sklearn.base import clone
+
+    if cell.spec.estimator is None:
+        ranker = make_ranker(cell.spec.use, **cell.params)
+    else:
+        ranker = clone(cell.spec.estimator).set_params(**cell.params)
+    ranker.set_params(random_state=cell.seed, n_jobs=n_jobs, verbose=0)
+    options: dict[str, Any] = {}
+    if ranker.learns_in_steps:
+        options = {"early_stopping_rounds": cell.rounds, "callbacks": callbacks or None}
+    metric = cell.metrics[0]
+    ranker.fit(fold.train, eval_set=fold.validation, eval_metric=metric, **options)
+    history = ranker.evals_result_["valid"][str(metric)]
+    best = ranker.best_iteration_ or len(history)
+    return Fitted(
+        lambda data, threads: ranker.predict(data, n_jobs=threads),
+        validation=history[best - 1],
+        n_steps=ranker.model_.n_steps or None,
+        ranker=ranker,
+    )
+
+
+def _scores_of(cell: Cell, test: Dataset, rows: RowsOf | None) -> Fitted:
+    path = cell.scores_path()
+    if rows is None or "{fold}" in cell.spec.target:
+        scores = read_scores(path, test.n_rows)
+    else:
+        scores = read_scores(path, rows.n_rows)[rows.rows]
+    return Fitted(lambda data, threads: scores)
+
+
+def _validation(cell: Cell, fold: Fold, fitted: Fitted, n_jobs: int | None) -> float:
+    if fitted.validation is not None:
+        return fitted.validation
+    scores = fitted.score(fold.validation, n_jobs)
+    part = fold.validation
+    return cell.metrics[0](part.y, scores, groups=part.groups, doc_ids=part.doc_ids, n_jobs=n_jobs)
+
+
+def _timed(score: Score, data: Dataset) -> tuple[Floats, float]:
+    """Scores, and the seconds of the quickest run on one thread."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        scores = score(data, 1)
+        best = min(best, time.perf_counter() - start)
+        if best > _QUICK_SECONDS:
+            break
+    return scores, best
+
+
+def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
+    grouped = test.groups.grouped(scores)
+    sizes, offsets = test.groups.sizes, test.groups.offsets
+    query = np.repeat(np.arange(test.n_queries), sizes)
+    order = np.lexsort((-grouped, query))
+    top = np.full((test.n_queries, DEPTH), -1, np.int32)
+    for rank in range(min(DEPTH, int(sizes.max(initial=0)))):
+        longer = np.flatnonzero(sizes > rank)
+        top[longer, rank] = order[offsets[longer] + rank] - offsets[longer]
+    return top
+
+
+def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
+    """Keep what a report shows of a model, if its kind can tell it."""
+    from rankgrove.errors import ModelError
+
+    with contextlib.suppress(ModelError):  # a kind of model without splits
+        outcome.importances = np.asarray(ranker.importances("gain"))
+    if ranker.model_.n_steps and not ranker.model_.needs_queries:
+        curve = convergence(ranker, test, cell.metrics[0], n_points=_CURVE_POINTS)
+        outcome.curve_steps = np.asarray(curve.steps, np.int64)
+        outcome.curve_values = np.asarray(curve.values, np.float64)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f' ({error})' if str(error) else ''}"
+    text = str(error).strip() or traceback.format_exception_only(error)[-1].strip()
+    return f"{type(error).__name__}: {text}"

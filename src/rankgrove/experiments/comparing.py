@@ -1,0 +1,124 @@
+"""``rankgrove.compare``: from data and rankers to a comparison, in one call."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rankgrove.data.dataset import concatenate
+from rankgrove.data.folds import Fold
+from rankgrove.experiments.cells import fit_cell
+from rankgrove.experiments.comparison import Comparison, Significance
+from rankgrove.experiments.progress import NoProgress, StudyProgress
+from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import DEFAULT_METRICS, Study, make_study
+
+
+def compare(
+    data: Any,
+    rankers: Any,
+    *,
+    metrics: Any = DEFAULT_METRICS,
+    preset: str | None = None,
+    folds: int = 5,
+    max_folds: int | None = None,
+    repeats: int = 1,
+    baseline: str | None = None,
+    seed: int = 0,
+    early_stopping_rounds: int | None = None,
+    label_shift: int = 0,
+    test: str = "randomisation",
+    alpha: float = 0.05,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    backend: str = "loky",
+    n_jobs: int | None = None,
+    memory_limit: int | None = None,
+    verbose: bool = False,
+    **load_options: Any,
+) -> Comparison:
+    """Train rankers on the same folds, measure them alike, and test their differences.
+
+    Parameters
+    ----------
+    data : a file, a folder of folds (as of ``load_folds``), a Dataset, or a list of Folds; also a
+        list of such, or a dict that names them
+    rankers : texts such as ``"lambdamart"``, ``"rf-hybrid:listwise_levels=4"``,
+        ``"rcrank:max_depth=3..6,learning_rate=0.1|0.2"`` (a grid: each fold takes the setting with
+        the best first metric on its validation part), ``"lightgbm:lambdarank"``,
+        ``"scores:run.txt"``; rankers as objects; or a dict that names them
+    metrics : what is measured; the first one cuts models and chooses settings on validation data
+    preset : conventions of another tool, for metrics given by name
+    folds : into which a single file or Dataset is divided by query
+    max_folds : use only the first folds
+    repeats : fits with different seeds; values of a query are averaged over them
+    baseline : label of the ranker that the others are marked against
+    seed : of the division into folds, and of the first repeat of every ranker
+    early_stopping_rounds : for rankers that learn in steps
+    label_shift : added to all labels
+    test, alpha : of differences: ``"randomisation"``, ``"t"`` or ``"wilcoxon"``, and what p-value
+        (corrected by Holm) makes a difference real
+    out : folder of results: finished fits stay in it, and the same call goes on where it was
+    jobs, backend : fits at a time, and joblib's way to run them (``loky``, ``dask``, ``ray``)
+    n_jobs : threads of each fit
+    memory_limit : bytes for all running fits together; one that wants more fails
+    verbose : whether to show progress bars
+    load_options : how to read files, as of ``load``
+    """
+    study = make_study(
+        data,
+        rankers,
+        metrics=metrics,
+        preset=preset,
+        folds=folds,
+        max_folds=max_folds,
+        repeats=repeats,
+        baseline=baseline,
+        seed=seed,
+        early_stopping_rounds=early_stopping_rounds,
+        label_shift=label_shift,
+        **load_options,
+    )
+    run = Run(jobs=jobs, backend=backend, n_jobs=n_jobs, memory_limit=memory_limit)
+    with Store(out) as store:
+        return compare_study(study, store, run, Significance(test, alpha), verbose=verbose)
+
+
+def compare_study(
+    study: Study,
+    store: Store,
+    run: Run,
+    significance: Significance | None = None,
+    *,
+    verbose: bool = False,
+) -> Comparison:
+    """Run a study to its end and read the comparison from its store."""
+    if verbose:
+        with StudyProgress(study) as progress:
+            run_study(study, store, run, progress)
+    else:
+        run_study(study, store, run, NoProgress())
+    return Comparison.from_store(store, significance)
+
+
+def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) -> Any:
+    """Train the ranker and setting that validation likes best, for use.
+
+    It learns from the training part of the first data set's first fold and is cut on the validation
+    part. Where there are several folds, so that values do not hang on one test part, it learns from
+    the test part, too.
+    """
+    source = study.sources[0]
+    label, params = comparison.best(source.name)
+    fold = next(source.folds())
+    parts = fold.parts
+    if len(comparison.folds(source.name)) > 1:
+        parts = Fold(concatenate([parts.train, parts.test]), parts.validation, parts.test)
+    for cell in study.cells(fold):
+        if cell.spec.label == label and cell.all_params == params:
+            fitted = fit_cell(cell, parts, fold.test_rows, n_jobs)
+            if fitted.ranker is None:
+                raise ValueError(f"the best is {label}, which rankgrove cannot save")
+            return fitted.ranker
+    raise ValueError(f"{label} is not part of the study")

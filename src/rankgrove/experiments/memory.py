@@ -1,0 +1,75 @@
+"""How much memory a piece of work takes, and how to limit it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from pathlib import Path
+from types import TracebackType
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+class PeakMemory:
+    """Context in which the most memory that this process holds is measured.
+
+    Attributes
+    ----------
+    peak : bytes; since the start of the process where the system cannot begin anew; None if it
+        tells nothing
+    """
+
+    peak: int | None = None
+
+    def __enter__(self) -> PeakMemory:
+        with contextlib.suppress(OSError):
+            _CLEAR.write_text("5")  # Linux: begin the peak anew
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.peak = _peak()
+
+
+def _peak() -> int | None:
+    try:
+        found = re.search(r"VmHWM:\s*(\d+) kB", _STATUS.read_text())
+    except OSError:
+        found = None
+    if found:
+        return int(found[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def read_size(text: str) -> int:
+    """Read a size such as ``8GB``, ``500m`` or a number of bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size such as 8GB or 500MB")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def limit_memory(n_bytes: int) -> None:
+    """Let this process allocate no more than so many bytes: beyond is a MemoryError.
+
+    Where the system cannot limit a process, nothing happens.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    limit = resource.RLIMIT_DATA
+    _, hard = resource.getrlimit(limit)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(limit, (n_bytes, hard))

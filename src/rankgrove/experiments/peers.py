@@ -1,0 +1,181 @@
+"""Rankers of other libraries, trained and scored like ours: same rows, same seed, same cut.
+
+Rows go to them query by query. Where validation data and early stopping are wished for, the library
+watches its own metric; everything in tables is measured by rankgrove.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._optional import require
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.dataset import Dataset
+from rankgrove.data.folds import Fold
+
+Floats = npt.NDArray[np.float64]
+Score = Callable[[npt.NDArray[np.float32], int], Floats]
+
+_PACKAGES = {
+    "lightgbm": ("lightgbm",),
+    "xgboost": ("xgboost", "xgboost-cpu"),
+    "catboost": ("catboost",),
+    "sklearn": ("scikit-learn",),
+}
+_SKLEARN_MODULES = ("ensemble", "linear_model", "tree", "neighbors", "svm", "neural_network")
+
+
+def peer_version(library: str) -> str:
+    """Version of the library as installed, or a MissingDependencyError."""
+    require(library, "all", f"{library} in a comparison")
+    for package in _PACKAGES[library]:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:  # noqa: PERF203 - two names at most
+            continue
+    return "unknown"
+
+
+def fit_peer(
+    library: str,
+    target: str,
+    params: Mapping[str, Any],
+    fold: Fold,
+    *,
+    seed: int,
+    rounds: int | None,
+    n_jobs: int | None,
+) -> tuple[Score, int | None]:
+    """Train; return what scores a matrix with so many threads, and the number of trees.
+
+    Parameters
+    ----------
+    target : objective of the library's ranker, or class of a scikit-learn regressor
+    rounds : stop after so many trees without a better value on the validation part; None: never
+    """
+    fit = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}
+    return fit[library](target, dict(params), fold, seed, rounds, resolve_n_jobs(n_jobs))
+
+
+def _grouped(data: Dataset) -> tuple[Any, Any, Any]:
+    order = slice(None) if data.groups.order is None else data.groups.order
+    return data.X[order], data.y[order], data.group_sizes
+
+
+def _lightgbm(
+    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+) -> tuple[Score, int | None]:
+    lightgbm = require("lightgbm", "all", "lightgbm in a comparison")
+    model = lightgbm.LGBMRanker(
+        objective=target,
+        random_state=seed,
+        n_jobs=n_jobs,
+        **{"verbose": -1, "deterministic": True, "force_row_wise": True, **params},
+    )
+    X, y, sizes = _grouped(fold.train)
+    watched: dict[str, Any] = {}
+    if rounds is not None:
+        valid = _grouped(fold.validation)
+        watched = {
+            "eval_set": [valid[:2]],
+            "eval_group": [valid[2]],
+            "eval_at": [10],
+            "callbacks": [lightgbm.early_stopping(rounds, verbose=False)],
+        }
+    model.fit(X, y, group=sizes, **watched)
+    booster = model.booster_
+    best = model.best_iteration_ or None
+
+    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
+        scores: Floats = booster.predict(matrix, num_iteration=best, num_threads=threads)
+        return scores
+
+    return score, int(best or booster.current_iteration())
+
+
+def _xgboost(
+    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+) -> tuple[Score, int | None]:
+    xgboost = require("xgboost", "all", "xgboost in a comparison")
+    model = xgboost.XGBRanker(
+        objective=target,
+        random_state=seed,
+        n_jobs=n_jobs,
+        early_stopping_rounds=rounds,
+        **{"tree_method": "hist", **params},
+    )
+    X, y, sizes = _grouped(fold.train)
+    watched: dict[str, Any] = {}
+    if rounds is not None:
+        valid = _grouped(fold.validation)
+        watched = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
+    model.fit(X, y, group=sizes, **watched)
+
+    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
+        model.set_params(n_jobs=threads)
+        return np.asarray(model.predict(matrix), np.float64)
+
+    steps = model.get_booster().num_boosted_rounds() if rounds is None else model.best_iteration + 1
+    return score, int(steps)
+
+
+def _catboost(
+    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+) -> tuple[Score, int | None]:
+    catboost = require("catboost", "all", "catboost in a comparison")
+    model = catboost.CatBoost(
+        {
+            "loss_function": target,
+            "random_seed": seed,
+            "thread_count": n_jobs,
+            "logging_level": "Silent",
+            "allow_writing_files": False,
+            **params,
+        }
+    )
+
+    def pool(data: Dataset) -> Any:
+        X, y, sizes = _grouped(data)
+        return catboost.Pool(X, y, group_id=np.repeat(np.arange(len(sizes)), sizes))
+
+    if rounds is None:
+        model.fit(pool(fold.train))
+    else:
+        model.fit(pool(fold.train), eval_set=pool(fold.validation), early_stopping_rounds=rounds)
+
+    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
+        return np.asarray(model.predict(matrix, thread_count=threads), np.float64)
+
+    return score, int(model.tree_count_)
+
+
+def _sklearn(
+    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+) -> tuple[Score, int | None]:
+    cls = _regressor(target)
+    own = cls().get_params()
+    study = {"random_state": seed, "n_jobs": n_jobs}
+    model = cls(**{**{k: v for k, v in study.items() if k in own}, **params})
+    model.fit(fold.train.X, fold.train.y)
+
+    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
+        if "n_jobs" in own:
+            model.set_params(n_jobs=threads)
+        return np.asarray(model.predict(matrix), np.float64)
+
+    return score, None
+
+
+def _regressor(name: str) -> Any:
+    from sklearn.base import is_regressor
+
+    for module in _SKLEARN_MODULES:
+        cls = getattr(importlib.import_module(f"sklearn.{module}"), name, None)
+        if cls is not None and is_regressor(cls()):
+            return cls
+    raise ValueError(f"scikit-learn has no regressor {name!r} that can be compared")

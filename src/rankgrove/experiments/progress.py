@@ -1,0 +1,105 @@
+"""What a running study shows: bars of the study, of the fold and of the fit, with time left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.sources import StudyFold
+from rankgrove.experiments.study import Cell, Study
+
+
+class NoProgress:
+    """Shows nothing; what a run calls as it goes on."""
+
+    def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
+        """Tell that a fold begins."""
+
+    def begin(self, cell: Cell) -> list[Any]:
+        """Tell that a cell begins; return callbacks for its fit."""
+        return []
+
+    def skipped(self, cell: Cell) -> None:
+        """Tell that a cell is finished already, or computed elsewhere."""
+
+    def done(self, cell: Cell, outcome: Outcome) -> None:
+        """Tell that a cell is finished."""
+
+    def waiting(self, n_cells: int) -> None:
+        """Tell that only cells of other processes are left."""
+
+
+class StudyProgress(NoProgress):
+    """Nested bars on a terminal; a context."""
+
+    def __init__(self, study: Study) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Left
+
+        self._bars = Progress(
+            TextColumn("{task.description}", table_column=None),
+            BarColumn(),
+            MofNCompleteColumn(),
+            Left(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._n_cells = sum(
+            1 if spec.library == "scores" else len(spec.settings) * study.repeats
+            for spec in study.specs
+        )
+        self._study = self._bars.add_task("study", total=None)
+        self._fold = self._bars.add_task("fold", total=None)
+        self._fit = self._bars.add_task("fit", total=None, visible=False)
+        self._expected = self._n_cells * sum(
+            min(source.n_folds, source.max_folds or source.n_folds) for source in study.sources
+        )
+        self._known = 0
+
+    def __enter__(self) -> StudyProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
+        """Begin the fold's bar anew."""
+        self._known += len(cells)
+        self._bars.update(self._study, total=max(self._expected, self._known))
+        self._bars.reset(
+            self._fold, total=len(cells), description=f"{fold.data}, fold {fold.number}"
+        )
+
+    def begin(self, cell: Cell) -> list[Any]:
+        """Begin the fit's bar anew."""
+        self._bars.reset(self._fit, total=None, description=cell.spec.label, visible=True)
+
+        def step(progress: Any) -> None:
+            self._bars.update(self._fit, completed=progress.iteration, total=progress.n_estimators)
+
+        return [step]
+
+    def skipped(self, cell: Cell) -> None:
+        """Count a cell that needs no work."""
+        self._advance()
+
+    def done(self, cell: Cell, outcome: Outcome) -> None:
+        """Count a finished cell."""
+        self._advance()
+        if outcome.error:
+            self._bars.console.print(
+                f"{cell.spec.label}, {cell.data}, fold {cell.fold}: {outcome.error}",
+                markup=False,
+                highlight=False,
+            )
+
+    def waiting(self, n_cells: int) -> None:
+        """Say that others are at work."""
+        self._bars.update(self._fit, description=f"{n_cells} cells run in other processes")
+
+    def _advance(self) -> None:
+        self._bars.advance(self._study)
+        self._bars.advance(self._fold)

@@ -1,0 +1,295 @@
+"""Running a study: its open cells, one after the other or side by side, into a store."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+
+from rankgrove.data.folds import Fold
+from rankgrove.experiments.cells import Outcome, run_cell
+from rankgrove.experiments.memory import limit_memory
+from rankgrove.experiments.progress import NoProgress, StudyProgress
+from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.sources import RowsOf, StudyFold
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import Cell, Study
+from rankgrove.rankers.base.registry import registered
+from rankgrove.trees.binning import remembered_bins
+
+_WAIT_SECONDS = 0.5
+_DIED = "the process that trained it died (most often: out of memory)"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a study is run; results do not depend on it.
+
+    Attributes
+    ----------
+    jobs : cells at a time
+    backend : of joblib: ``"loky"`` (processes), ``"dask"``, ``"ray"``, ...
+    n_jobs : threads of each fit; None: all cores, divided among the jobs
+    memory_limit : bytes that all running cells may hold together; None: no limit
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+    n_jobs: int | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise ValueError(f"jobs must be at least 1, not {self.jobs}")
+
+    @property
+    def share(self) -> int | None:
+        """Bytes for each of the jobs."""
+        return None if self.memory_limit is None else self.memory_limit // self.jobs
+
+
+def run_study(
+    study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress | None = None
+) -> None:
+    """Compute all cells of a study that the store does not hold yet.
+
+    Cells that other processes are at are waited for, and taken over from those that die. Ctrl-C
+    ends it at once; what is finished stays in the store.
+    """
+    progress = progress or NoProgress()
+    store.begin(study.describe())
+    while True:
+        _run_open_cells(study, store, run, progress)
+        free, elsewhere = store.open_cells()
+        while not free and elsewhere:
+            progress.waiting(elsewhere)
+            time.sleep(_WAIT_SECONDS)
+            free, elsewhere = store.open_cells()
+        if not free:
+            return
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed cell and its data, in memory or in a file that workers map."""
+
+    cell: Cell
+    fold: Fold | str
+    test_rows: RowsOf | None
+    n_jobs: int | None
+    memory_limit: int | None = None
+
+
+def run_job(job: Job) -> tuple[str, Outcome]:
+    """Compute one cell in a process of its own."""
+    if job.memory_limit is not None:
+        registered()  # a library that cannot be loaded would be a confusing reason
+        limit_memory(job.memory_limit)
+    fold = _mapped(job.fold) if isinstance(job.fold, str) else job.fold
+    with remembered_bins():
+        outcome = run_cell(job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs)
+    return job.cell.key, outcome
+
+
+@lru_cache(maxsize=1)
+def _mapped(path: str) -> Fold:
+    fold: Fold = joblib.load(path, mmap_mode="r")
+    return fold
+
+
+def _run_open_cells(
+    study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
+) -> None:
+    if run.jobs == 1 and run.memory_limit is None:
+        _run_here(study, store, run, progress)
+    else:
+        _run_in_workers(study, store, run, progress)
+
+
+def _folds(
+    study: Study, store: Store, progress: StudyProgress | NoProgress
+) -> Iterator[tuple[StudyFold, list[Cell]]]:
+    """Yield each fold with its cells, after writing them down."""
+    position = 0
+    for source in study.sources:
+        for fold in source.folds():
+            _check(fold, study)
+            cells = list(study.cells(fold))
+            store.plan(cells, TestQueries.of(fold.parts), position)
+            position += len(cells)
+            progress.fold(fold, cells)
+            yield fold, cells
+
+
+def _check(fold: StudyFold, study: Study) -> None:
+    """Refuse what a metric cannot judge, before anything is trained."""
+    for part in (fold.parts.validation, fold.parts.test):
+        for metric in study.metrics:
+            metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
+
+
+def _run_here(study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress) -> None:
+    for fold, cells in _folds(study, store, progress):
+        with remembered_bins():
+            for cell in cells:
+                if not store.claim(cell):
+                    progress.skipped(cell)
+                    continue
+                callbacks = progress.begin(cell)
+                outcome = run_cell(
+                    cell,
+                    fold.parts,
+                    test_rows=fold.test_rows,
+                    n_jobs=run.n_jobs,
+                    callbacks=callbacks,
+                )
+                store.finish(cell.key, outcome)
+                progress.done(cell, outcome)
+
+
+def _run_in_workers(
+    study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
+) -> None:
+    with _Spool(store.folder) as spool, _OneWorker() as alone:
+        feed = _Feed(study, store, run, progress, spool)
+        try:
+            if run.jobs == 1:
+                for job in feed.jobs():
+                    feed.take(*alone(job))
+            else:
+                for key, outcome in _side_by_side(feed, run):
+                    feed.take(key, outcome)
+        except BrokenProcessPool:
+            # Whose fault it was, only a process for each can tell.
+            for job in list(feed.flying.values()):
+                feed.take(*alone(job))
+        except BaseException:
+            with contextlib.suppress(Exception):
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            raise
+        if feed.error is not None:
+            raise feed.error
+
+
+def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, Outcome]]:
+    with joblib.parallel_config(backend=run.backend):
+        parallel = joblib.Parallel(
+            n_jobs=run.jobs,
+            return_as="generator_unordered",
+            pre_dispatch="n_jobs",
+            batch_size=1,
+        )
+    yield from parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+
+
+class _OneWorker:
+    """Computes cells in a process that may die without harm to others."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __call__(self, job: Job) -> tuple[str, Outcome]:
+        self._pool = self._pool or ProcessPoolExecutor(max_workers=1)
+        try:
+            result: tuple[str, Outcome] = self._pool.submit(run_job, job).result()
+        except BrokenProcessPool:
+            self._pool = None
+            return job.cell.key, Outcome(error=_DIED)
+        return result
+
+    def __enter__(self) -> _OneWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, kill_workers=True)
+
+
+class _Spool:
+    """Folds in files, which workers map into memory instead of getting copies."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix=".folds-", dir=folder))
+        self._open: dict[str, int] = {}
+        self._closed: set[str] = set()
+
+    def __enter__(self) -> _Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def put(self, fold: StudyFold) -> str:
+        path = str(self._folder / f"{fold.fingerprint}.joblib")
+        joblib.dump(fold.parts, path)
+        self._open[path] = 0
+        return path
+
+    def taken(self, path: str) -> None:
+        self._open[path] += 1
+
+    def returned(self, path: str) -> None:
+        self._open[path] -= 1
+        self._tidy(path)
+
+    def closed(self, path: str) -> None:
+        self._closed.add(path)
+        self._tidy(path)
+
+    def _tidy(self, path: str) -> None:
+        if path in self._closed and self._open[path] == 0:
+            Path(path).unlink(missing_ok=True)
+
+
+class _Feed:
+    """Claims cells for workers, and takes their results.
+
+    joblib asks for jobs from threads of its own, where an error would be lost: it is kept.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        run: Run,
+        progress: StudyProgress | NoProgress,
+        spool: _Spool,
+    ) -> None:
+        self._study, self._store, self._run = study, store, run
+        self._progress, self._spool = progress, spool
+        self.flying: dict[str, Job] = {}
+        self.error: BaseException | None = None
+
+    def jobs(self) -> Iterator[Job]:
+        try:
+            for fold, cells in _folds(self._study, self._store, self._progress):
+                path: str | None = None
+                for cell in cells:
+                    if not self._store.claim(cell):
+                        self._progress.skipped(cell)
+                        continue
+                    path = path or self._spool.put(fold)
+                    self._spool.taken(path)
+                    job = Job(cell, path, fold.test_rows, self._run.n_jobs, self._run.share)
+                    self.flying[cell.key] = job
+                    self._progress.begin(cell)
+                    yield job
+                if path is not None:
+                    self._spool.closed(path)
+        except Exception as error:
+            self.error = error
+
+    def take(self, key: str, outcome: Outcome) -> None:
+        job = self.flying.pop(key)
+        self._store.finish(key, outcome)
+        self._progress.done(job.cell, outcome)
+        self._spool.returned(str(job.fold))

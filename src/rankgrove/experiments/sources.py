@@ -1,0 +1,160 @@
+"""The data of a study: files, folders of folds and data sets, as named folds."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.dataset import Dataset
+from rankgrove.data.folds import Fold, kfold, load_folds
+from rankgrove.data.loading import load
+from rankgrove.errors import DataError
+
+
+class RowsOf(NamedTuple):
+    """Where the rows of a part stood in the one file that was cut."""
+
+    rows: npt.NDArray[np.int64]
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFold:
+    """One fold of one data set of a study.
+
+    Attributes
+    ----------
+    data : name of the data set
+    number : of the fold, from 1
+    parts : what to learn from, choose on and report
+    fingerprint : changes with every value, label, query or name in it
+    test_rows : of the file that the folds were cut from; None if the test part is one of its own
+    """
+
+    data: str
+    number: int
+    parts: Fold
+    fingerprint: str
+    test_rows: RowsOf | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where the folds of one data set come from.
+
+    Attributes
+    ----------
+    name : how tables call the data set
+    origin : a file, a folder of folds, a Dataset, or a list of Folds
+    n_folds : parts into which a single file or Dataset is divided by query
+    seed : of that division
+    max_folds : use only so many folds; None: all
+    label_shift : added to all labels
+    options : how to read files, as of ``load``
+    """
+
+    name: str
+    origin: Any
+    n_folds: int = 5
+    seed: int = 0
+    max_folds: int | None = None
+    label_shift: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def folds(self) -> Iterator[StudyFold]:
+        """Yield the folds, one in memory at a time where they are files."""
+        for number, (parts, rows) in enumerate(self._parts(), 1):
+            if self.max_folds is not None and number > self.max_folds:
+                return
+            if not parts.validation.n_rows or not parts.test.n_rows:
+                raise DataError(f"{self.name}, fold {number}: a part has no rows")
+            shifted = Fold(*(_shifted(part, self.label_shift) for part in parts))
+            yield StudyFold(self.name, number, shifted, fingerprint(shifted), rows)
+
+    def _parts(self) -> Iterator[tuple[Fold, RowsOf | None]]:
+        if isinstance(self.origin, Dataset):
+            return self._cut(self.origin)
+        if isinstance(self.origin, str | os.PathLike):
+            if Path(self.origin).is_dir():
+                return ((fold, None) for fold in load_folds(self.origin, **self.options))
+            return self._cut(load(self.origin, **self.options))
+        return ((Fold(*fold), None) for fold in self.origin)
+
+    def _cut(self, data: Dataset) -> Iterator[tuple[Fold, RowsOf]]:
+        # Row numbers go the way of the rows, in two columns that float32 holds exactly.
+        numbers = np.arange(data.n_rows)
+        columns = np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
+        tags = kfold(data.with_features(columns, None), self.n_folds, self.seed)
+        for fold, tag in zip(kfold(data, self.n_folds, self.seed), tags, strict=True):
+            high, low = tag.test.X.astype(np.int64).T
+            yield fold, RowsOf(high << 16 | low, data.n_rows)
+
+
+def read_sources(data: Any, **options: Any) -> list[Source]:
+    """Name the data sets of a study.
+
+    Parameters
+    ----------
+    data : a path, a Dataset or a list of Folds; a list of those, or a dict that names them
+    options : of ``Source``
+    """
+    if isinstance(data, Mapping):
+        named = [(str(name), origin) for name, origin in data.items()]
+    else:
+        origins = _as_list(data)
+        named = list(zip(_names(origins), origins, strict=True))
+    if not named:
+        raise ValueError("there is no data to compare rankers on")
+    return [Source(name, origin, **options) for name, origin in named]
+
+
+def fingerprint(parts: Sequence[Dataset]) -> str:
+    """Digest of all that a fold holds."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(repr((part.X.shape, part.feature_names)).encode())
+        for column in (part.X, part.y, part.sample_weight):
+            digest.update(b"-" if column is None else np.ascontiguousarray(column).data)
+        digest.update(repr(part.groups.ids.tolist()).encode())
+        digest.update(part.groups.offsets.tobytes())
+        digest.update(b"-" if part.groups.order is None else part.groups.order.tobytes())
+    return digest.hexdigest()
+
+
+def _as_list(data: Any) -> list[Any]:
+    if isinstance(data, str | os.PathLike | Dataset):
+        return [data]
+    entries = list(data)
+    folds = entries and all(isinstance(entry, Fold) for entry in entries)
+    return [entries] if folds else entries
+
+
+def _names(origins: Sequence[Any]) -> list[str]:
+    """Short names: the last part of a path, with its folder where two would be equal."""
+    names = [_name(origin, 1) for origin in origins]
+    long = [_name(origin, 2) for origin in origins]
+    names = [b if names.count(a) > 1 else a for a, b in zip(names, long, strict=True)]
+    return [f"{a} ({i})" if names.count(a) > 1 else a for i, a in enumerate(names, 1)]
+
+
+def _name(origin: Any, depth: int) -> str:
+    if isinstance(origin, str | os.PathLike):
+        parts = Path(origin).resolve().parts[-depth:]
+        return "/".join([*parts[:-1], parts[-1].split(".")[0]])
+    return "data"
+
+
+def _shifted(data: Dataset, shift: int) -> Dataset:
+    """The same documents with all labels raised; the feature matrix is shared."""
+    if shift == 0:
+        return data
+    other = data.with_features(data.X, data.feature_names)
+    other.y = data.y + shift
+    return other

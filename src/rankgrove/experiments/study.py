@@ -1,0 +1,305 @@
+"""A study: which rankers on which data, measured how. The same study gives the same bits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rankgrove import __version__
+from rankgrove.experiments.peers import peer_version
+from rankgrove.experiments.sources import Source, StudyFold, read_sources
+from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.metric import metric as as_metric
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is compared.
+
+    Attributes
+    ----------
+    sources : the data sets
+    specs : the rankers
+    metrics : what is measured; the first one decides on validation data
+    repeats : fits of each setting on each fold, with the seeds ``seed``, ``seed + 1``, ...
+    seed : of the rankers
+    early_stopping_rounds : for rankers that learn in steps
+    baseline : label of the ranker that others are marked against, None: none
+    title : for reports
+    """
+
+    sources: Sequence[Source]
+    specs: Sequence[Spec]
+    metrics: Sequence[Metric]
+    repeats: int = 1
+    seed: int = 0
+    early_stopping_rounds: int | None = None
+    baseline: str | None = None
+    title: str = "Comparison of rankers"
+
+    def __post_init__(self) -> None:
+        if not self.specs:
+            raise ValueError("there is no ranker to compare: give at least one")
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1, not {self.repeats}")
+        labels = [spec.label for spec in self.specs]
+        if self.baseline is not None and self.baseline not in labels:
+            raise ValueError(f"the baseline {self.baseline!r} is none of {', '.join(labels)}")
+        for spec in self.specs:
+            if spec.library in PEER_LIBRARIES:
+                peer_version(str(spec.library))
+
+    def describe(self) -> dict[str, Any]:
+        """All that decides the results, for the store and the report."""
+        return {
+            "title": self.title,
+            "data": [
+                {
+                    "name": source.name,
+                    "origin": str(source.origin)
+                    if isinstance(source.origin, str | Path)
+                    else repr(source.origin)[:200],
+                    "folds": source.n_folds,
+                    "fold_seed": source.seed,
+                    "max_folds": source.max_folds,
+                    "label_shift": source.label_shift,
+                }
+                for source in self.sources
+            ],
+            "rankers": [
+                {"label": s.label, "use": s.use, "settings": [encoded(p) for p in s.settings]}
+                for s in self.specs
+            ],
+            "metrics": [str(metric) for metric in self.metrics],
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "early_stopping_rounds": self.early_stopping_rounds,
+            "baseline": self.baseline,
+        }
+
+    def cells(self, fold: StudyFold) -> Iterator[Cell]:
+        """Yield every fit on one fold."""
+        for spec in self.specs:
+            settings = ({},) if spec.library == "scores" else spec.settings
+            for number, params in enumerate(settings):
+                repeats = 1 if spec.library == "scores" else self.repeats
+                for repeat in range(repeats):
+                    yield Cell(
+                        data=fold.data,
+                        fold=fold.number,
+                        spec=spec,
+                        setting=number,
+                        params=params,
+                        repeat=repeat,
+                        seed=self.seed + repeat,
+                        rounds=self.early_stopping_rounds,
+                        metrics=tuple(self.metrics),
+                        fingerprint=fold.fingerprint,
+                    )
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One fit of one setting on one fold, and its measurement.
+
+    Attributes
+    ----------
+    setting : number of the point of the ranker's grid
+    params : its parameters
+    rounds : of early stopping, for rankers that learn in steps
+    fingerprint : of the fold's content
+    """
+
+    data: str
+    fold: int
+    spec: Spec
+    setting: int
+    params: Mapping[str, Any]
+    repeat: int
+    seed: int
+    rounds: int | None
+    metrics: tuple[Metric, ...]
+    fingerprint: str
+    view: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def all_params(self) -> dict[str, Any]:
+        """Every parameter, in a form that JSON can hold."""
+        given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=False)
+        return encoded({**given, **self.params})
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of all that decides the result: equal cells have equal results."""
+        library = self.spec.library
+        facts = {
+            "data": self.fingerprint,
+            "use": self.spec.use,
+            "scores": _file_digest(self) if library == "scores" else None,
+            "params": self.all_params,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "metrics": [str(metric) for metric in self.metrics],
+            "view": dict(self.view),
+            "versions": versions_of(self.spec),
+        }
+        text = json.dumps(facts, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def scores_path(self) -> Path:
+        """The file of scores of a spec ``scores:...`` for this data set and fold."""
+        return Path(self.spec.target.format(fold=self.fold, data=self.data))
+
+
+def make_study(
+    data: Any,
+    rankers: Any,
+    *,
+    metrics: Any = DEFAULT_METRICS,
+    preset: str | None = None,
+    folds: int = 5,
+    max_folds: int | None = None,
+    repeats: int = 1,
+    baseline: str | None = None,
+    seed: int = 0,
+    early_stopping_rounds: int | None = None,
+    label_shift: int = 0,
+    title: str = "Comparison of rankers",
+    **options: Any,
+) -> Study:
+    """Check and complete what a study needs; see ``rankgrove.compare`` for the arguments."""
+    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    if not names:
+        raise ValueError("there is no metric: give at least one")
+    chosen = [m if isinstance(m, Metric) else as_metric(m, preset=preset) for m in names]
+    texts = [rankers] if isinstance(rankers, str) else rankers
+    if isinstance(texts, Mapping):
+        from dataclasses import replace
+
+        from rankgrove.experiments.specs import as_spec
+
+        texts = [replace(as_spec(value), label=str(label)) for label, value in texts.items()]
+    elif not isinstance(texts, Sequence):
+        texts = [texts]
+    sources = read_sources(
+        data,
+        n_folds=folds,
+        seed=seed,
+        max_folds=max_folds,
+        label_shift=label_shift,
+        options=options,
+    )
+    return Study(
+        sources=sources,
+        specs=read_specs(texts),
+        metrics=chosen,
+        repeats=repeats,
+        seed=seed,
+        early_stopping_rounds=early_stopping_rounds,
+        baseline=baseline,
+        title=title,
+    )
+
+
+_FILE_KEYS = (
+    "data",
+    "ranker",
+    "metrics",
+    "preset",
+    "folds",
+    "max_folds",
+    "repeats",
+    "baseline",
+    "seed",
+    "early_stopping_rounds",
+    "label_shift",
+    "title",
+    "read",
+)
+
+
+def read_study_file(name: str) -> dict[str, Any]:
+    """Read a study file, or one of those that come with rankgrove, as arguments of ``make_study``.
+
+    Paths in a file are relative to the file. ``[read]`` holds options of ``load``.
+    """
+    path = Path(name)
+    if path.suffix != ".toml":
+        shipped = resources.files(__package__).joinpath("studies")
+        names = sorted(p.name.removesuffix(".toml") for p in shipped.iterdir())
+        if name not in names:
+            raise ValueError(
+                f"unknown study {name!r}: give a file that ends in .toml, or one of "
+                f"{', '.join(names)}"
+            )
+        return _arguments(tomllib.loads(shipped.joinpath(f"{name}.toml").read_text()), name, None)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    return _arguments(table, str(path), path.parent)
+
+
+def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+    unknown = [key for key in table if key not in _FILE_KEYS]
+    if unknown:
+        raise ValueError(f"{name}: unknown key {unknown[0]!r}: keys are {', '.join(_FILE_KEYS)}")
+    arguments = {key: value for key, value in table.items() if key not in ("ranker", "read")}
+    rankers = table.get("ranker", [])
+    if not isinstance(rankers, list):
+        raise ValueError(f"{name}: rankers are written as [[ranker]] tables")
+    try:
+        arguments["rankers"] = read_specs(rankers)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if "data" in arguments and folder is not None:
+        given = arguments["data"]
+        if isinstance(given, Mapping):
+            arguments["data"] = {key: str(folder / value) for key, value in given.items()}
+        else:
+            paths = [given] if isinstance(given, str) else given
+            arguments["data"] = [str(folder / path) for path in paths]
+    return {**arguments, **table.get("read", {})}
+
+
+def encoded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON; of what JSON cannot hold, a description."""
+    from rankgrove.rankers.base.state import _encoded_param
+
+    return {
+        name: _encoded_param(value)
+        for name, value in sorted(params.items())
+        if name not in ("n_jobs", "verbose", "random_state")
+    }
+
+
+def versions_of(spec: Spec) -> dict[str, str]:
+    """Versions of what trains a ranker."""
+    library = spec.library
+    versions = {"rankgrove": __version__}
+    if library in PEER_LIBRARIES:
+        versions[str(library)] = peer_version(str(library))
+    return versions
+
+
+def _file_digest(cell: Cell) -> str:
+    try:
+        content = cell.scores_path().read_bytes()
+    except OSError as error:
+        return f"{error.strerror}"
+    return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,265 @@
+"""A comparison as text: aligned for a terminal, Markdown, LaTeX, HTML, or JSON.
+
+All forms are made of the same ``Sheet``: a header, rows of texts and notes below.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rankgrove.experiments.comparison import Comparison, RankerResult
+from rankgrove.experiments.frames import by_fold, by_ranker
+
+BETTER, WORSE = "▲", "▼"
+_BLANK = "\u00a0"  # keeps numbers aligned where plain blanks at the end are dropped
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    BETTER: r"$\blacktriangle$",
+    WORSE: r"$\blacktriangledown$",
+    "−": "$-$",
+    "µ": r"\textmu{}",
+    "…": r"\ldots{}",
+    "≤": r"$\leq$",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of texts; the first column stands to the left, the others to the right."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def sheets(comparison: Comparison, *, folds: bool = False) -> list[Sheet]:
+    """The tables of a comparison, for each data set: means, the baseline, and folds if asked."""
+    found = []
+    for data in comparison.datasets:
+        found.append(_main_sheet(comparison, data))
+        if comparison.baseline is not None:
+            found.append(_baseline_sheet(comparison, data))
+        if folds:
+            found.append(_fold_sheet(comparison, data))
+    return found
+
+
+def convention(comparison: Comparison) -> list[str]:
+    """What the signs of a table mean, in sentences."""
+    test = {"randomisation": "paired randomisation test", "t": "paired t test"}.get(
+        comparison.significance.test, "Wilcoxon signed-rank test"
+    )
+    alpha = comparison.significance.alpha
+    study = comparison.study
+    seeds = f", averaged over {study['repeats']} seeds" if study["repeats"] > 1 else ""
+    sentences = [
+        f"Values are means over the test queries of all folds{seeds}. Rankers that share a letter "
+        f"cannot be told apart ({test} on queries, Holm-corrected over all pairs, p > {alpha:g}); "
+        "their order in the table says nothing.",
+    ]
+    if comparison.baseline is not None:
+        sentences.append(
+            f"{BETTER} really better, {WORSE} really worse than {comparison.baseline} (Holm-"
+            f"corrected over the rankers, p ≤ {alpha:g})."
+        )
+    if any(len(ranker["settings"]) > 1 for ranker in study["rankers"]):
+        sentences.append(
+            f"Of a grid, each fold reports the setting with the best {comparison.metrics[0]} on "
+            "its validation part."
+        )
+    return sentences
+
+
+def as_text(comparison: Comparison) -> str:
+    """All tables as aligned text."""
+    parts = []
+    for sheet in sheets(comparison):
+        table = [list(sheet.columns), *map(list, sheet.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                text.ljust(width) if place == 0 else text.rjust(width)
+                for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        parts.append("\n".join([sheet.title, *lines, *sheet.notes]))
+    return "\n\n".join([*parts, "\n".join(convention(comparison))])
+
+
+def as_markdown(comparison: Comparison, *, folds: bool = False) -> str:
+    """All tables in Markdown."""
+    parts = []
+    for sheet in sheets(comparison, folds=folds):
+        rule = "|:---" + "|---:" * (len(sheet.columns) - 1) + "|"
+        lines = [_markdown_row(sheet.columns), rule, *map(_markdown_row, sheet.rows)]
+        parts += [f"**{sheet.title}**", "\n".join(lines), *sheet.notes]
+    return "\n\n".join([*parts, *convention(comparison)]) + "\n"
+
+
+def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
+    """All tables in LaTeX, for the packages booktabs and amssymb."""
+    parts = []
+    for sheet in sheets(comparison, folds=folds):
+        header = " & ".join(map(_latex_text, sheet.columns))
+        rows = [" & ".join(map(_latex_text, row)) + r" \\" for row in sheet.rows]
+        caption = " ".join([sheet.title + ".", *convention(comparison), *sheet.notes])
+        parts.append(
+            "\n".join(
+                [
+                    r"\begin{table}",
+                    rf"\caption{{{_latex_text(caption)}}}",
+                    rf"\begin{{tabular}}{{l{'r' * (len(sheet.columns) - 1)}}}",
+                    r"\toprule",
+                    rf"{header} \\",
+                    r"\midrule",
+                    *rows,
+                    r"\bottomrule",
+                    r"\end{tabular}",
+                    r"\end{table}",
+                ]
+            )
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(comparison: Comparison) -> str:
+    """All tables in HTML, for notebooks."""
+    parts = []
+    for sheet in sheets(comparison):
+        head = "".join(f"<th>{escape(text)}</th>" for text in sheet.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in sheet.rows
+        )
+        parts.append(
+            f"<table><caption>{escape(sheet.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+    notes = "".join(f"<p>{escape(text)}</p>" for text in convention(comparison))
+    return "".join(parts) + notes
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """What machines want to know."""
+    ranker, settings = None, None
+    with contextlib.suppress(ValueError):
+        ranker, settings = comparison.best()
+    return {
+        "study": comparison.study,
+        "significance": vars(comparison.significance),
+        "results": by_ranker(comparison),
+        "folds": by_fold(comparison),
+        "best_on_validation": {"ranker": ranker, "params": settings},
+    }
+
+
+FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_latex}
+
+
+def _main_sheet(comparison: Comparison, data: str) -> Sheet:
+    columns = ["ranker", *comparison.metrics, "fit s", "µs/doc", "MB"]
+    rows, notes = [], []
+    for result in comparison.results(data):
+        costs = [
+            _number(result.fit_seconds, 2),
+            _number(result.score_microseconds, 2),
+            _number(None if result.peak_memory is None else result.peak_memory / 2**20, 0),
+        ]
+        if result.failure:
+            notes.append(f"{result.ranker} failed: {result.failure}")
+            rows.append([result.ranker, *("failed" for _ in comparison.metrics), *costs])
+            continue
+        letters = {name: _letters(comparison, data, name, result) for name in comparison.metrics}
+        rows.append([result.ranker, *letters.values(), *costs])
+    sizes = sum(len(comparison.queries(data, fold).ids) for fold in comparison.folds(data))
+    n_folds = len(comparison.folds(data))
+    title = f"{data}: {sizes:,} test queries in {n_folds} fold{'s' if n_folds > 1 else ''}"
+    return Sheet(title, columns, rows, notes)
+
+
+def _letters(comparison: Comparison, data: str, metric: str, result: RankerResult) -> str:
+    width = max(len(other.tiers[metric]) for other in comparison.results(data))
+    mark = {1: BETTER, -1: WORSE}.get(result.marks[metric], _BLANK)
+    mark = mark if comparison.baseline is not None else ""
+    return f"{result.values[metric]:.4f} {result.tiers[metric]:{_BLANK}<{width}}{mark}"
+
+
+def _baseline_sheet(comparison: Comparison, data: str) -> Sheet:
+    metric = comparison.metrics[0]
+    names, table = comparison.pairs(data, baseline=comparison.baseline)
+    columns = [f"{metric} against {comparison.baseline}", "difference", "95% interval", "p (Holm)"]
+    columns += ["effect d", "win/tie/loss"]
+    if table is None:
+        return Sheet(data, columns, [], ["there are no two rankers to compare"])
+    sign = comparison.sign(metric)
+    rows = [
+        [
+            names[table.first[i]],
+            _signed(table.difference[i]),
+            f"{_signed(table.low[i])} … {_signed(table.high[i])}",
+            "< 0.001" if table.p_holm[i] < 0.001 else f"{table.p_holm[i]:.3f}",
+            _signed(table.effect[i], 2),
+            f"{table.wins[i]}/{table.ties[i]}/{table.losses[i]}",
+        ]
+        for i in np.argsort(-sign * table.difference, kind="stable").tolist()
+    ]
+    return Sheet(f"{data}: {metric} against {comparison.baseline}", ["ranker", *columns[1:]], rows)
+
+
+def _fold_sheet(comparison: Comparison, data: str) -> Sheet:
+    metric, folds = comparison.metrics[0], comparison.folds(data)
+    marks = {fold: _fold_marks(comparison, data, fold) for fold in folds}
+    rows = [
+        [
+            result.ranker,
+            *(
+                f"{value:.4f}{marks[fold].get(result.ranker, ' ')}"
+                for fold, value in zip(folds, result.fold_values[metric], strict=True)
+            ),
+        ]
+        for result in comparison.results(data)
+        if not result.failure
+    ]
+    return Sheet(f"{data}: {metric} by fold", ["ranker", *(f"fold {f}" for f in folds)], rows)
+
+
+def _fold_marks(comparison: Comparison, data: str, fold: int) -> dict[str, str]:
+    if comparison.baseline is None:
+        return {}
+    names, table = comparison.pairs(data, baseline=comparison.baseline, fold=fold)
+    if table is None:
+        return {}
+    sign = comparison.sign(comparison.metrics[0])
+    return {
+        names[first]: (BETTER if sign * table.difference[i] > 0 else WORSE)
+        for i, first in enumerate(table.first.tolist())
+        if table.p_holm[i] <= comparison.significance.alpha
+    }
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _signed(value: float, digits: int = 4) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |"
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text.strip())

@@ -1,0 +1,244 @@
+"""Studies that are stopped, killed, shared, short of memory, or in part impossible."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.data.writing import write_letor
+from rankgrove.experiments import running
+from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.store import FILE, Store
+from rankgrove.experiments.study import make_study
+
+COMMAND = """
+import sys
+from rankgrove.experiments.study import make_study
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.running import Run, run_study
+rankers = ["lambdamart:n_estimators=5,max_leaf_nodes=4|8", "mart:n_estimators=3"]
+study = make_study(sys.argv[1], rankers, folds=3, repeats=2, metrics=["ndcg@5"])
+if __name__ == "__main__":
+    with Store(sys.argv[2]) as store:
+        run_study(study, store, Run())
+"""
+
+
+@pytest.fixture
+def data_file(tiny_data, tmp_path):
+    path = tmp_path / "data.txt"
+    write_letor(tiny_data, path)
+    return path
+
+
+def start(data_file, folder):
+    return subprocess.Popen([sys.executable, "-c", COMMAND, str(data_file), str(folder)])
+
+
+def finished(folder):
+    try:
+        base = sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)
+        return base.execute("SELECT count(*) FROM cells WHERE status = 'done'").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def whole_study(data_file, folder, results):
+    assert start(data_file, folder).wait() == 0
+    with Store.existing(folder) as store:
+        return results(store)
+
+
+def test_killed_studies_go_on_and_end_with_the_same_bits(data_file, tmp_path, results):
+    wanted = whole_study(data_file, tmp_path / "whole", results)
+    folder = tmp_path / "killed"
+    kept = []
+    for goal in (1, 7):
+        process = start(data_file, folder)
+        while finished(folder) < goal:
+            assert process.poll() is None
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept.append(finished(folder))
+        with Store.existing(folder) as store:
+            old = [r for r in results(store) if r[6] == "done"]
+        assert len(old) == kept[-1]
+        assert set(old) <= set(wanted)
+    assert kept[0] < len(wanted)
+    assert whole_study(data_file, folder, results) == wanted
+
+
+def test_finished_cells_are_not_computed_again(tiny_study, tmp_path, monkeypatch):
+    with Store(tmp_path) as store:
+        run_study(tiny_study, store, Run())
+    monkeypatch.setattr(running, "run_cell", None)  # a call would fail
+    with Store(tmp_path) as store:
+        run_study(tiny_study, store, Run())
+        assert {entry.status for entry in store.entries()} == {"done"}
+
+
+def test_two_processes_share_a_study(data_file, tmp_path, results):
+    wanted = whole_study(data_file, tmp_path / "alone", results)
+    processes = [start(data_file, tmp_path / "both") for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    with Store.existing(tmp_path / "both") as store:
+        assert results(store) == wanted
+
+
+@pytest.mark.parametrize(
+    "run", [Run(jobs=2), Run(memory_limit=2**31)], ids=["side by side", "with a limit"]
+)
+def test_results_do_not_depend_on_how_a_study_is_run(tiny_study, results, run):
+    with Store(None) as store:
+        run_study(tiny_study, store, Run())
+        wanted = results(store)
+    with Store(None) as store:
+        run_study(tiny_study, store, run)
+        assert results(store) == wanted
+
+
+def test_cells_run_on_dask(tiny_study, results):
+    distributed = pytest.importorskip("distributed")
+    with Store(None) as store:
+        run_study(tiny_study, store, Run())
+        wanted = results(store)
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster), Store(None) as store:
+        run_study(tiny_study, store, Run(jobs=2, backend="dask"))
+        assert results(store) == wanted
+
+
+def test_a_failure_is_kept_with_its_reason_and_others_go_on(tiny_data):
+    # Listwise forests need whole queries, which only the fit can know.
+    study = make_study(tiny_data, ["rf-list:sampling=bootstrap", "mart:n_estimators=2"], folds=3)
+    with Store(None) as store:
+        run_study(study, store, Run())
+        status = {(e.ranker, e.status): e.outcome.error for e in store.entries()}
+    assert set(status) == {("rf-list", "failed"), ("mart", "done")}
+    assert "sampling of RFList must be 'queries'" in status["rf-list", "failed"]
+
+
+def test_failures_are_run_again_only_if_asked(tiny_data, tmp_path):
+    study = make_study(tiny_data, ["rf-list:sampling=bootstrap"], folds=3)
+    with Store(tmp_path) as store:
+        run_study(study, store, Run())
+        assert store.open_cells() == (0, 0)
+        store.forget_failures()
+        assert store.open_cells() == (3, 0)
+
+
+def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
+    data = rankgrove.datasets.make_ranking(300, docs_per_query=40, seed=1)
+    study = make_study(data, ["rf-point:n_estimators=2000"], folds=3, max_folds=1)
+    with Store(None) as store:
+        run_study(study, store, Run(memory_limit=250 * 2**20, n_jobs=1))
+        (entry,) = store.entries()
+    assert entry.status == "failed"
+    assert "memory" in entry.outcome.error
+
+
+def die(job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
+    monkeypatch.setattr(running, "run_job", die)
+    study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, max_folds=2)
+    with Store(None) as store:
+        run_study(study, store, Run(jobs=2))
+        assert {e.status for e in store.entries()} == {"failed"}
+        assert all("process that trained it died" in e.outcome.error for e in store.entries())
+
+
+def test_data_that_cannot_be_read_stop_the_study(tmp_path):
+    (tmp_path / "bad.txt").write_text("1 qid:1 1:x\n")
+    study = make_study(str(tmp_path / "bad.txt"), ["mart"])
+    for run in (Run(), Run(jobs=2)):
+        with Store(None) as store, pytest.raises(rankgrove.DataError, match=r"bad\.txt"):
+            run_study(study, store, run)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_stops_at_once_and_keeps_what_is_finished(data_file, tmp_path, jobs):
+    rankers = ["--ranker", "quick=mart:n_estimators=1", "--ranker", "mart:n_estimators=1000000"]
+    options = ["--folds", "3", "--jobs", str(jobs), "--out", str(tmp_path / "results")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rankgrove", "compare", str(data_file), *rankers, *options],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while finished(tmp_path / "results") < 1:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in messages
+    with Store.existing(tmp_path / "results") as store:
+        status = [entry.status for entry in store.entries()]
+    assert status.count("done") >= 1
+    assert set(status) == {"done", "waiting"}  # claims are given up
+    assert not list((tmp_path / "results").glob(".folds-*"))
+
+
+def test_stale_claims_are_taken_over(tiny_study, tmp_path):
+    """Somebody on another machine died: nobody can ask for the process, but the heart stands."""
+    fold = next(tiny_study.sources[0].folds())
+    cell = next(tiny_study.cells(fold))
+    with Store(tmp_path) as dead, Store(tmp_path) as store:
+        assert dead.claim(cell)
+        assert not store.claim(cell)
+        with dead._transaction() as base:
+            base.execute("UPDATE cells SET host = 'elsewhere'")
+        assert not store.claim(cell)
+        with dead._transaction() as base:
+            base.execute("UPDATE cells SET beat = beat - 3600")
+        assert store.claim(cell)
+
+
+def test_changed_data_are_other_cells(tiny_data, tiny_study):
+    key = next(tiny_study.cells(next(tiny_study.sources[0].folds()))).key
+    changed = tiny_data.with_features(tiny_data.X.copy(), tiny_data.feature_names)
+    changed.X[0, 0] += 1
+    other = make_study(changed, "lambdamart:n_estimators=5,max_leaf_nodes=4", metrics=["ndcg@5"])
+    keys = {next(other.cells(fold)).key for fold in other.sources[0].folds()}
+    assert key not in keys
+
+
+def test_bins_are_shared_by_fits_on_the_same_data(tiny_study, monkeypatch):
+    from rankgrove import _native
+
+    calls = []
+    real = _native.find_bins
+    monkeypatch.setattr(
+        _native, "find_bins", lambda *arguments: calls.append(1) or real(*arguments)
+    )
+    with Store(None) as store:
+        run_study(tiny_study, store, Run())
+    assert len(calls) == 3  # one per fold, for two settings of LambdaMART and a forest
+
+
+def test_nothing_is_remembered_outside(tiny_data):
+    from rankgrove.trees.binning import bin_matrix, find_bins, remembered_bins
+
+    X = tiny_data.X
+    assert find_bins(X) is not find_bins(X)
+    with remembered_bins():
+        bins = find_bins(X)
+        assert find_bins(X) is bins
+        assert find_bins(X, max_bins=7) is not bins
+        assert find_bins(X[:-1]) is not bins
+        codes = bin_matrix(X, bins)
+        assert bin_matrix(X, bins) is codes
+        assert bin_matrix(X, bins, rows=np.arange(len(X))[::-1].copy()) is not codes
