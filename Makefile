@@ -54,7 +54,7 @@ $(VENV)/.bench: $(VENV)/.test pyproject.toml
 	@touch $@
 
 .PHONY: demo
-demo: $(VENV)/.package ## compare rankers on built-in data
+demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
 	$(VENV)/bin/rankgrove demo
 
 .PHONY: test

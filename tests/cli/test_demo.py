@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+pytest.importorskip("plotly")
+
 
 def test_compares_and_says_which_differences_are_real(rankgrove, tmp_path):
     run = rankgrove("demo", "--queries", 6, "--rankers", "lambdamart", "rf-point", "--json")
     assert run.returncode == 0, run.stderr
-    rows = {row["ranker"]: row for row in json.loads(run.stdout)["results"]}
+    found = json.loads(run.stdout)
+    assert (tmp_path / found["page"]).stat().st_size > 1_000_000
+    rows = {row["ranker"]: row for row in found["results"]}
     assert set(rows) == {"lambdamart", "rf-point"}
     for name in ("ndcg@10", "err", "map"):
         assert 0 < rows["rf-point"][name] <= 1

@@ -24,6 +24,8 @@ from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.store import Entry
 from rankgrove.experiments.tables import convention
+from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parameters import format_value
 
 # Documents are shown for so many queries of a data set: those on which rankers differ most.
 MAX_QUERIES = 1500
@@ -87,14 +89,14 @@ def _tiles(comparison: Comparison, data: str, folds: Sequence[TestQueries]) -> l
     first = comparison.metrics[0]
     tiles = [
         ["test queries", f"{sum(len(queries.ids) for queries in folds):,}"],
-        ["folds", str(len(folds))],
+        ["folds" if len(folds) > 1 else "fold", str(len(folds))],
         ["training documents per fold", f"{np.mean([q.sizes[0, 1] for q in folds]):,.0f}"],
         ["features", f"{len(folds[0].feature_names):,}"],
     ]
     if results:
         leaders = [r.ranker for r in results if "a" in r.tiers[first]]
         tiles.append([f"best {first}", f"{results[0].values[first]:.4f}"])
-        tiles.append(["in the first tier", str(len(leaders))])
+        tiles.append(["share the first tier", str(len(leaders))])
     return tiles
 
 
@@ -236,8 +238,13 @@ def _lead(comparison: Comparison) -> str:
 
 
 def _conventions(comparison: Comparison) -> list[str]:
-    names = ", ".join(comparison.metrics)
-    return [*convention(comparison), f"Metrics with their conventions: {names}."]
+    metrics = []
+    for name in comparison.metrics:
+        params = as_metric(name).params
+        params.pop("k", None)
+        said = ", ".join(f"{key} {format_value(value)}" for key, value in params.items())
+        metrics.append(f"{name} ({said})" if said else name)
+    return [*convention(comparison), f"Metrics in full: {'; '.join(metrics)}."]
 
 
 def _footer(comparison: Comparison) -> str:

@@ -108,7 +108,7 @@ function sortBy(place) {
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
-  return { ink: read("--ink"), soft: read("--soft"), grid: read("--grid"), good: read("--good"), bad: read("--bad"), accent: read("--accent") };
+  return { ink: read("--ink"), soft: read("--soft"), grid: read("--grid"), card: read("--card"), good: read("--good"), bad: read("--bad"), accent: read("--accent") };
 }
 
 function draw(id, traces, layout) {
@@ -226,7 +226,7 @@ function drawHeat() {
   if (!shares) return;
   draw("heat-chart", [{
     type: "heatmap", z: data.grades.map((_, grade) => shares.map((rank) => rank[grade])), x: shares.map((_, rank) => rank + 1),
-    y: data.grades.map(String), colorscale: "Blues", reversescale: false, zmin: 0,
+    y: data.grades.map(String), colorscale: [[0, theme().card], [1, theme().accent]], zmin: 0, xgap: 2, ygap: 2,
     colorbar: { thickness: 12, tickformat: ".0%" },
     hovertemplate: "rank %{x}, grade %{y}: %{z:.1%}<extra></extra>",
   }], { xaxis: { title: { text: "rank" }, dtick: 1, showgrid: false }, yaxis: { title: { text: "grade" }, type: "category", showgrid: false } });

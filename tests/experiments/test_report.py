@@ -1,0 +1,184 @@
+"""The HTML page: what it holds, and how it behaves in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.experiments.report import content, write_report
+
+pytest.importorskip("plotly")
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    def judged(seed):
+        data = rankgrove.datasets.make_ranking(45, docs_per_query=12, n_features=15, seed=seed)
+        ids = [f"doc<{i}>" for i in range(data.n_rows)]
+        return rankgrove.Dataset(
+            data.X, data.y, data.qid, feature_names=data.feature_names, doc_ids=ids
+        )
+
+    return rankgrove.compare(
+        {"first set": judged(1), "second </script> set": judged(2)},
+        {
+            "boosted": "lambdamart:n_estimators=8,max_leaf_nodes=4|8",
+            "forest": "rf-point:n_estimators=8",
+            "pairs": "rf-pair:n_estimators=4",
+            "broken": "rf-list:sampling=bootstrap",
+        },
+        metrics=["ndcg@5", "map", "rmse"],
+        folds=3,
+        baseline="forest",
+    )
+
+
+@pytest.fixture(scope="module")
+def page(comparison, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "index.html"
+    write_report(path, comparison)
+    return path
+
+
+def test_the_page_needs_nothing_beside_itself(page):
+    text = page.read_text("utf-8")
+    outside = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", outside)
+    assert "@import" not in outside
+    assert "</script> set" not in outside
+
+
+def test_values_and_documents_are_those_of_the_comparison(comparison):
+    found = content(comparison)
+    json.dumps(found, allow_nan=False)
+    data = found["data"][0]
+    row = next(row for row in data["rows"] if row["ranker"] == "boosted")
+    result = next(r for r in comparison.results("first set") if r.ranker == "boosted")
+    assert row["values"] == [result.values[name] for name in comparison.metrics]
+    assert next(r for r in data["rows"] if r["ranker"] == "broken")["failure"]
+    assert found["greater"] == [True, True, False]
+    assert len(data["ids"]) == 45 == len(data["queries"]["forest"][0])
+    # The documents on top give the metric: NDCG@5 of the first query, by hand.
+    labels = [grade for _, grade in data["top"]["boosted"]["0"]][:5]
+    queries = comparison.queries("first set", 1)
+    ideal = np.sort(queries.labels[: queries.offsets[1]])[::-1][:5]
+    discount = 1 / np.log2(np.arange(2, 7))
+    gain = [(2.0 ** np.array(grades) - 1) @ discount[: len(grades)] for grades in (labels, ideal)]
+    assert data["queries"]["boosted"][0][0] == pytest.approx(gain[0] / gain[1], abs=1e-4)
+    assert all(name.startswith("doc<") for name, _ in data["top"]["boosted"]["0"])
+    for shares in data["heat"]["forest"]:
+        assert sum(shares) == pytest.approx(1, abs=1e-3)
+    assert data["curves"]["boosted"]["steps"][0] == 1
+    assert "pairs" not in data["curves"]
+    assert data["importances"]["forest"][0][1] >= data["importances"]["forest"][1][1]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("chromium and chromium-driver are not installed")
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options=options, service=Service(driver)) as chrome:
+        chrome.set_page_load_timeout(120)
+        yield chrome
+
+
+def open_page(browser, page, width=1280, height=900, scheme="light"):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    browser.get(page.as_uri())
+
+
+def names(browser):
+    script = (
+        "return [...document.querySelectorAll('#table tbody tr')].map(r => r.cells[0].innerText)"
+    )
+    return [name.removesuffix(" (baseline)") for name in browser.execute_script(script)]
+
+
+def find(browser, selector):
+    return browser.find_element("css selector", selector)
+
+
+def test_the_table_sorts_and_filters_by_mouse_and_keys(browser, page, comparison):
+    open_page(browser, page)
+    by_metric = [result.ranker for result in comparison.results("first set")]
+    assert names(browser) == by_metric
+    find(browser, "#table th:first-child button").click()
+    assert names(browser) == sorted(by_metric)
+    find(browser, "#table th:first-child button").send_keys("\ue007")  # Enter
+    assert names(browser) == sorted(by_metric, reverse=True)
+    assert find(browser, "#table th:first-child").get_attribute("aria-sort") == "descending"
+    find(browser, "#table th:nth-child(4) button").click()  # RMSE: less is better, comes first
+    values = {r.ranker: r.values.get("rmse", np.inf) for r in comparison.results("first set")}
+    assert names(browser) == sorted(values, key=values.__getitem__)
+    find(browser, "#filter").send_keys("for")
+    assert names(browser) == ["forest"]
+
+
+def test_plots_answer_the_mouse_and_documents_follow(browser, page):
+    from selenium.webdriver import ActionChains
+
+    open_page(browser, page)
+    bar = find(browser, "#difference-chart .bars .point path")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
+    ActionChains(browser).move_to_element(bar).perform()
+    hover = browser.execute_async_script(
+        "const done = arguments[0]; const look = () => {"
+        " const found = document.querySelector('#difference-chart .hoverlayer .hovertext');"
+        " found ? done(found.textContent) : setTimeout(look, 50); }; look();"
+    )
+    assert "query" in hover
+    assert "difference" in hover
+    before = find(browser, "#documents").text
+    options = browser.find_elements("css selector", "#query option")
+    options[-1].click()
+    assert find(browser, "#documents").text != before
+    assert "doc<" in find(browser, "#documents").text
+
+
+def test_data_sets_change_places(browser, page):
+    open_page(browser, page)
+    browser.find_elements("css selector", "#data option")[1].click()
+    assert len(names(browser)) == 4
+    assert "broken failed: ValueError" in find(browser, "#failures").text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_no_errors_and_nothing_wider_than_the_screen(browser, page, width, scheme, tmp_path):
+    """The screenshots are for eyes: ``tmp_path`` keeps them."""
+    open_page(browser, page, width, scheme=scheme)
+    wide = "return document.documentElement.scrollWidth"
+    assert browser.execute_script(wide) <= width
+    too_wide = (
+        "return [...document.querySelectorAll('.chart svg.main-svg')]"
+        ".filter(s => s.getBoundingClientRect().right > innerWidth).length"
+    )
+    assert browser.execute_script(too_wide) == 0
+    height = browser.execute_script("return document.documentElement.scrollHeight")
+    open_page(browser, page, width, height, scheme)
+    assert browser.save_screenshot(str(tmp_path / f"report-{width}-{scheme}.png"))
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_prints(browser, page):
+    open_page(browser, page)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert len(printed["data"]) > 20_000
