@@ -37,6 +37,8 @@ VERBS = {
     "show": "draw a tree of a model",
     "compare": "compare rankers on the same folds, and test their differences",
     "report": "write an HTML page of a comparison",
+    "tune": "search the parameters of a ranker",
+    "curve": "measure rankers over training size, trees, sub-sample, features, ...",
     "export": "write a model for another library or a search engine",
     "serve": "score documents over HTTP",
     "score-bench": "measure how fast a model scores your data",

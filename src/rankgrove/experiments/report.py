@@ -78,7 +78,7 @@ def _data(comparison: Comparison, data: str) -> dict[str, Any]:
         "top": {r.ranker: _documents(r, folds, shown) for r in whole},
         "grades": [_grade(grade) for grade in grades],
         "heat": {r.ranker: _grades_by_rank(r, folds, grades) for r in whole},
-        "curves": {r.ranker: curve for r in whole if (curve := _curve(r.entries))},
+        "curves": {r.ranker: curve for r in whole if (curve := mean_curve(r.entries))},
         "importances": {r.ranker: found for r in whole if (found := _importances(r, folds[0]))},
         "settings": [_settings(comparison, result) for result in results],
     }
@@ -187,7 +187,7 @@ def _grades_by_rank(
     return [[round(share, 5) for share in row] for row in shares.tolist()]
 
 
-def _curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
+def mean_curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
     """Mean over the folds of the first metric by steps, as far as all models go."""
     curves = [
         (entry.outcome.curve_steps, entry.outcome.curve_values)

@@ -44,18 +44,24 @@ class Spec:
     use : the ranker: a registered name, ``library:objective``, or ``scores:file``
     settings : the parameters of each point of the grid
     estimator : a ranker given as an object, whose other parameters are kept; None: by name
+    view : what part of the training data it sees, see ``views``
     """
 
     label: str
     use: str
     settings: tuple[Mapping[str, Any], ...] = ({},)
     estimator: Any = field(default=None, compare=False)
+    view: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def library(self) -> str | None:
         """The other library that trains it, ``scores`` if nothing does, None for rankgrove."""
         head = self.use.partition(":")[0]
         return head if head in (*PEER_LIBRARIES, SCORES) else None
+
+    def parameters(self) -> dict[str, Any] | None:
+        """What values its parameters may take; None where another library knows."""
+        return None if self.library else _known(self.use)
 
     @property
     def target(self) -> str:

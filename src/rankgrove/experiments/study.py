@@ -110,6 +110,7 @@ class Study:
                         rounds=self.early_stopping_rounds,
                         metrics=tuple(self.metrics),
                         fingerprint=fold.fingerprint,
+                        view=spec.view,
                     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankgrove.rankers.base.declaration import with_default
+from rankgrove.rankers.base.parameters import Span
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.lambdamart import LambdaMART
 
@@ -30,7 +31,8 @@ class RCRank(LambdaMART):
     """
 
     tree: str = with_default(LambdaMART, "tree", "oblivious")
-    max_depth: int | None = with_default(LambdaMART, "max_depth", 6)
-    max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None)
+    max_depth: int | None = with_default(LambdaMART, "max_depth", 6, search=Span(3, 8))
+    max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None, search=None)
+    min_samples_leaf: int | None = with_default(LambdaMART, "min_samples_leaf", None, search=None)
     criterion: str = with_default(LambdaMART, "criterion", "least_squares")
     l2: float = with_default(LambdaMART, "l2", 0.0)

@@ -24,6 +24,7 @@ from rankgrove.rankers.base.parameters import (
     Nothing,
     Real,
     Satisfies,
+    Span,
     numbers_reader,
 )
 from rankgrove.training.watch import WatchedSet
@@ -53,14 +54,19 @@ class BoostedRanker(BaseRanker):
     continues_models: ClassVar[bool] = True
 
     n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
-    learning_rate: float = param(0.1, Real(0, above=True), "shrinkage of each tree")
+    learning_rate: float = param(
+        0.1, Real(0, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
+    )
     tree: str = param(
         "leafwise",
         Choice("leafwise", "levelwise", "oblivious"),
         "how trees grow: best leaf first, level by level, or one rule for all nodes of a level",
     )
     max_leaf_nodes: int | None = param(
-        31, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
+        31,
+        AnyOf(Integer(2), Nothing()),
+        "leaves of a tree at most; None: no limit",
+        search=Span(7, 127, log=True),
     )
     max_depth: int | None = param(
         None,
@@ -72,6 +78,7 @@ class BoostedRanker(BaseRanker):
         AnyOf(Integer(1), Nothing()),
         "documents in a leaf at least; None: 20 (oblivious trees split every node of a level and "
         "take no limit)",
+        search=Span(1, 200, log=True),
     )
     min_child_weight: float | None = param(
         None,
@@ -83,6 +90,7 @@ class BoostedRanker(BaseRanker):
         Real(0),
         "added to the sum of Hessians of a leaf, in its value and in Newton gains; more suits "
         "small data",
+        search=Span(0.1, 100.0, log=True),
     )
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
     criterion: str | SplitCriterion = param(
@@ -96,14 +104,19 @@ class BoostedRanker(BaseRanker):
         "of gradients G and Hessians H",
     )
     subsample: float = param(
-        1.0, Real(0, 1, above=True), "part of the data from which each tree learns"
+        1.0,
+        Real(0, 1, above=True),
+        "part of the data from which each tree learns",
+        search=Span(0.3, 1.0),
     )
     sampling: str = param(
         "queries",
         Choice("queries", "documents"),
         "what ``subsample`` draws, without replacement: whole queries, or single documents",
     )
-    max_features: float = param(1.0, Real(0, 1, above=True), "part of the features tried per node")
+    max_features: float = param(
+        1.0, Real(0, 1, above=True), "part of the features tried per node", search=Span(0.2, 1.0)
+    )
     max_features_tree: float = param(
         1.0, Real(0, 1, above=True), "part of the features that each tree may use"
     )

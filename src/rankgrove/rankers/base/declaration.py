@@ -20,7 +20,7 @@ import inspect
 import textwrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankgrove.rankers.base.parameters import Constraint
+from rankgrove.rankers.base.parameters import Constraint, Search
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -42,19 +42,29 @@ class RankerParameter:
     default: Any
     constraint: Constraint
     meaning: str
+    search: Search = None
 
 
-def param(default: Any, constraint: Constraint, meaning: str) -> Any:
-    """Declare a parameter in the body of a class decorated with ``declared``."""
+def param(default: Any, constraint: Constraint, meaning: str, search: Search = None) -> Any:
+    """Declare a parameter in the body of a class decorated with ``declared``.
+
+    ``search`` says which values ``rankgrove tune`` tries: a Span, a tuple of choices, True for all
+    that the constraint allows, or None for the default only.
+    """
     return dataclasses.field(
-        default=default, metadata={"constraint": constraint, "meaning": meaning}
+        default=default,
+        metadata={"constraint": constraint, "meaning": meaning, "search": search},
     )
 
 
-def with_default(base: type, name: str, default: Any) -> Any:
-    """Declare an inherited parameter anew, with another default."""
+_AS_BEFORE: Any = object()
+
+
+def with_default(base: type, name: str, default: Any, search: Search = _AS_BEFORE) -> Any:
+    """Declare an inherited parameter anew, with another default, perhaps another search."""
     field = base.__dataclass_fields__[name]  # type: ignore[attr-defined]
-    return dataclasses.field(default=default, metadata=field.metadata)
+    changes = {} if search is _AS_BEFORE else {"search": search}
+    return dataclasses.field(default=default, metadata={**field.metadata, **changes})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, with_default))
@@ -72,9 +82,7 @@ def declared(cls: Class) -> Class:
 def parameter_table(cls: type) -> list[RankerParameter]:
     """Parameters of a declared ranker, inherited ones first."""
     return [
-        RankerParameter(
-            field.name, field.default, field.metadata["constraint"], field.metadata["meaning"]
-        )
+        RankerParameter(field.name, field.default, **field.metadata)
         for field in dataclasses.fields(cls)
         if field.init
     ]

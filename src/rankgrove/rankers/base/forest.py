@@ -23,7 +23,7 @@ from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
 from rankgrove.rankers.base.fitting import Fit, Learnt
-from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Span
 from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
@@ -69,6 +69,7 @@ class ForestRanker(BaseRanker):
         0.63,
         AnyOf(Real(0, 1, above=True), Integer(1, MAX_SAMPLE)),
         "sample of each tree: a share up to 1, or a number above 1, of the queries or documents",
+        search=Span(0.1, 1.0),
     )
     sampling: str = param(
         "queries",
@@ -80,8 +81,14 @@ class ForestRanker(BaseRanker):
         AnyOf(Choice("log2", "sqrt", "all"), Integer(1), Real(0, 1, above=True), Nothing()),
         "features tried per node: floor(log2(number)) + 1, the root, all (or None), a number or a "
         "fraction",
+        search=Span(0.05, 1.0, log=True),
     )
-    min_samples_split: int = param(2, Integer(2), "documents of a node that may be split at least")
+    min_samples_split: int = param(
+        2,
+        Integer(2),
+        "documents of a node that may be split at least",
+        search=Span(2, 100, log=True),
+    )
     min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
     max_depth: int | None = param(
         None, AnyOf(Integer(1), Nothing()), "levels of splits at most; None: no limit"

@@ -196,6 +196,18 @@ class AnyOf:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Values that are worth a try: whole numbers if both ends are; evenly on a log scale."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+Search = Span | tuple[Any, ...] | bool | None
+
+
+@dataclass(frozen=True)
 class NotStored:
     """Stands for a parameter that a model file could only describe (a function, say)."""
 

@@ -1,0 +1,137 @@
+"""Measure rankers over one thing that is varied, as data and as a plot.
+
+KIND is one of
+  learning      share of the training queries      convergence   after each step of a fit
+  size          ensemble size (n_estimators)       subsample     sample of each tree
+  n-min         min_samples_split (forests)        levels        listwise_levels (rf-hybrid)
+  strength      single trees, split by split       features      number of features, best first
+
+Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results. Fits are stored
+there like those of `compare`, and go on where they were stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+from rankgrove.cli.compare import add_run_options
+from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options
+from rankgrove.cli.output import print_json, show
+
+EXAMPLES = """\
+  rankgrove curve learning train.txt --ranker lambdamart --ranker rf-point
+  rankgrove curve size MQ2008/ --ranker rf-list --points 10 50 100 500
+  rankgrove curve levels train.txt --ranker rf-hybrid:n_estimators=100 --metric ndcg@10"""
+
+KINDS = ("learning", "convergence", "size", "subsample", "n-min", "levels", "strength", "features")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.metrics.presets import PRESETS
+
+    parser.add_argument("kind", choices=KINDS, metavar="KIND", help="what is varied")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="file or folder of folds")
+    parser.add_argument(
+        "--ranker", action="append", dest="rankers", required=True, metavar="RANKER"
+    )
+    parser.add_argument("--points", nargs="+", type=float, metavar="X", help="where to measure")
+    add_metric_options(parser, "what to measure (default: ndcg@10)")
+    parser.add_argument("--preset", choices=list(PRESETS), metavar="NAME", help="conventions")
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="for a file (5)")
+    parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds (1)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    add_run_options(parser)
+    parser.set_defaults(out="curves")
+    add_json_option(parser)
+    add_data_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.experiments.curve_studies import curve_rows, run_curve
+    from rankgrove.experiments.progress import StudyProgress
+    from rankgrove.experiments.running import Run
+    from rankgrove.experiments.store import Store
+
+    study = _study(arguments)
+    how = Run(arguments.jobs, arguments.backend, arguments.n_jobs, arguments.memory_limit)
+    with Store(arguments.out) as store:
+        if arguments.retry:
+            store.forget_failures()
+        if sys.stderr.isatty() and not arguments.quiet:
+            with StudyProgress(study) as progress:
+                curves = run_curve(arguments.kind, study, store, how, arguments.points, progress)
+        else:
+            curves = run_curve(arguments.kind, study, store, how, arguments.points)
+    metric = str(study.metrics[0])
+    rows = curve_rows(curves, arguments.kind, metric)
+    written = _write(curves, rows, metric, arguments)
+    if arguments.json:
+        print_json({"files": [str(path) for path in written], "points": rows})
+        return
+    for curve in curves:
+        points = "  ".join(
+            f"{x:g}: {y:.4f}" for x, y in _few(list(zip(curve.x, curve.values, strict=True)))
+        )
+        show(f"{curve.name}  {points}")
+    show(f"written: {', '.join(str(path) for path in written)}")
+
+
+def _few(points: list[Any], most: int = 10) -> list[Any]:
+    """Some points of a long curve, its end among them."""
+    step = -(-len(points) // most)
+    return points[::-step][::-1] if points else []
+
+
+def _study(arguments: argparse.Namespace) -> Any:
+    from rankgrove.cli.compare import given_data_options
+    from rankgrove.experiments.study import make_study
+
+    return make_study(
+        arguments.data,
+        arguments.rankers,
+        metrics=arguments.metrics or ["ndcg@10"],
+        preset=arguments.preset,
+        folds=arguments.folds,
+        max_folds=arguments.max_folds,
+        repeats=arguments.repeats,
+        seed=arguments.seed,
+        **given_data_options(arguments),
+    )
+
+
+def _write(
+    curves: list[Any], rows: list[dict[str, Any]], metric: str, arguments: argparse.Namespace
+) -> list[Path]:
+    from rankgrove._files import replacing
+    from rankgrove.errors import MissingDependencyError
+    from rankgrove.experiments.curve_studies import KINDS
+    from rankgrove.experiments.curves import curves_svg, plot_curves
+
+    folder, kind = Path(arguments.out), arguments.kind
+    title, x_title = f"{metric} by {KINDS[kind].title}", KINDS[kind].title
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    texts = {
+        folder / f"{kind}.csv": table.getvalue(),
+        folder / f"{kind}.svg": curves_svg(curves, title, x_title),
+    }
+    try:
+        figure = plot_curves(curves, title, x_title)
+    except MissingDependencyError:
+        pass  # the drawing without plotly is there
+    else:
+        texts[folder / f"{kind}.html"] = figure.to_html(include_plotlyjs=True)
+    for path, text in texts.items():
+        with replacing(path) as stream:
+            stream.write(text.encode())
+    return list(texts)

@@ -1,0 +1,86 @@
+"""Search the parameters of a ranker by Optuna, on query-wise folds.
+
+RANKER may fix some parameters ("lambdamart:n_estimators=200"); the others that its table declares
+worth a search are tried. Trials are judged by the metric on the validation parts of the folds, and
+given up early where they do worse than most; test parts play no part. Every fit is kept in the
+folder of results: the same command goes on where it was stopped. Needs optuna
+(pip install 'rankgrove[tune]').
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options
+from rankgrove.cli.output import print_json, show
+
+EXAMPLES = """\
+  rankgrove tune lambdamart train.txt --trials 50
+  rankgrove tune "rf-point:n_estimators=100" MQ2008/ --metric ndcg@10 --max-folds 2"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    from rankgrove.metrics.presets import PRESETS
+
+    parser.add_argument("ranker", metavar="RANKER", help="name, perhaps with fixed parameters")
+    parser.add_argument("data", metavar="DATA", help="file or folder of folds")
+    parser.add_argument("--trials", type=int, default=50, metavar="N", help="(default: 50)")
+    add_metric_options(parser, "what decides (default: ndcg@10)")
+    parser.add_argument("--preset", choices=list(PRESETS), metavar="NAME", help="conventions")
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="for a file (5)")
+    parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    parser.add_argument(
+        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
+    )
+    parser.add_argument("--out", default="tuning", metavar="FOLDER", help="of fits (tuning)")
+    parser.add_argument("--quiet", action="store_true", help="no line per trial")
+    add_json_option(parser)
+    add_data_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the verb."""
+    from rankgrove.cli.compare import given_data_options
+    from rankgrove.experiments.store import Store
+    from rankgrove.experiments.study import make_study
+    from rankgrove.experiments.tuning import Trial, tune
+
+    study = make_study(
+        arguments.data,
+        [arguments.ranker],
+        metrics=arguments.metrics or ["ndcg@10"],
+        preset=arguments.preset,
+        folds=arguments.folds,
+        max_folds=arguments.max_folds,
+        seed=arguments.seed,
+        early_stopping_rounds=arguments.early_stopping_rounds,
+        **given_data_options(arguments),
+    )
+
+    def tell(number: int, trial: Trial) -> None:
+        if not arguments.quiet:
+            end = trial.error or ("given up" if trial.pruned else f"{trial.value:.4f}")
+            print(f"trial {number}: {_text(trial.params)}: {end}", file=sys.stderr)
+
+    with Store(arguments.out) as store:
+        found = tune(
+            study, store, n_trials=arguments.trials, n_jobs=arguments.n_jobs, on_trial=tell
+        )
+    best = f"{found.spec.use}:{_text(found.best.params)}"
+    if arguments.json:
+        trials = [
+            {"params": dict(t.params), "value": t.value, "pruned": t.pruned, "error": t.error}
+            for t in found.trials
+        ]
+        print_json({"best": best, "value": found.best.value, "trials": trials})
+    else:
+        show(f"best validation {study.metrics[0]}: {found.best.value:.4f}", f"  {best}")
+
+
+def _text(params: Any) -> str:
+    """Parameters as a ranker's text has them."""
+    return ",".join(f"{name}={value!r}" for name, value in params.items())

@@ -1,0 +1,205 @@
+"""Curves of the papers: a metric over one thing that is varied, on the folds of a study.
+
+Every point of a curve is a study of its own kind of cell in the same store, so curves resume, share
+processes and are tested like comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankgrove.experiments.cells import fit_cell
+from rankgrove.experiments.comparison import Comparison
+from rankgrove.experiments.curves import Curve
+from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.specs import Spec
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import Study
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of curve.
+
+    Attributes
+    ----------
+    title : of the x axis
+    points : where it is measured unless said otherwise
+    parameter : of the ranker that is varied, None if it is the data
+    view : what of the data is varied, see ``views``
+    summary : for help texts
+    """
+
+    title: str
+    points: tuple[float, ...]
+    parameter: str | None = None
+    view: str | None = None
+    summary: str = ""
+
+
+KINDS = {
+    "learning": Kind(
+        "share of the training queries",
+        (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+        view="train_share",
+        summary="less training data",
+    ),
+    "convergence": Kind("steps", (), summary="after each step of a fit"),
+    "size": Kind(
+        "trees", (10, 20, 50, 100, 200, 500), parameter="n_estimators", summary="ensemble size"
+    ),
+    "subsample": Kind(
+        "share sampled per tree",
+        (0.05, 0.1, 0.2, 0.4, 0.63, 1.0),
+        parameter="subsample",
+        summary="sub-sample size",
+    ),
+    "n-min": Kind(
+        "documents of a node that may be split",
+        (2, 5, 10, 20, 50, 100),
+        parameter="min_samples_split",
+        summary="smallest node that is split",
+    ),
+    "levels": Kind(
+        "listwise levels",
+        (0, 1, 2, 4, 6, 8),
+        parameter="listwise_levels",
+        summary="levels of listwise splits (rf-hybrid)",
+    ),
+    "strength": Kind("splits of a tree", (), summary="strength of single trees (forests)"),
+    "features": Kind(
+        "features", (5, 10, 20, 40), view="n_features", summary="number of features, best first"
+    ),
+}
+
+
+def run_curve(
+    kind: str,
+    study: Study,
+    store: Store,
+    run: Run,
+    points: Sequence[float] | None = None,
+    progress: Any = None,
+) -> list[Curve]:
+    """Measure every ranker of a study at every point of a curve.
+
+    Returns
+    -------
+    a Curve of the first metric per data set and ranker: pooled means over the test queries
+    """
+    chosen = KINDS[kind]
+    for spec in study.specs:
+        if len(spec.settings) > 1:
+            raise ValueError(f"a curve varies one thing: give {spec.label} without a grid")
+    if kind == "strength":
+        return [curve for source in study.sources for curve in _strength(study, source)]
+    if kind == "convergence":
+        run_study(study, store, run, progress)
+        return _convergence(Comparison.from_store(store))
+    values = chosen.points if points is None else tuple(points)
+    varied = [
+        (spec, value, _varied(spec, chosen, _whole(value)))
+        for spec in study.specs
+        for value in values
+    ]
+    whole = replace(study, specs=[point for _, _, point in varied], baseline=None)
+    run_study(whole, store, run, progress)
+    return _points(Comparison.from_store(store), study, varied)
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if float(value).is_integer() and value > 1 else value
+
+
+def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
+    """The ranker at one point, under a label of its own."""
+    label = f"{spec.label} @ {value:g}"
+    if kind.view is not None:
+        return replace(spec, label=label, view={kind.view: value})
+    (setting,) = spec.settings
+    name = str(kind.parameter)
+    known = spec.parameters()
+    if known is not None and name not in known:
+        raise ValueError(f"{spec.use} has no parameter {name}: this curve is not for it")
+    if known is not None and not known[name].accepts(value):
+        if not known[name].accepts(int(value)):
+            words = known[name].describe()
+            raise ValueError(f"parameter {name} of {spec.use} must be {words}, not {value!r}")
+        value = int(value)
+    return replace(spec, label=label, settings=({**setting, name: value},))
+
+
+def _points(
+    comparison: Comparison, study: Study, varied: Sequence[tuple[Spec, float, Spec]]
+) -> list[Curve]:
+    curves = []
+    metric = comparison.metrics[0]
+    for data in comparison.datasets:
+        results = {result.ranker: result for result in comparison.results(data)}
+        for spec in study.specs:
+            mine = [(value, results[p.label]) for owner, value, p in varied if owner is spec]
+            good = [(value, result) for value, result in mine if not result.failure]
+            if not good:
+                raise ValueError(f"{spec.label} has no point: {mine[0][1].failure}")
+            curves.append(
+                Curve(
+                    _name(study, data, spec.label),
+                    [result.values[metric] for _, result in good],
+                    [value for value, _ in good],
+                )
+            )
+    return curves
+
+
+def _convergence(comparison: Comparison) -> list[Curve]:
+    from rankgrove.experiments.report import mean_curve
+
+    curves = []
+    for data in comparison.datasets:
+        for result in comparison.results(data):
+            found = mean_curve(result.entries)
+            if found is None:
+                reason = result.failure or "its model was not built in steps"
+                raise ValueError(f"{result.ranker} has no convergence: {reason}")
+            name = result.ranker if len(comparison.datasets) == 1 else f"{result.ranker}, {data}"
+            curves.append(Curve(name, found["values"], found["steps"]))
+    return curves
+
+
+def _strength(study: Study, source: Any) -> list[Curve]:
+    """Strength of the trees of each forest on the test part of the first fold."""
+    fold = next(source.folds())
+    curves = []
+    for cell in study.cells(fold):
+        if cell.repeat:
+            continue
+        ranker = fit_cell(cell, fold.parts, fold.test_rows).ranker
+        if not hasattr(ranker, "strength_curve"):
+            raise ValueError(f"{cell.spec.label} is no forest: it has no strength of trees")
+        found = ranker.strength_curve(fold.parts.test, metric=str(study.metrics[0])).thinned()
+        curves.append(
+            Curve(
+                _name(study, source.name, cell.spec.label),
+                found.mean.tolist(),
+                found.n_splits.tolist(),
+            )
+        )
+    return curves
+
+
+def _name(study: Study, data: str, label: str) -> str:
+    return label if len(study.sources) == 1 else f"{label}, {data}"
+
+
+def curve_rows(curves: Sequence[Curve], kind: str, metric: str) -> list[dict[str, Any]]:
+    """The points of curves as rows, for CSV and JSON."""
+    return [
+        {"curve": curve.name, KINDS[kind].title: float(x), metric: float(y)}
+        for curve in curves
+        for x, y in zip(curve.x, curve.values, strict=True)
+        if np.isfinite(y)
+    ]

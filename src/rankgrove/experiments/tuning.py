@@ -1,0 +1,193 @@
+"""Search of a ranker's parameters by Optuna, on query-wise folds.
+
+A trial is fitted on the training part of one fold after the other and judged by the first metric on
+the validation parts; a trial that does worse than the median of the others after as many folds is
+given up. Test parts play no part.
+
+Fits are cells of a study's store. The sampler is seeded and sees the same values on each run, so a
+search that was stopped is repeated from its beginning, every finished fit taken from the store, and
+goes on from there with the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankgrove._optional import require
+from rankgrove.experiments.cells import Outcome, run_cell
+from rankgrove.experiments.sources import StudyFold
+from rankgrove.experiments.specs import Spec
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import Cell, Study
+from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
+from rankgrove.rankers.base.parameters import Choice, Flag, Integer, Real, Span
+from rankgrove.rankers.base.registry import ranker_class
+from rankgrove.trees.binning import remembered_bins
+
+Searched = Span | tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting that was tried.
+
+    Attributes
+    ----------
+    values : the metric on the validation part of each fold that was fitted
+    pruned : whether it was given up before the last fold
+    error : why it failed, "" if it did not
+    """
+
+    params: Mapping[str, Any]
+    values: tuple[float, ...]
+    pruned: bool
+    error: str = ""
+
+    @property
+    def value(self) -> float:
+        """Mean over the folds; NaN for a failed trial."""
+        return float(np.mean(self.values)) if self.values and not self.error else float("nan")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found: the best whole trial, and all of them in order."""
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    spec: Spec
+
+
+def search_space(use: str) -> dict[str, Searched]:
+    """What is tried of a ranker's parameters, by its table; empty if it declares nothing."""
+    space = {}
+    for parameter in parameter_table(ranker_class(use)):
+        searched = _searched(parameter)
+        if searched is not None:
+            space[parameter.name] = searched
+    return space
+
+
+def tune(
+    study: Study,
+    store: Store,
+    *,
+    n_trials: int = 50,
+    n_jobs: int | None = None,
+    on_trial: Callable[[int, Trial], None] | None = None,
+) -> Tuning:
+    """Search the parameters of the one ranker of a study.
+
+    Parameters
+    ----------
+    study : its one spec's parameters stay as they are; of the others, those with a search are tried
+    n_trials : settings to try
+    on_trial : called with the number of each trial, from 1, and the trial
+    """
+    optuna = require("optuna", "tune", "a search of parameters")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if len(study.specs) != 1 or len(study.specs[0].settings) != 1 or study.specs[0].library:
+        raise ValueError("tune takes one ranker of rankgrove, without a grid")
+    spec = study.specs[0]
+    (fixed,) = spec.settings
+    space = {name: s for name, s in search_space(spec.use).items() if name not in fixed}
+    if not space:
+        raise ValueError(f"{spec.use} declares no parameter to search")
+    if n_trials < 1:
+        raise ValueError(f"n_trials must be at least 1, not {n_trials}")
+    folds = [fold for source in study.sources for fold in source.folds()]
+    store.begin(study.describe() | {"search": n_trials})
+    greater = study.metrics[0].greater_is_better
+    search = optuna.create_study(
+        direction="maximize" if greater else "minimize",
+        sampler=optuna.samplers.TPESampler(seed=study.seed),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+    )
+    fit = _Fits(study, store, n_jobs)
+    trials: list[Trial] = []
+    with remembered_bins():
+        for number in range(1, n_trials + 1):
+            asked = search.ask()
+            params = {**fixed, **{name: _suggest(asked, name, s) for name, s in space.items()}}
+            trial = _run(asked, replace(spec, settings=(params,)), folds, fit)
+            state = optuna.trial.TrialState
+            if trial.error:
+                search.tell(asked, state=state.FAIL)
+            else:
+                search.tell(asked, **_told(trial, state))
+            trials.append(trial)
+            if on_trial is not None:
+                on_trial(number, trial)
+    whole = [trial for trial in trials if not trial.pruned and not trial.error]
+    if not whole:
+        raise ValueError(f"every trial failed: {trials[0].error}")
+    best = max(whole, key=lambda trial: trial.value if greater else -trial.value)
+    return Tuning(best, tuple(trials), replace(spec, settings=(best.params,)))
+
+
+def _told(trial: Trial, state: Any) -> dict[str, Any]:
+    return {"state": state.PRUNED} if trial.pruned else {"values": trial.value}
+
+
+def _run(asked: Any, spec: Spec, folds: list[StudyFold], fit: _Fits) -> Trial:
+    values: list[float] = []
+    (params,) = spec.settings
+    for number, fold in enumerate(folds):
+        outcome = fit(fold, spec)
+        if outcome.error:
+            return Trial(params, tuple(values), False, outcome.error)
+        values.append(outcome.validation)
+        asked.report(float(np.mean(values)), number)
+        if number + 1 < len(folds) and asked.should_prune():
+            return Trial(params, tuple(values), True)
+    return Trial(params, tuple(values), False)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Results of cells: from the store, or computed into it."""
+
+    study: Study
+    store: Store
+    n_jobs: int | None
+
+    def __call__(self, fold: StudyFold, spec: Spec) -> Outcome:
+        (cell,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
+        while True:
+            known = self.store.outcome(cell.key)
+            if known is not None:
+                return known
+            if self.store.claim(cell):
+                return self._computed(cell, fold)
+            time.sleep(0.2)  # another process is at it
+
+    def _computed(self, cell: Cell, fold: StudyFold) -> Outcome:
+        outcome = run_cell(cell, fold.parts, test_rows=fold.test_rows, n_jobs=self.n_jobs)
+        self.store.finish(cell.key, outcome)
+        return outcome
+
+
+def _searched(parameter: RankerParameter) -> Searched | None:
+    if parameter.search is not True:
+        return parameter.search or None
+    allowed = parameter.constraint
+    if isinstance(allowed, Flag):
+        return (False, True)
+    if isinstance(allowed, Choice):
+        return allowed.names
+    if isinstance(allowed, Integer | Real) and allowed.low is not None and allowed.high is not None:
+        return Span(allowed.low, allowed.high)
+    raise TypeError(f"{parameter.name}: search=True needs a constraint with two ends")
+
+
+def _suggest(trial: Any, name: str, searched: Searched) -> Any:
+    if isinstance(searched, tuple):
+        return trial.suggest_categorical(name, list(searched))
+    if isinstance(searched.low, int) and isinstance(searched.high, int):
+        return trial.suggest_int(name, searched.low, searched.high, log=searched.log)
+    return trial.suggest_float(name, searched.low, searched.high, log=searched.log)

@@ -1,0 +1,112 @@
+"""Curves of rankers over one thing that is varied."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.data.writing import write_letor
+from rankgrove.experiments.curve_studies import KINDS, run_curve
+from rankgrove.experiments.running import Run
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import make_study
+
+
+def curves(kind, data, rankers, points=None):
+    study = make_study(data, rankers, folds=3, metrics="ndcg")
+    with Store(None) as store:
+        return run_curve(kind, study, store, Run(), points)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranker", "points"),
+    [
+        ("learning", "mart:n_estimators=3", [0.5, 1.0]),
+        ("size", "rf-point", [2, 4]),
+        ("subsample", "rf-point:n_estimators=3", [0.5, 1.0]),
+        ("n-min", "rf-point:n_estimators=3", [2, 50]),
+        ("levels", "rf-hybrid:n_estimators=3", [0, 1, 2]),
+        ("features", "mart:n_estimators=3", [2, 12]),
+    ],
+)
+def test_points_are_pooled_means_of_fits_by_hand(kind, ranker, points, tiny_data):
+    (curve,) = curves(kind, tiny_data, [ranker], points)
+    assert list(curve.x) == points
+    if KINDS[kind].parameter is None:
+        return
+    value = int(points[1]) if points[1] > 1 else points[1]
+    name, _, fixed = ranker.partition(":")
+    fixed = dict(part.split("=") for part in fixed.split(",") if part)
+    params = {key: int(text) for key, text in fixed.items()} | {KINDS[kind].parameter: value}
+    values = [
+        rankgrove.metric("ndcg").per_query(
+            fold.test.y,
+            rankgrove.make_ranker(name, random_state=0, **params)
+            .fit(fold.train)
+            .predict(fold.test),
+            qid=fold.test.qid,
+        )
+        for fold in rankgrove.kfold(tiny_data, 3, seed=0)
+    ]
+    assert curve.values[1] == pytest.approx(np.concatenate(values).mean())
+
+
+def test_more_queries_hold_the_fewer(tiny_data):
+    from rankgrove.experiments.views import viewed
+
+    fold = next(rankgrove.kfold(tiny_data, 3))
+    half, whole = (viewed(fold, {"train_share": share}).train for share in (0.5, 1.0))
+    assert set(half.groups.ids) < set(whole.groups.ids) == set(fold.train.groups.ids)
+    few = viewed(fold, {"n_features": 3})
+    assert few.train.feature_names == few.test.feature_names
+    assert len(few.train.feature_names) == 3
+    column = fold.test.feature_names.index(few.test.feature_names[0])
+    np.testing.assert_array_equal(few.test.X[:, 0], fold.test.X[:, column])
+
+
+def test_convergence_ends_at_the_whole_model(tiny_data):
+    study = make_study(tiny_data, ["rf-point:n_estimators=9"], folds=3, metrics="ndcg")
+    with Store(None) as store:
+        (curve,) = run_curve("convergence", study, store, Run())
+    assert (curve.x[0], curve.x[-1]) == (1, 9)
+    found = rankgrove.compare(tiny_data, "rf-point:n_estimators=9", folds=3, metrics="ndcg")
+    folds = found.results("data")[0].fold_values["ndcg"]
+    assert curve.values[-1] == pytest.approx(np.mean(folds), abs=1e-5)
+
+
+def test_strength_is_that_of_the_forest(tiny_data):
+    (curve,) = curves("strength", tiny_data, ["rf-point:n_estimators=4"])
+    fold = next(rankgrove.kfold(tiny_data, 3, seed=0))
+    forest = rankgrove.RFPoint(n_estimators=4, random_state=0).fit(fold.train)
+    expected = forest.strength_curve(fold.test, metric="ndcg").thinned()
+    np.testing.assert_array_equal(curve.values, expected.mean)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranker", "message"),
+    [
+        ("levels", "mart", "mart has no parameter listwise_levels"),
+        ("n-min", "rf-point", "must be a whole number >= 2"),
+        ("size", "mart:max_leaf_nodes=3|4", "without a grid"),
+        ("strength", "mart:n_estimators=2", "no forest"),
+    ],
+)
+def test_what_makes_no_curve_is_refused(kind, ranker, message, tiny_data):
+    with pytest.raises(ValueError, match=message):
+        curves(kind, tiny_data, [ranker], [1])
+
+
+def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    command = ["curve", "size", "data.txt", "--ranker", "rf-point", "--points", "2", "4"]
+    assert main([*command, "--folds", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [point["trees"] for point in found["points"]] == [2, 4]
+    assert (tmp_path / "curves" / "size.csv").read_text().startswith("curve,trees,ndcg@10\n")
+    assert "<svg" in (tmp_path / "curves" / "size.svg").read_text()

@@ -1,0 +1,102 @@
+"""Search of parameters."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.data.writing import write_letor
+from rankgrove.experiments import tuning
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import make_study
+from rankgrove.experiments.tuning import search_space, tune
+from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.parameters import Span
+from rankgrove.rankers.base.registry import ranker_class
+
+pytest.importorskip("optuna")
+
+
+@pytest.mark.parametrize("name", rankgrove.ranker_names())
+def test_every_value_of_a_search_space_is_allowed(name):
+    table = {entry.name: entry for entry in parameter_table(ranker_class(name))}
+    for parameter, searched in search_space(name).items():
+        values = (searched.low, searched.high) if isinstance(searched, Span) else searched
+        for value in values:
+            assert table[parameter].constraint.accepts(value), (parameter, value)
+
+
+@pytest.mark.parametrize("name", ["lambdamart", "rcrank", "rf-point", "rf-list"])
+def test_both_ends_of_a_search_space_can_be_fitted(name, tiny_data):
+    for end in ("low", "high"):
+        params = {key: getattr(span, end) for key, span in search_space(name).items()}
+        rankgrove.make_ranker(name, **{"n_estimators": 2, **params}).fit(tiny_data)
+
+
+@pytest.fixture
+def study(tiny_data):
+    return make_study(tiny_data, ["lambdamart:n_estimators=4"], folds=3, metrics="ndcg@5", seed=2)
+
+
+def test_the_best_has_the_best_mean_on_validation_parts(study, tiny_data):
+    with Store(None) as store:
+        found = tune(study, store, n_trials=8)
+    assert len(found.trials) == 8
+    whole = [trial for trial in found.trials if not trial.pruned]
+    assert found.best.value == max(trial.value for trial in whole)
+    assert any(trial.pruned for trial in found.trials) or len(whole) == 8
+    values = []
+    for train, valid, _ in rankgrove.kfold(tiny_data, 3, seed=2):
+        ranker = rankgrove.LambdaMART(**found.best.params, random_state=2)
+        ranker.fit(train, eval_set=valid, eval_metric="ndcg@5")
+        values.append(ranker.score(valid, metric="ndcg@5"))
+    assert found.best.value == pytest.approx(np.mean(values))
+    assert found.best.params["n_estimators"] == 4
+
+
+def test_a_search_goes_on_where_it_was_stopped_with_the_same_bits(study, tmp_path, monkeypatch):
+    with Store(None) as store:
+        wanted = tune(study, store, n_trials=6)
+    calls = []
+    real = tuning.run_cell
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(tuning, "run_cell", counted)
+    with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
+        tune(study, store, n_trials=6)
+    with Store(tmp_path) as store:
+        found = tune(study, store, n_trials=6)
+    assert found.trials == wanted.trials
+    assert len(calls) == 1 + sum(len(trial.values) for trial in wanted.trials)
+
+
+def test_what_cannot_be_searched_is_refused(tiny_data):
+    for rankers, message in (
+        (["mart", "rcrank"], "one ranker"),
+        (["mart:n_estimators=2|3"], "without a grid"),
+        (["sklearn:Ridge"], "of rankgrove"),
+    ):
+        with Store(None) as store, pytest.raises(ValueError, match=message):
+            tune(make_study(tiny_data, rankers), store, n_trials=2)
+
+
+def test_the_command_prints_a_ranker_that_compare_takes(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import main
+    from rankgrove.experiments.specs import as_spec
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    command = ["tune", "mart:n_estimators=3", "data.txt", "--trials", "3", "--folds", "3"]
+    assert main([*command, "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    spec = as_spec(found["best"])
+    assert spec.use == "mart"
+    assert spec.settings[0]["n_estimators"] == 3
