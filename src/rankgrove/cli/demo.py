@@ -38,10 +38,8 @@ RANKERS = {
     "rf-point": "n_estimators=100",
     "rf-list": "n_estimators=30",
     "rf-hybrid": "n_estimators=60",
-    "igbrt": "",
-    "broof": "",
-    "coordinate-ascent": "",
-    "listmle": "",
+    "igbrt": "n_estimators=100,n_forest_trees=50",
+    "coordinate-ascent": "normalisation=query-minmax,n_restarts=1,max_passes=2",
     "single-feature": "",
 }
 
