@@ -65,3 +65,10 @@ def test_mcrank_can_be_the_background_of_others(train, tmp_path):
     ranker.save(tmp_path / "model.rg")
     loaded = rankgrove.load_model(tmp_path / "model.rg")
     np.testing.assert_array_equal(loaded.predict(train), ranker.predict(train))
+
+
+def test_mcrank_warns_of_many_real_valued_grades(small_data):
+    X, qid = small_data.X, small_data.qid
+    labels = np.random.default_rng(0).integers(0, 30, len(X)) / 3
+    with pytest.warns(rankgrove.DataWarning, match="30 distinct labels"):
+        rankgrove.McRank(n_estimators=1).fit(X, labels, qid=qid)

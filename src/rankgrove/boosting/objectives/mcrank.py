@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 from rankgrove.metrics.arithmetic import Gain, label_gains
 from rankgrove.trees.links import ExpectedGain
 
 # Real-valued labels would make one class each: nobody means that.
 MAX_GRADES = 1000
+# So many grow one tree each in every iteration: rarely meant, always slow.
+MANY_GRADES = 24
 
 
 class GradeProbabilities(Objective):
@@ -49,6 +53,14 @@ class GradeProbabilities(Objective):
         if len(self.grades) < 2:
             found = f"only the label {self.grades[0]:g}" if len(self.grades) else "none"
             raise DataError(f"McRank needs at least two different labels, but y has {found}")
+        if len(self.grades) > MANY_GRADES:
+            warnings.warn(
+                f"McRank learns one class per label, and y has {len(self.grades)} distinct labels: "
+                "every iteration grows as many trees; round the labels to a few grades, or use a "
+                "ranker that takes them as numbers, such as mart or lambdamart",
+                DataWarning,
+                stacklevel=6,
+            )
         gains = label_gains(self.grades, gain)
         self.link = ExpectedGain(tuple(self.grades.tolist()), tuple(gains.tolist()), ordinal)
         self.classes = classes.astype(np.int32)
