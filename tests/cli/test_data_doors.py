@@ -170,3 +170,27 @@ def test_more_scores_than_rows_are_not_read_to_the_end(run, folder):
     code, _, err = run("evaluate many.txt data.txt")
     assert code == 1
     assert "many.txt has more than 400 scores, but the data has 400 rows" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--absent zero", "but as 'missing' when"),
+        ("--label grade", "label does not apply to letor files"),
+        ("--ignore title", "ignore does not apply to letor files"),
+        ("--features f1", "features does not name columns of letor files"),
+    ],
+)
+def test_predict_refuses_what_does_not_go_with_text_or_model(run, option, message):
+    """Also where text is scored piece by piece, and no Dataset is made that could tell."""
+    assert run("train mart data.txt --absent missing --n-estimators 3 --quiet --out own.rg")[0] == 0
+    code, out, err = run(f"predict own.rg data.txt {option}")
+    assert (code, out) == (1, "")
+    assert message in err
+    assert run("predict own.rg data.txt --absent missing")[0] == 0
+
+
+def test_metrics_of_nothing_are_refused(run):
+    code, _, err = run("train mart data.txt --n-estimators 3 --metric map --out none.rg")
+    assert code == 1
+    assert "--metrics has no effect without --valid or --test" in err

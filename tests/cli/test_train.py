@@ -125,12 +125,12 @@ def test_summary_as_json(run):
 
 def test_parameters_of_the_ranker_are_options(run):
     code, _, _ = run(
-        f"{TRAIN} --train-metric map --truncation none --norm false --gain 0,1,3,7,15 "
+        f"{TRAIN} --train-metric ndcg@5 --truncation none --norm false --gain 0,1,3,7,15 "
         "--missing median --max-leaf-nodes 4 --early-stopping-rounds 2 --valid vali.txt --out c.rg"
     )
     assert code == 0
     params = rankgrove.load_model("c.rg").get_params()
-    assert params["metric"] == "map"
+    assert params["metric"] == "ndcg@5"
     assert params["truncation"] is None
     assert params["norm"] is False
     assert params["gain"] == [0, 1, 3, 7, 15]

@@ -10,6 +10,7 @@ from rankgrove import LambdaMART, RFPair, RFPoint
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.experiments.convergence import convergence
+from rankgrove.trees.top_k import EarlyExit
 
 pandas = pytest.importorskip("pandas")
 
@@ -284,3 +285,106 @@ class TestWords:
         np.testing.assert_array_equal(*all_of_it)
         two = forest(subsample=2, n_estimators=1).fit(data)
         assert two.model_.ensemble.count[0] <= 2 * data.group_sizes.max()
+
+
+class TestMeasuring:
+    """Whoever measures a Dataset (fit, score, evaluate) takes its ids and all its rows alike."""
+
+    def test_document_ids_break_ties_everywhere(self, data):
+        ids = [f"d{number}" for number in np.random.default_rng(0).permutation(data.n_rows)]
+        given = rankgrove.Dataset(data.X, data.y, data.qid, doc_ids=ids)
+        name = "ndcg@10(ties=doc_id)"
+        ranker = rankgrove.MART(n_estimators=1, min_samples_leaf=data.n_rows)  # all scores tie
+        ranker.fit(data, eval_set={"watched": given}, eval_metric=name)
+        expected = rankgrove.evaluate(given, ranker.predict(given), metrics=name)[name]
+        assert expected != rankgrove.evaluate(data, ranker.predict(data), metrics=name)[name]
+        assert ranker.score(given, metric=name) == expected
+        assert ranker.evals_result_["watched"][name] == [expected]
+
+    def test_weights_belong_to_training_alone(self, data):
+        weight = np.arange(data.n_rows) % 3 == 0
+        given = rankgrove.Dataset(data.X, data.y, data.qid, sample_weight=weight)
+        ranker = rankgrove.MART(n_estimators=2).fit(data, eval_set=given)
+        value = rankgrove.evaluate(data, ranker.predict(data), metrics="ndcg@10")["ndcg@10"]
+        assert ranker.evals_result_["valid"]["ndcg@10"][-1] == value
+        assert ranker.score(given) == value
+        importances = [ranker.importances("permutation", each) for each in (given, data)]
+        assert np.array_equal(*importances)
+
+    def test_a_dataset_brings_its_labels_and_queries(self, data):
+        ranker = rankgrove.MART(n_estimators=1).fit(data)
+        for ask in (ranker.predict, ranker.rank, ranker.score):
+            with pytest.raises(DataError, match="a Dataset brings its queries"):
+                ask(data, qid=data.qid)
+        with pytest.raises(DataError, match="a Dataset brings its labels"):
+            ranker.score(data, data.y)
+
+    def test_a_column_named_y_is_no_label(self, data):
+        frame = pandas.DataFrame(abs(data.X), columns=["y", *"abcdefghijklmnop"][: data.n_features])
+        ranker = rankgrove.MART(n_estimators=1).fit(frame, data.y, qid=data.qid)
+        with pytest.raises(DataError, match="score needs the labels"):
+            ranker.score(frame, qid=data.qid)
+
+    def test_watched_sets_have_names_of_their_own(self, data):
+        with pytest.raises(ValueError, match="two sets of the name '1'"):
+            rankgrove.MART(n_estimators=1).fit(data, eval_set={1: data, "1": data})
+
+    def test_early_exit_takes_columns_by_name(self, data):
+        ranker = rankgrove.MART(n_estimators=20).fit(data)
+        turned = rankgrove.Dataset(
+            data.X[:, ::-1], data.y, data.qid, feature_names=data.feature_names[::-1]
+        )
+        assert EarlyExit.learn(ranker, turned) == EarlyExit.learn(ranker, data)
+        with pytest.raises(DataError, match="no rows"):
+            EarlyExit.learn(ranker, data.select_rows([]))
+
+
+class TestGoingOn:
+    """Trees that warm_start keeps, and parts of a forest, must mean the same as the new ones."""
+
+    def test_warm_start_keeps_the_values_for_missing_ones(self, data):
+        X = np.where(np.arange(data.X.size).reshape(data.X.shape) % 4 == 0, np.nan, data.X)
+        ranker = forest(warm_start=True, missing="mean").fit(X, data.y, qid=data.qid)
+        before = ranker.predict(X)
+        ranker.set_params(n_estimators=9)
+        with pytest.raises(ModelError, match="took other values for missing ones"):
+            ranker.fit(2 * X, data.y, qid=data.qid)
+        assert np.array_equal(ranker.predict(X), before)
+        ranker.fit(X, data.y, qid=data.qid)
+
+    def test_warm_start_reads_text_alike(self, data):
+        def read(absent):
+            return rankgrove.Dataset(data.X, data.y, data.qid, absent=absent)
+
+        ranker = forest(warm_start=True).fit(read("zero")).set_params(n_estimators=9)
+        with pytest.raises(ModelError, match="read as 'missing'"):
+            ranker.fit(read("missing"))
+
+    @pytest.mark.parametrize("how", ["warm_start", "merge"])
+    def test_grades_stay_the_same(self, data, how):
+        def part(**params):
+            return rankgrove.RandomForest(
+                n_estimators=2, task="classification", **{"random_state": 0, **params}
+            )
+
+        first = part(warm_start=True).fit(data)
+        other = {"X": data.X, "y": 2 * data.y, "qid": data.qid}
+        if how == "merge":
+            second = part(random_state=1, warm_start=True).fit(**other)
+            with pytest.raises(ModelError, match="different grades"):
+                rankgrove.merge(first, second)
+        else:
+            with pytest.raises(ModelError, match="other grades"):
+                first.set_params(n_estimators=4).fit(**other)
+
+    def test_out_of_bag_sums_are_of_the_same_documents(self, data, tmp_path):
+        order = np.random.default_rng(0).permutation(data.n_rows)
+        other = data.select_rows(order)
+        first = forest(warm_start=True, oob_score=True, random_state=0).fit(data)
+        second = forest(warm_start=True, oob_score=True, random_state=1).fit(other)
+        assert rankgrove.merge(first, second).oob_ is None
+        first.save(tmp_path / "model.rg")
+        again = rankgrove.load_model(tmp_path / "model.rg").set_params(n_estimators=9)
+        with pytest.raises(DataError, match="documents of the last fit"):
+            again.fit(other)
+        again.fit(data)

@@ -25,7 +25,8 @@ def forest(**params):
 
 
 def igbrt(**params):
-    return IGBRT(**{"n_estimators": 4, "n_forest_trees": 5, "random_state": 0, **params})
+    size = {} if "forest" in params else {"n_forest_trees": 5}
+    return IGBRT(**{"n_estimators": 4, "random_state": 0, **size, **params})
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -135,3 +136,23 @@ def test_early_stopping_cuts_the_boosting_not_the_forest(data):
     )
     assert ranker.model_.n_steps == ranker.best_iteration_ < 60
     assert ranker.model_.n_background_trees == 5
+
+
+def test_a_forest_that_is_not_fitted_is_fitted_as_it_says(data):
+    """Its seed, its fill of missing values and its checks are its own, not those of the booster."""
+    start = forest(missing="zero", random_state=7)
+    grown = igbrt(forest=start, n_estimators=1, learning_rate=1e-12).fit(data)
+    np.testing.assert_allclose(grown.predict(data), start.fit(data).predict(data), atol=1e-9)
+    holes = np.where(np.arange(data.X.size).reshape(data.X.shape) % 3 == 0, np.nan, data.X)
+    np.testing.assert_allclose(grown.predict(holes), start.predict(holes), atol=1e-9)
+    with pytest.raises(ValueError, match="n_estimators of RandomForest must be"):
+        igbrt(forest=forest(n_estimators=0)).fit(data)
+
+
+def test_a_fitted_forest_must_have_read_text_alike(data):
+    def read(absent):
+        return rankgrove.Dataset(data.X, data.y, data.qid, absent=absent)
+
+    start = forest().fit(read("zero"))
+    with pytest.raises(ModelError, match="the forest was trained on text whose absent features"):
+        igbrt(forest=start).fit(read("missing"))

@@ -58,6 +58,10 @@ def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[
 def _declared_features(ranker: Any, arguments: argparse.Namespace) -> tuple[int, int] | None:
     """Number of features of text and the first one, if they are known before it is read."""
     columns = Columns.of(ranker)
+    asked = {name for name, value in column_options(arguments).items() if value is not None}
+    otherwise = {arguments.absent, ranker.model_.absent} == {"zero", "missing"}
+    if otherwise or not asked <= {"format", "absent", "n_features", "first_feature"}:
+        return None  # whoever loads it says what goes neither with text nor with the model
     given = (arguments.n_features, arguments.first_feature)
     if given == (None, None):
         first = None if columns.names is None else first_number(columns.names)

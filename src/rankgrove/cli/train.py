@@ -130,6 +130,8 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.rankers.base.registry import make_ranker
 
     require_place(arguments.out)
+    if arguments.metrics and arguments.valid is None and arguments.test is None:
+        raise ValueError("--metrics has no effect without --valid or --test")
     metrics = [as_metric(name) for name in arguments.metrics or ["ndcg@10"]]
     params = {
         name.removeprefix("set_"): value

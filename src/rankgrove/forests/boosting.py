@@ -105,10 +105,11 @@ class ForestBoosting:
     def _grow(self, step: int, targets: Floats) -> tuple[TreeEnsemble, Floats, Flags]:
         """Return a forest, its predictions of the validation set, and which documents that has."""
         n_rows = len(targets)
-        prepared = self.grower.targets(targets, by=self.growth.criterion)
-        sample = TreeSample("queries", self.grower.n_queries)
-        if self.bootstrap:
-            sample = TreeSample("documents", n_rows, self.weights)
+        sample, weight = TreeSample("documents", n_rows, self.weights), None
+        if not self.bootstrap:  # every tree sees all documents: weights count in its splits
+            sample = TreeSample("queries", self.grower.n_queries)
+            weight = None if np.ptp(self.weights) == 0 else self.weights * n_rows
+        prepared = self.grower.targets(targets, by=self.growth.criterion, weight=weight)
         sums, counts = np.zeros(n_rows), np.zeros(n_rows, np.int32)
         grown = self.grower.grow(
             prepared,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,12 +26,15 @@ class OutOfBag:
     counts : their number; all problems of a forest draw the same samples
     link : from the means of the problems to the score
     ndcg : NDCG@10 over the queries all of whose documents have a prediction; NaN without any
+    documents : a checksum of the labels in the caller's order, by which the documents are known
+        again; None: not known
     """
 
     sums: Floats
     counts: npt.NDArray[np.int32]
     link: Link
     ndcg: float
+    documents: int | None = None
 
     @classmethod
     def empty(cls, n_rows: int, problems: Problems) -> OutOfBag:
@@ -69,7 +73,19 @@ class OutOfBag:
         """Measure sums in grouped order, and bring them to the caller's."""
         sums = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
         counts = data.restored(self.counts, 0)
-        return replace(self, sums=sums, counts=counts, ndcg=self._ndcg(data))
+        return replace(
+            self,
+            sums=sums,
+            counts=counts,
+            ndcg=self._ndcg(data),
+            documents=_checksum(data),
+        )
+
+    def is_of(self, data: RankingInput) -> bool:
+        """Tell whether these are the documents of the data, as far as their labels tell."""
+        if len(self.counts) != data.n_given:
+            return False
+        return self.documents is None or self.documents == _checksum(data)
 
     def _ndcg(self, data: RankingInput) -> float:
         offsets = data.filled_offsets
@@ -78,6 +94,10 @@ class OutOfBag:
             return float("nan")
         rows = np.repeat(complete, np.diff(offsets))
         return oob_metric(data.y[rows], self.prediction[rows], np.diff(offsets)[complete])
+
+
+def _checksum(data: RankingInput) -> int:
+    return zlib.crc32(data.restored(data.y).tobytes())
 
 
 def oob_metric(y: Floats, scores: Floats, sizes: npt.NDArray[np.int64]) -> float:
@@ -93,8 +113,8 @@ def merged(parts: Sequence[OutOfBag | None]) -> OutOfBag | None:
     The labels are not known any more, so that NDCG is NaN.
     """
     known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or len({part.sums.shape for part in known}) != 1:
+    if len(known) < len(parts) or len({(p.sums.shape, p.documents) for p in known}) != 1:
         return None
     sums = np.add.reduce([part.sums for part in known])
     counts = np.add.reduce([part.counts for part in known], dtype=np.int32)
-    return OutOfBag(sums, counts, known[0].link, float("nan"))
+    return OutOfBag(sums, counts, known[0].link, float("nan"), known[0].documents)

@@ -44,6 +44,8 @@ def strength_curve(
     """Grow the trees of a forest again, split by split, on any data."""
     if not isinstance(model, TreesModel):
         raise model.refusal("have its trees measured", "they do not rank single documents")
+    if n_trees is not None and (not isinstance(n_trees, int | np.integer) or n_trees < 1):
+        raise ValueError(f"n_trees must be a whole number of at least 1, not {n_trees!r}")
     trees = model.ensemble
     trees = trees.head(min(n_trees or trees.n_trees, trees.n_trees))
     n_threads = resolve_n_jobs(n_jobs)

@@ -143,12 +143,23 @@ class BROOF(BaseRanker):
     bootstrap: bool = param(
         True,
         Flag(),
-        "whether each tree sees documents drawn with replacement, or all of them",
+        "whether each tree sees documents drawn with replacement in proportion to their weights, "
+        "or all of them, weighted",
     )
     relevant_from: float = param(1.0, Real(), "lowest label that is relevant, for ``height``")
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        chosen = self._chosen_points()
+        idle = {}
+        if chosen["learner_weight"] == chosen["weight_update"] == "constant":
+            idle["error"] = "where neither learner_weight nor weight_update looks at it"
+        shown = [chosen[name] for name in ("initial_weights", "example_update", "error")]
+        if "height" not in shown and not any(map(callable, shown)):
+            idle["relevant_from"] = "unless error is 'height' or a function is given"
+        return idle
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
@@ -203,12 +214,16 @@ class BROOF(BaseRanker):
         says = np.array(boosting.says[: outcome.n_kept])
         return Learnt(model, {"learner_weights_": says}, outcome.interrupted)
 
-    def _points(self) -> _Chosen:
-        """Return the extension points: the preset's, but for those that are given."""
-        chosen: dict[str, Any] = {
+    def _chosen_points(self) -> dict[str, Any]:
+        """Return the extension points by name: the preset's, but for those that are given."""
+        return {
             name: default if getattr(self, name) is None else getattr(self, name)
             for name, default in PRESETS[self.preset].items()
         }
+
+    def _points(self) -> _Chosen:
+        """Check the extension points, and look those up that are given by name."""
+        chosen = self._chosen_points()
         if not self.bootstrap:
             if self.validation == "oob":
                 raise ValueError(

@@ -11,6 +11,7 @@ from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Nothing, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
 
 
 @register_ranker("custom", optimises="an objective of your own", listed=False)
@@ -37,6 +38,10 @@ class CustomMART(BoostedRanker):
         "whether the objective sees one query at a time, compiled with numba if there",
     )
     compiled: bool = param(True, Flag(), "whether numba may compile a per-query objective")
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        idle = {} if self.per_query else {"compiled": "without per_query"}
+        return {**super()._idle(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         if self.objective is None:

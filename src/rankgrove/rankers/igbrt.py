@@ -12,11 +12,20 @@ from rankgrove.boosting.start import Floats, Start
 from rankgrove.errors import ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param, with_default
-from rankgrove.rankers.base.fitting import Fit
-from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Real, Satisfies
+from rankgrove.rankers.base.fitting import Fit, Learnt, background_of
+from rankgrove.rankers.base.parameters import (
+    AnyOf,
+    Choice,
+    Integer,
+    Nothing,
+    Real,
+    Satisfies,
+    check_parameters,
+)
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.gbrt import GBRT
 from rankgrove.rankers.random_forest import RandomForest
+from rankgrove.training.inputs import RankingInput
 from rankgrove.training.watch import Watch
 
 
@@ -64,18 +73,12 @@ class IGBRT(GBRT):
         if fit.background is not None:
             raise ModelError(f"{type(self).__name__} starts from its forest, not from init_model")
         forest = self._forest()
-        outputs: Floats | None = None
         if forest.__sklearn_is_fitted__():
-            model = forest._fitted().with_columns(fit.data.columns)
-            if self.residuals == "oob":
-                outputs = self._outputs(forest.oob_, fit)
+            model, bag = background_of(forest, fit.data, "the forest"), forest.oob_
         else:
-            learnt = forest._learn(replace(fit, watch=Watch([], True, None), callbacks=()))
-            if learnt.interrupted:
-                raise KeyboardInterrupt
-            model = learnt.model
-            if self.residuals == "oob":
-                outputs = self._outputs(learnt.attributes["oob_"], fit)
+            learnt = self._grown(forest, fit)
+            model, bag = learnt.model, learnt.attributes["oob_"]
+        outputs = self._outputs(bag, fit) if self.residuals == "oob" else None
         if not isinstance(model, TreesModel) or model.link != objective.link:
             raise ModelError(
                 f"the forest learnt another task than {self.task} on these labels: set its task"
@@ -85,6 +88,29 @@ class IGBRT(GBRT):
             return in_sample
         known = in_sample.scores(fit.data, self.n_jobs)
         return replace(in_sample, training_outputs=np.where(np.isnan(outputs), known, outputs))
+
+    def _grown(self, forest: RandomForest, fit: Fit) -> Learnt:
+        """Return what the forest learns from the data of a fit; it stays as it is."""
+        name = type(forest).__name__
+        check_parameters(name, forest.get_params(deep=False), forest._constraints)
+        forest._refuse_idle(fit.data)
+        learnt = forest._learn(
+            Fit(
+                data=fit.data,
+                fill=forest._fill(fit.data),
+                background=None,
+                seed=fit.seed if forest.random_state is None else forest._seed(),
+                watch=Watch([], True, None),
+                callbacks=(),
+            )
+        )
+        if learnt.interrupted:
+            raise KeyboardInterrupt
+        return learnt
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
+        return {**super()._idle(data), **dict.fromkeys(idle, "beside a forest")}
 
     def _forest(self) -> RandomForest:
         """Return the forest to start from: the user's, or a new one."""
@@ -108,7 +134,7 @@ class IGBRT(GBRT):
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:
         """Out-of-bag predictions of each problem in grouped order; NaN where there is none."""
-        if bag is None or len(bag.counts) != fit.data.n_given:
+        if bag is None or not bag.is_of(fit.data):
             raise ModelError(
                 "residuals='oob' needs a forest that was fitted to these documents with "
                 "oob_score=True"

@@ -12,6 +12,7 @@ from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
 
 _METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
 
@@ -67,6 +68,14 @@ class LambdaMART(BoostedRanker):
         AnyOf(Real(0, 53, above=True), Nothing()),
         "highest label of the scale, for ERR; None: the highest in the training data",
     )
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        metric = self.metric.partition("@")[0]
+        uses = {"gain": ("ndcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
+        idle = {
+            name: f"with metric={self.metric!r}" for name, of in uses.items() if metric not in of
+        }
+        return {**super()._idle(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         metric, _, k = self.metric.partition("@")

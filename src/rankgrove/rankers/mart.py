@@ -11,6 +11,7 @@ from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
 
 
 @register_ranker(
@@ -36,6 +37,10 @@ class MART(BoostedRanker):
         "the query (c-MART-1)",
     )
     gain: Any = param("exp", GAIN, GAIN_MEANING)
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        idle = {"gain": "with target='label'"} if self.target == "label" else {}
+        return {**super()._idle(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         return SquaredError(data, target=self.target, gain=self.gain)

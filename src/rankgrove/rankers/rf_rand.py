@@ -7,6 +7,7 @@ from dataclasses import replace
 from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.inputs import RankingInput
 
 
 @register_ranker(
@@ -20,8 +21,12 @@ class RFRand(ForestRanker):
     A node is split on one random feature that is not constant there, at a threshold drawn uniformly
     between its smallest and its largest value; labels only fill the leaves. (Nodes of equal labels
     are not split further, because their children would answer the same.) The threshold is drawn up
-    to the resolution of the bins. ``max_features`` and ``min_gain`` have no effect.
+    to the resolution of the bins. There is nothing for ``max_features`` and ``min_gain`` to limit.
     """
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        idle = dict.fromkeys(("max_features", "min_gain"), "on splits that are random")
+        return {**super()._idle(data), **idle}
 
     def _growth(self, n_features: int) -> Growth:
         return replace(super()._growth(n_features), splitter="random")

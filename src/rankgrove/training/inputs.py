@@ -78,6 +78,8 @@ def ranking_input(
 
     Parameters
     ----------
+    sample_weight : weights of the rows; those of a Dataset are not asked for here, because they
+        belong to training: what is measured, is measured on all rows
     columns : the columns that X must have, matched by name where names are known; None: any
     absent : how features absent from text must have been read; None: any way
     what : how error messages start
@@ -86,8 +88,6 @@ def ranking_input(
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
         y = X.y
-        if sample_weight is None:
-            sample_weight = X.sample_weight
     elif y is None:
         raise DataError(
             f"{what} requires y to be passed, but the target y is None: give labels, or a Dataset"
@@ -145,7 +145,9 @@ def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
 
 def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:
     """Return the queries of a Dataset, or those that ids or sizes tell."""
-    if is_dataset(X) and qid is None and group_sizes is None:
+    if is_dataset(X):
+        if qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a Dataset brings its queries, give X alone")
         groups: QueryGroups = X.groups
         return groups
     return query_groups(n_rows, qid=qid, group_sizes=group_sizes, what=what)

@@ -107,19 +107,28 @@ def make_watch(
     """Check the sets to be watched and prepare their metrics."""
     from rankgrove.metrics.metric import metric as as_metric
 
-    if patience is not None and (not isinstance(patience, int | np.integer) or patience < 1):
+    if patience is not None and (
+        not isinstance(patience, int | np.integer) or isinstance(patience, bool) or patience < 1
+    ):
         raise ValueError(f"early_stopping_rounds must be a whole number >= 1, not {patience!r}")
     names = ["ndcg@10"] if eval_metric is None else eval_metric
     metrics = [as_metric(name) for name in (names if isinstance(names, list | tuple) else [names])]
     if not metrics:
         raise ValueError("eval_metric is empty: give at least one metric")
-    sets = []
+    sets: list[WatchedSet] = []
     for name, entry in _named_sets(eval_set):
+        if name in [watched.name for watched in sets]:
+            raise ValueError(f"eval_set has two sets of the name {name!r}")
         is_train = given.is_entry(entry)
         data = train if is_train else _as_input(entry, f"eval_set {name!r}", train)
         grouped = replace(data.groups, order=None)
-        evaluators = {str(m): m.prepare(data.y, grouped, n_jobs=n_jobs) for m in metrics}
+        ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
+        evaluators = {
+            str(m): m.prepare(data.y, grouped, doc_ids=ids, n_jobs=n_jobs) for m in metrics
+        }
         sets.append(WatchedSet(name, data, is_train, evaluators))
+    if eval_metric is not None and not sets:
+        raise ValueError("eval_metric has no effect without eval_set")
     watch = Watch(sets, metrics[0].greater_is_better, patience)
     if patience is not None and not watch.held_out:
         raise ValueError("early_stopping_rounds needs validation data: pass eval_set")
@@ -140,6 +149,14 @@ def _named_sets(eval_set: Any) -> Iterable[tuple[str, Any]]:
         )
     numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
     return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]
+
+
+def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
+    """Return the document ids of a Dataset in grouped order, None if there are none."""
+    ids = entry.doc_ids if is_dataset(entry) else None
+    if ids is None:
+        return None
+    return data.groups.grouped(ids if data.counting is None else ids[data.counting])
 
 
 def _as_input(entry: Any, what: str, train: RankingInput) -> RankingInput:

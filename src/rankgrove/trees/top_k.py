@@ -55,23 +55,26 @@ class EarlyExit:
         trained on.
         """
         from rankgrove.metrics.metric import metric
+        from rankgrove.training.inputs import ranking_input
 
         if not 0 < keep <= 1:
             raise ValueError(f"keep must be above 0 and at most 1, not {keep!r}")
         scorer: Scorer = model.compile()
         _check(scorer, k)
         stages = _stages(scorer.ensemble, _LEARNT_STAGES)
-        groups = data.groups
-        matrix = data.X if groups.order is None else data.X[groups.order]
+        own = model.model_
+        checked = ranking_input(
+            data, columns=own.columns, absent=own.absent, what="EarlyExit.learn"
+        )
+        groups = checked.groups
+        matrix = checked.X if groups.order is None else checked.X[groups.order]
         n_trees = scorer.ensemble.n_trees
         partial = [
             scorer.part(0, n).predict(matrix, n_jobs=model.n_jobs) for n in (*stages, n_trees)
         ]
         slack = _learnt_slack(partial, groups.offsets, k, keep)
         early, work = _simulate(partial, groups.offsets, k, slack, (*stages, n_trees))
-        evaluate = metric(f"ndcg@{k}").prepare(
-            groups.grouped(data.y), groups.offsets, n_jobs=model.n_jobs
-        )
+        evaluate = metric(f"ndcg@{k}").prepare(checked.y, groups.offsets, n_jobs=model.n_jobs)
         return cls(
             k,
             stages,
@@ -114,8 +117,8 @@ def top_k(
 def _check(scorer: Scorer, k: int) -> None:
     if scorer.n_outputs != 1:
         raise ModelError(f"top_k needs a model with one output, not {scorer.n_outputs}")
-    if k < 1:
-        raise DataError(f"k must be at least 1, not {k}")
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise DataError(f"k must be a whole number of at least 1, not {k!r}")
 
 
 def _stages(ensemble: TreeEnsemble, shares: tuple[float, ...]) -> tuple[int, ...]:

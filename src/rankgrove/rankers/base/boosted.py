@@ -27,6 +27,7 @@ from rankgrove.rankers.base.parameters import (
     Span,
     numbers_reader,
 )
+from rankgrove.training.inputs import RankingInput
 from rankgrove.training.watch import WatchedSet
 from rankgrove.trees.binning import BinnedMatrix, bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -71,7 +72,8 @@ class BoostedRanker(BaseRanker):
     max_depth: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows)",
+        "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows, "
+        "up to 12)",
     )
     min_samples_leaf: int | None = param(
         None,
@@ -132,6 +134,11 @@ class BoostedRanker(BaseRanker):
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        if self.tree == "oblivious" and self.max_depth is not None:
+            return {"max_leaf_nodes": "on oblivious trees with a max_depth"}
+        return {}
 
     def _objective(self, data: TrainingData) -> Objective:
         """Build the objective of this ranker for the training data."""

@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import RegressorTags, check_random_state
 
+from rankgrove.data.features import is_dataset
 from rankgrove.data.missing import fill_values
 from rankgrove.errors import DataWarning
-from rankgrove.rankers.base.declaration import declared, param
+from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt, background_of
 from rankgrove.rankers.base.parameters import (
@@ -37,7 +38,7 @@ from rankgrove.rankers.base.parameters import (
     check_parameters,
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
-from rankgrove.training.inputs import ranking_input
+from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
 
@@ -125,8 +126,9 @@ class BaseRanker(FittedRanker):
         sample_weight : weight of each document (repeat a query's weight for its documents)
         eval_set : a Dataset or tuple (X, y, qid), a list of those, or a dict that names them; their
             columns are matched by name. The training data themselves are watched without being
-            scored again. A ranker that learns in steps is cut where the first metric was best on
-            the first set that is not the training data; others are measured when they are done.
+            scored again (rows of weight 0 are left out there; metrics know no other weights). A
+            ranker that learns in steps is cut where the first metric was best on the first set that
+            is not the training data; others are measured when they are done.
         eval_metric : a metric or several, by name or object; the first one decides (``ndcg@10``)
         early_stopping_rounds : stop after so many steps without a better validation metric
         init_model : a fitted ranker whose scores the new model improves, and part of it
@@ -136,7 +138,10 @@ class BaseRanker(FittedRanker):
             refuse_fit_options(type(self).__name__, unknown)
         self._refuse_without_effect(early_stopping_rounds, init_model, callbacks)
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        if sample_weight is None and is_dataset(X):
+            sample_weight = X.sample_weight
         data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, sample_weight=sample_weight)
+        self._refuse_idle(data)
         _warn_of_equal_labels(data.y)
         watch = make_watch(
             eval_set,
@@ -148,9 +153,9 @@ class BaseRanker(FittedRanker):
         )
         fit = Fit(
             data=data,
-            fill=None if self.missing == "keep" else fill_values(data.X, self.missing),
+            fill=self._fill(data),
             background=background_of(init_model, data),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=self._seed(),
             watch=watch,
             callbacks=callbacks or (),
         )
@@ -161,9 +166,32 @@ class BaseRanker(FittedRanker):
             raise KeyboardInterrupt
         return self
 
+    def _fill(self, data: RankingInput) -> npt.NDArray[np.float32] | None:
+        """Return what stands in for missing values, per feature; None: they stay missing."""
+        return None if self.missing == "keep" else fill_values(data.X, self.missing)
+
+    def _seed(self) -> int:
+        """Draw the seed of a fit from ``random_state``."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
     def _learn(self, fit: Fit) -> Learnt:
         """Train; the ranker itself must not change."""
         raise NotImplementedError
+
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        """Return the parameters that have no effect in this setting, and when they have none."""
+        return {}
+
+    def _refuse_idle(self, data: RankingInput) -> None:
+        """Refuse parameters that were set although they have no effect in this setting."""
+        idle = self._idle(data)
+        for parameter in parameter_table(type(self)):
+            value = getattr(self, parameter.name)
+            if parameter.name in idle and not np.array_equal(value, parameter.default):
+                raise ValueError(
+                    f"parameter {parameter.name} of {type(self).__name__} has no effect "
+                    f"{idle[parameter.name]}: leave it at {parameter.default!r}, not {value!r}"
+                )
 
     def _take(self, learnt: Learnt) -> None:
         """Become what was learnt; nothing of an older fit stays."""

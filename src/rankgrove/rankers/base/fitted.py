@@ -139,11 +139,15 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
                 "sklearn.set_config(enable_metadata_routing=True)"
             )
         matrix, groups = self._listed(X, qid, group_sizes, "score")
-        if y is None and hasattr(X, "y"):
-            y = X.y
-        labels = row_values(y, len(matrix), "y", "score")
+        if is_dataset(X) and y is not None:
+            raise DataError("score: a Dataset brings its labels and queries, give X alone")
+        if y is None and not is_dataset(X):
+            raise DataError("score needs the labels: pass y, or a Dataset")
+        labels = row_values(X.y if is_dataset(X) else y, len(matrix), "y", "score")
         scores = self.model_.scores(matrix, groups, self.n_jobs)
-        return as_metric(metric)(labels, scores, groups=groups, n_jobs=self.n_jobs)
+        measure = as_metric(metric)
+        doc_ids = X.doc_ids if is_dataset(X) and measure.ranks_by_doc_id else None
+        return measure(labels, scores, groups=groups, doc_ids=doc_ids, n_jobs=self.n_jobs)
 
     def compile(self) -> Scorer:
         """Return one prepared scorer for serving, with the scores of ``predict``.
@@ -219,7 +223,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         ----------
         kind : ``"gain"`` (share of the total gain of splits), ``"split"`` (share of the number of
             splits) or ``"permutation"`` (mean loss of the metric when the column is shuffled)
-        X, y, qid, group_sizes : data to permute; only for ``"permutation"``
+        X, y, qid, group_sizes : data to permute; these and the others only for ``"permutation"``
         metric : what a permutation may spoil
         n_repeats : shuffles per feature
         random_state : seed of the shuffles
@@ -247,6 +251,13 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
             )
         if kind not in ("gain", "split"):
             raise ValueError(f"kind must be 'gain', 'split' or 'permutation', not {kind!r}")
+        given = {"X": X, "y": y, "qid": qid, "group_sizes": group_sizes}
+        idle = [name for name, value in given.items() if value is not None]
+        settings = {"metric": (metric, "ndcg@10"), "n_repeats": (n_repeats, 5)}
+        settings["random_state"] = (random_state, 0)
+        idle += [name for name, (value, default) in settings.items() if value != default]
+        if idle:
+            raise ValueError(f"{idle[0]} has an effect with kind='permutation' alone, not {kind!r}")
         total = model.importances(kind)
         return total / total.sum() if total.sum() > 0 else total
 

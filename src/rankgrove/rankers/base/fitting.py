@@ -62,23 +62,23 @@ class Learnt:
     interrupted: bool = False
 
 
-def background_of(init_model: Any, data: RankingInput) -> Model | None:
-    """Return the model of ``init_model`` with the columns of the training data."""
+def background_of(init_model: Any, data: RankingInput, what: str = "init_model") -> Model | None:
+    """Return the model of ``init_model`` (errors call it ``what``) with the columns of the data."""
     from rankgrove.rankers.base.fitted import FittedRanker
 
     if init_model is None:
         return None
     if not isinstance(init_model, FittedRanker):
         raise ModelError(
-            f"init_model must be a fitted ranker of rankgrove, not {type(init_model).__name__}"
+            f"{what} must be a fitted ranker of rankgrove, not {type(init_model).__name__}"
         )
     model = init_model._fitted()
     if data.absent is not None and model.absent is not None and data.absent != model.absent:
         raise ModelError(
-            f"init_model was trained on text whose absent features were read as {model.absent!r}, "
+            f"{what} was trained on text whose absent features were read as {model.absent!r}, "
             f"not as {data.absent!r}"
         )
     try:
         return model.with_columns(data.columns)
     except DataError as error:
-        raise ModelError(f"init_model does not fit the data: {error}") from error
+        raise ModelError(f"{what} does not fit the data: {error}") from error

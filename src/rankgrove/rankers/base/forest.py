@@ -18,7 +18,7 @@ from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
 from rankgrove.models.model import Model
-from rankgrove.models.trees import TreesModel
+from rankgrove.models.trees import TreesModel, same_values
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
@@ -118,6 +118,9 @@ class ForestRanker(BaseRanker):
         0, Integer(0), "number of the first tree, to grow a part of a forest (see merge)"
     )
 
+    def _idle(self, data: RankingInput) -> dict[str, str]:
+        return {"weighting": "without sample_weight"} if data.weight is None else {}
+
     def _growth(self, n_features: int) -> Growth:
         """Return how splits are chosen; subclasses change it."""
         return Growth(
@@ -168,6 +171,8 @@ class ForestRanker(BaseRanker):
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)
         problems = self._problems(data)
+        if earlier is not None and self._trees_model(self._fitted()).link != problems.link:
+            raise ModelError("warm_start: the trees of the last fit learnt other grades or a task")
         n_threads = resolve_n_jobs(self.n_jobs)
         fill = fit.fill if data is fit.data else None  # other examples are filled already
         grower = ForestGrower(data, max_bins=self.max_bins, fill=fill, n_threads=n_threads)
@@ -264,6 +269,16 @@ class ForestRanker(BaseRanker):
         except DataError as error:
             raise DataError(f"warm_start: the trees do not fit the data: {error}") from error
         old = self._trees_model(model)
+        if not same_values(old.fill, fit.fill):
+            raise ModelError(
+                "warm_start: the trees of the last fit took other values for missing ones: fit "
+                "anew, or with missing='keep'"
+            )
+        if None not in (model.absent, fit.data.absent) and model.absent != fit.data.absent:
+            raise ModelError(
+                f"warm_start: features absent from the text were read as {fit.data.absent!r}, but "
+                f"as {model.absent!r} in the last fit"
+            )
         return SeededTrees(old.ensemble, self.tree_seeds_, self.tree_numbers_)
 
     def _empty_bag(
@@ -272,8 +287,13 @@ class ForestRanker(BaseRanker):
         """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
         n_rows = data.groups.n_rows
         oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)  # refuses bad labels before growth
-        if earlier is None or self.oob_ is None or len(self.oob_.counts) != data.n_given:
+        if earlier is None or self.oob_ is None:
             return OutOfBag.empty(n_rows, problems)
+        if not self.oob_.is_of(data):
+            raise DataError(
+                "warm_start: out-of-bag predictions go on with the documents of the last fit, and "
+                "these are others: set oob_score=False"
+            )
         return self.oob_.grouped(data)
 
     @property
@@ -339,6 +359,7 @@ class ForestRanker(BaseRanker):
         arrays["tree_numbers"] = self.tree_numbers_
         if self.oob_ is not None:
             values["oob_score"] = self.oob_.ndcg
+            values["oob_documents"] = self.oob_.documents
             arrays["oob_sum"] = self.oob_.sums
             arrays["oob_count"] = self.oob_.counts
         return values, arrays
@@ -356,7 +377,11 @@ class ForestRanker(BaseRanker):
             wanted = (trees.ensemble.n_outputs, *counts.shape)
             if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != wanted:
                 raise ModelError("oob_sum and oob_count do not go together")
-            self.oob_ = OutOfBag(sums, counts, trees.link, float(values["oob_score"]))
+            documents = values.get("oob_documents")
+            if documents is not None and type(documents) is not int:
+                raise ModelError(f"oob_documents is {documents!r:.100}")
+            score = float(values["oob_score"])
+            self.oob_ = OutOfBag(sums, counts, trees.link, score, documents)
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:

@@ -60,9 +60,12 @@ def _trees_of(part: ForestRanker, first: ForestRanker) -> SeededTrees:
         model = part._fitted().with_columns(first._fitted().columns)
     except DataError as error:
         raise ModelError(f"cannot merge forests of different columns: {error}") from error
-    if not same_values(part._trees_model(model).fill, first._trees_model(first._fitted()).fill):
+    ours, theirs = first._trees_model(first._fitted()), part._trees_model(model)
+    if not same_values(theirs.fill, ours.fill):
         raise ModelError("cannot merge forests that fill missing values differently")
-    return SeededTrees(part._trees_model(model).ensemble, part.tree_seeds_, part.tree_numbers_)
+    if theirs.link != ours.link:
+        raise ModelError("cannot merge forests that learnt different grades")
+    return SeededTrees(theirs.ensemble, part.tree_seeds_, part.tree_numbers_)
 
 
 def _check_mergeable(first: ForestRanker, part: ForestRanker) -> None:
