@@ -126,13 +126,10 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove import load_model
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training
-    from rankgrove.metrics.metric import metric as as_metric
     from rankgrove.rankers.base.registry import make_ranker
 
     require_place(arguments.out)
-    if arguments.metrics and arguments.valid is None and arguments.test is None:
-        raise ValueError("--metrics has no effect without --valid or --test")
-    metrics = [as_metric(name) for name in arguments.metrics or ["ndcg@10"]]
+    metrics = _metrics(arguments)
     params = {
         name.removeprefix("set_"): value
         for name, value in vars(arguments).items()
@@ -185,6 +182,15 @@ def run(arguments: argparse.Namespace) -> None:
     print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _metrics(arguments: argparse.Namespace) -> list[Any]:
+    """Return what is reported, if there is something to measure."""
+    from rankgrove.metrics.metric import metric
+
+    if arguments.metrics and arguments.valid is None and arguments.test is None:
+        raise ValueError("--metrics has no effect without --valid or --test")
+    return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
 
 
 def _summary_text(summary: dict[str, Any]) -> str:
