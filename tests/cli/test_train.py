@@ -241,3 +241,10 @@ def test_text_with_more_features_than_the_model_is_refused(run, folder):
     assert code == 1
     assert "wide.txt, line 1" in err
     assert not (folder / "x.txt").exists()
+
+
+def test_a_name_of_another_format_is_refused_before_training(run, folder):
+    code, _, err = run(f"{TRAIN} --quiet --out model.json")
+    assert code == 1
+    assert "files end in .rg, not .json" in err
+    assert not (folder / "model.json").exists()

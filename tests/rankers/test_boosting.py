@@ -101,6 +101,12 @@ class TestWeights:
         expected = make().fit(train.X, train.y, qid=train.qid, sample_weight=times)
         np.testing.assert_array_equal(make().fit(data).predict(train.X), expected.predict(train.X))
 
+    def test_least_squares_refuses_weights_that_it_could_not_count(self, train):
+        weight = np.where(train.qid % 2 == 0, 3.0, 1.0)
+        with pytest.raises(ValueError, match="criterion of LambdaMART is 'least_squares'"):
+            lambdamart(criterion="least_squares").fit(train, sample_weight=weight)
+        lambdamart(criterion="least_squares").fit(train, sample_weight=np.full(len(weight), 2.0))
+
     @pytest.mark.parametrize(
         ("weight", "message"),
         [

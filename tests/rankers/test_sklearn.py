@@ -30,6 +30,10 @@ EXPECTED = {
 # Of single rankers.
 EXPECTED_OF = {
     "mcrank": {"check_fit2d_1sample": "it needs two different labels, and says so"},
+    "rcrank": {
+        "check_sample_weight_equivalence_on_dense_data": "least squares refuses unequal weights",
+        "check_sample_weight_equivalence_on_sparse_data": "least squares refuses unequal weights",
+    },
     "rf-pair": {"check_methods_subset_invariance": "a score depends on the rest of the list"},
 }
 

@@ -123,24 +123,14 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
-    from rankgrove import load_model
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training
-    from rankgrove.rankers.base.registry import make_ranker
+    from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
+    refuse_foreign_suffix(arguments.out)
     require_place(arguments.out)
     metrics = _metrics(arguments)
-    params = {
-        name.removeprefix("set_"): value
-        for name, value in vars(arguments).items()
-        if name.startswith("set_")
-    }
-    ranker = make_ranker(
-        arguments.ranker,
-        random_state=arguments.random_state,
-        verbose=0 if arguments.quiet else 1,
-        **params,
-    )
+    ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
     sets = {
         name: load_like(path, train.n_features, train.feature_names, arguments)
@@ -154,14 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
         "init_model": None if arguments.init_model is None else load_model(arguments.init_model),
     }
     start = time.perf_counter()
-    interrupted = False
-    try:
-        ranker.fit(train, **options)
-    except KeyboardInterrupt:
-        if not hasattr(ranker, "model_"):
-            raise
-        interrupted = True
-        print("rankgrove train: interrupted: the model is what was finished", file=sys.stderr)
+    interrupted = _interrupted(ranker, train, options)
     seconds = time.perf_counter() - start
     ranker.save(arguments.out)
     summary: dict[str, Any] = {
@@ -191,6 +174,35 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
     if arguments.metrics and arguments.valid is None and arguments.test is None:
         raise ValueError("--metrics has no effect without --valid or --test")
     return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
+
+
+def _ranker(arguments: argparse.Namespace) -> Any:
+    """Make the ranker with the parameters that were given."""
+    from rankgrove.rankers.base.registry import make_ranker
+
+    params = {
+        name.removeprefix("set_"): value
+        for name, value in vars(arguments).items()
+        if name.startswith("set_")
+    }
+    return make_ranker(
+        arguments.ranker,
+        random_state=arguments.random_state,
+        verbose=0 if arguments.quiet else 1,
+        **params,
+    )
+
+
+def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
+    """Fit the ranker; tell whether Ctrl-C ended it when something was finished."""
+    try:
+        ranker.fit(train, **options)
+    except KeyboardInterrupt:
+        if not hasattr(ranker, "model_"):
+            raise
+        print("rankgrove train: interrupted: the model is what was finished", file=sys.stderr)
+        return True
+    return False
 
 
 def _summary_text(summary: dict[str, Any]) -> str:

@@ -90,7 +90,8 @@ def ranking_input(
         y = X.y
     elif y is None:
         raise DataError(
-            f"{what} requires y to be passed, but the target y is None: give labels, or a Dataset"
+            f"{what} requires y to be passed, but the target y is None: give labels, or a "
+            "Dataset (rankgrove.load makes one of a file or a frame)"
         )
     if columns is None:
         matrix, names = feature_matrix(X)

@@ -146,6 +146,11 @@ class BoostedRanker(BaseRanker):
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
+        if self.criterion == "least_squares" and data.weight is not None and np.ptp(data.weight):
+            raise ValueError(
+                f"parameter criterion of {type(self).__name__} is 'least_squares', which counts "
+                "every document alike: with different sample_weight, use 'newton'"
+            )
         bins = find_bins(data.X, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = self._objective(
