@@ -1,4 +1,4 @@
-"""Renew the tables of parameters in the page of the forests.
+"""Renew the tables of parameters in the pages of the forests and of BROOF.
 
 ``python docs/forest_page.py`` renews the tables, ``--plots`` also draws the strength curves. A test
 sees to it that the tables are up to date.
@@ -13,10 +13,12 @@ from pathlib import Path
 from ranker_pages import parameter_rows
 
 from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
-PAGE = Path(__file__).resolve().parent / "rankers" / "forests.md"
+FOLDER = Path(__file__).resolve().parent / "rankers"
+PAGES = (FOLDER / "forests.md", FOLDER / "broof.md")
 _PLACE = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
@@ -27,12 +29,14 @@ def renewed(text: str) -> str:
 
 def table_of(name: str) -> str:
     """Return the parameters that every forest has, or those that a ranker adds or changes."""
-    shared = {parameter.name: parameter for parameter in parameter_table(ForestRanker)}
     if name == "every-forest":
-        return parameter_rows(list(shared.values()))
+        return parameter_rows(parameter_table(ForestRanker))
+    cls = ranker_class(name)
+    base = ForestRanker if issubclass(cls, ForestRanker) else BaseRanker
+    shared = {parameter.name: parameter for parameter in parameter_table(base)}
     own = [
         parameter
-        for parameter in parameter_table(ranker_class(name))
+        for parameter in parameter_table(cls)
         if parameter.name not in shared or parameter.default != shared[parameter.name].default
     ]
     return parameter_rows(own) if own else "It has no parameters of its own."
@@ -61,9 +65,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plots", action="store_true", help="grow trees, draw the plot")
     draws = parser.parse_args().plots
-    PAGE.write_text(renewed(PAGE.read_text()))
+    for page in PAGES:
+        page.write_text(renewed(page.read_text()))
     if draws:
-        (PAGE.parent / "images" / "strength.svg").write_text(strength_plot())
+        (FOLDER / "images" / "strength.svg").write_text(strength_plot())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 DOCS = Path(__file__).resolve().parent
 NAMES = (
+    "gbrt",
+    "igbrt",
     "mart",
     "lambdamart",
     "mcrank",
@@ -38,6 +40,8 @@ CLASSICAL = (
     "random",
 )
 MEASURED = DOCS / "rankers" / "classical.json"
+# What an example gives besides the number of iterations.
+EXTRA = {"igbrt": {"n_forest_trees": 100}}
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
 
 PAGE = """\
@@ -52,7 +56,7 @@ import rankgrove
 from rankgrove.datasets import make_ranking
 
 train, valid = make_ranking(60, seed=1), make_ranking(40, seed=2)
-ranker = rankgrove.{cls}(n_estimators=20, random_state=0)
+ranker = rankgrove.{cls}(n_estimators=20, {extra}random_state=0)
 ranker.fit(train, eval_set={{"train": train, "valid": valid}}, eval_metric="ndcg@10")
 print(ranker.best_iteration_, ranker.score(valid))
 ```
@@ -155,6 +159,7 @@ def page(name: str) -> str:
         name=name,
         cls=cls.__name__,
         body=markdown(body),
+        extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
     )
@@ -197,7 +202,7 @@ def plot(name: str) -> str:
     from rankgrove.experiments.curves import history_svg
 
     train, valid = (make_ranking(n, preset="letor4", seed=s) for n, s in ((300, 1), (150, 2)))
-    ranker = make_ranker(name, n_estimators=150, random_state=0)
+    ranker = make_ranker(name, n_estimators=150, random_state=0, **EXTRA.get(name, {}))
     ranker.fit(train, eval_set={"train": train, "valid": valid})
     return history_svg(ranker, title=type(ranker).__name__)
 
