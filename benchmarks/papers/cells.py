@@ -30,7 +30,7 @@ class Method:
     validated : whether the number of steps is chosen on the validation set by NDCG@10, and training
         ends after 100 steps without a better one
     seeded : whether the model depends on the seed; if not, one run says all
-    shift : added to all labels, in training and measuring
+    shift : added to all labels, in training and in RankLib's NDCG
     """
 
     label: str
@@ -109,8 +109,15 @@ class Cells:
         ranker.fit(fold.train, **(options if method.validated else {}))
         seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
         scores = ranker.predict(fold.test)
+        labels = collection.folds[number].test.y  # ERR knows no grade beyond the scale
         values = {
-            name: float(measure(fold.test.y, scores, groups=fold.test.groups))
+            name: float(
+                measure(
+                    labels + method.shift * name.startswith("ranklib"),
+                    scores,
+                    groups=fold.test.groups,
+                )
+            )
             for name, measure in collection.metrics.items()
         }
         return {**values, **seconds, "leaves": _leaves_per_tree(ranker)}
