@@ -94,7 +94,7 @@ define second
 	rm -f build/$(1)/site/rankgrove/_native*
 	$(CMAKE) --install build/$(1) --prefix build/$(1)/site > /dev/null
 	[ -x .venv-$(1)/bin/python ] || $(PY) -m venv --without-pip .venv-$(1)
-	printf '%s\n' $(abspath build/$(1)/site) $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	printf '%s\n' $(abspath build/$(1)/site) $$($(PY) -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")))') \
 	  > $$(.venv-$(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/$(1).pth
 endef
 

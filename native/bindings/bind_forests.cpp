@@ -26,17 +26,6 @@ namespace {
 
 using namespace forests;
 
-// The value of a name; else an error that lists the names.
-template <typename T>
-T named(const std::map<std::string, T>& values, const std::string& name, const char* what) {
-  const auto found = values.find(name);
-  if (found != values.end()) return found->second;
-  std::string known;
-  for (const auto& [other, value] : values) known += (known.empty() ? "" : ", ") + other;
-  throw std::invalid_argument(std::string(what) + " must be one of " + known + ", not '" + name +
-                              "'");
-}
-
 const std::map<std::string, Splitter> kSplitters = {
     {"best", Splitter::best},
     {"random-threshold", Splitter::random_threshold},

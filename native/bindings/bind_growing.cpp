@@ -22,13 +22,11 @@ auto array_of(nb::handle self) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, self);
 }
 
-Growth growth_named(const std::string& name) {
-  if (name == "leafwise") return Growth::kLeafWise;
-  if (name == "levelwise") return Growth::kLevelWise;
-  if (name == "oblivious") return Growth::kOblivious;
-  throw std::invalid_argument("tree must be 'leafwise', 'levelwise' or 'oblivious', not '" + name +
-                              "'");
-}
+const std::map<std::string, Growth> kGrowths = {
+    {"leafwise", Growth::kLeafWise},
+    {"levelwise", Growth::kLevelWise},
+    {"oblivious", Growth::kOblivious},
+};
 
 // Wraps a Python function of four arrays that returns one gain per candidate.
 SplitCriterion python_criterion(const nb::callable& function) {
@@ -57,7 +55,7 @@ std::unique_ptr<TreeGrower> make_grower(
     double min_gain, bool least_squares_splits, double max_features_tree, double max_features_node,
     std::optional<In<int8_t>> monotone, std::optional<nb::callable> criterion, int n_threads) {
   GrowOptions options;
-  options.growth = growth_named(tree);
+  options.growth = named(kGrowths, tree, "tree");
   options.max_leaf_nodes = max_leaf_nodes;
   options.max_depth = max_depth;
   options.least_squares_splits = least_squares_splits;

@@ -24,13 +24,6 @@ namespace {
 using Queries = std::shared_ptr<const JudgedQueries>;
 using Values = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
-template <typename Enum>
-Enum choose(const std::map<std::string, Enum>& choices, const std::string& name, const char* what) {
-  const auto found = choices.find(name);
-  require(found != choices.end(), std::string("unknown ") + what + " '" + name + "'");
-  return found->second;
-}
-
 // Offsets that start at 0, never fall and end at the number of labels.
 void require_offsets(const In<int64_t>& offsets, int64_t n) {
   require(offsets.size() >= 1 && offsets(0) == 0 && offsets(offsets.size() - 1) == n,
@@ -47,10 +40,10 @@ void require_offsets(const In<int64_t>& offsets, int64_t n) {
 }
 
 GainRule::Kind gain_kind(const std::string& name) {
-  return choose<GainRule::Kind>({{"exp", GainRule::Kind::exponential},
-                                 {"linear", GainRule::Kind::linear},
-                                 {"table", GainRule::Kind::table}},
-                                name, "gain");
+  return named<GainRule::Kind>({{"exp", GainRule::Kind::exponential},
+                                {"linear", GainRule::Kind::linear},
+                                {"table", GainRule::Kind::table}},
+                               name, "gain");
 }
 
 Worth gain_worth(const std::string& kind, std::vector<double> table) {
@@ -116,12 +109,12 @@ ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
   ListRules rules;
   require(!k || *k >= 1, "k must be at least 1");
   rules.k = k.value_or(kWholeList);
-  rules.ties = choose<TieRule>({{"input", TieRule::input},
-                                {"average", TieRule::average},
-                                {"worst", TieRule::worst},
-                                {"best", TieRule::best}},
-                               ties, "tie rule");
-  rules.short_lists = choose<ShortRule>(
+  rules.ties = named<TieRule>({{"input", TieRule::input},
+                               {"average", TieRule::average},
+                               {"worst", TieRule::worst},
+                               {"best", TieRule::best}},
+                              ties, "tie rule");
+  rules.short_lists = named<ShortRule>(
       {{"pad", ShortRule::pad}, {"cut", ShortRule::cut}, {"zero", ShortRule::zero}}, short_lists,
       "rule for short lists");
   rules.empty = empty;
@@ -130,11 +123,11 @@ ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
 
 DiscountRule discount_rule(const std::string& kind, double power) {
   using Kind = DiscountRule::Kind;
-  return {choose<Kind>({{"log2", Kind::log2},
-                        {"alpha", Kind::alpha},
-                        {"beta", Kind::beta},
-                        {"letor", Kind::letor}},
-                       kind, "discount"),
+  return {named<Kind>({{"log2", Kind::log2},
+                       {"alpha", Kind::alpha},
+                       {"beta", Kind::beta},
+                       {"letor", Kind::letor}},
+                      kind, "discount"),
           power};
 }
 
@@ -248,11 +241,11 @@ void bind_metrics(nb::module_& m) {
          double empty) -> std::shared_ptr<QueryMetric> {
         using Divisor = CumulatedGain::Divisor;
         const ListRules rules = list_rules(k, ties, short_lists, empty);
-        const auto divisor_kind = choose<Divisor>({{"none", Divisor::none},
-                                                   {"ideal", Divisor::ideal},
-                                                   {"positive", Divisor::positive},
-                                                   {"k", Divisor::k}},
-                                                  divisor, "divisor");
+        const auto divisor_kind = named<Divisor>({{"none", Divisor::none},
+                                                  {"ideal", Divisor::ideal},
+                                                  {"positive", Divisor::positive},
+                                                  {"k", Divisor::k}},
+                                                 divisor, "divisor");
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
         return std::make_shared<CumulatedGain>(queries, queries->worths(worth), std::move(table),

@@ -8,6 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,17 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
 
 inline void require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
+}
+
+// What a name stands for; else an error that lists the names.
+template <typename T>
+T named(const std::map<std::string, T>& values, const std::string& name, const char* what) {
+  const auto found = values.find(name);
+  if (found != values.end()) return found->second;
+  std::string known;
+  for (const auto& [other, value] : values) known += (known.empty() ? "" : ", ") + other;
+  throw std::invalid_argument(std::string(what) + " must be one of " + known + ", not '" + name +
+                              "'");
 }
 
 void bind_reading(nb::module_& m);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "objectives/ranking_order.hpp"
+#include "metrics/ranking_order.hpp"
 
 namespace rankgrove {
 namespace {
@@ -44,7 +44,7 @@ class LabelSums {
 }  // namespace
 
 struct PairHinge::Scratch {
-  explicit Scratch(size_t longest) : order(longest), centred(longest) {}
+  explicit Scratch(size_t longest) : centred(longest) {}
   RankingOrder order;
   std::vector<double> centred;
   LabelSums sums;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "metrics/ranking_order.hpp"
+
 namespace rankgrove {
 
 class RankedQuery {
@@ -31,8 +33,6 @@ class RankedQuery {
   void select_top(int64_t depth);
   void sort_all();
   bool sort_again();
-  void merge_runs();
-  void settle_equal_keys();
   void complete_last_block();
   void mark_blocks();
 
@@ -40,10 +40,7 @@ class RankedQuery {
   int64_t n_docs_ = 0;
   std::vector<int32_t> order_;
   std::vector<int64_t> block_end_;
-  std::vector<int32_t> keys_;
-  std::vector<int32_t> places_;
-  std::vector<uint64_t> runs_;
-  std::vector<uint64_t> spare_;
+  RankingOrder sorter_;
 };
 
 }  // namespace rankgrove

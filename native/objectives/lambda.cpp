@@ -3,10 +3,10 @@
 #include <cmath>
 #include <vector>
 
+#include "metrics/ranking_order.hpp"
 #include "objectives/array_math.hpp"
 #include "objectives/lambda_deltas.hpp"
 #include "objectives/lambda_pairs.hpp"
-#include "objectives/ranking_order.hpp"
 
 namespace rankgrove {
 namespace {
@@ -15,7 +15,6 @@ template <typename Delta>
 struct LambdaScratch {
   LambdaScratch(size_t k, size_t longest)
       : delta_of(k, longest),
-        ranking(longest),
         sorted(longest),
         score(longest + kPairPadding),
         decay(longest + kPairPadding),

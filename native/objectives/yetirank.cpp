@@ -7,8 +7,8 @@
 
 #include "common/random.hpp"
 #include "common/simd.hpp"
+#include "metrics/ranking_order.hpp"
 #include "objectives/array_math.hpp"
-#include "objectives/ranking_order.hpp"
 
 namespace rankgrove {
 namespace {
@@ -18,8 +18,7 @@ constexpr double kDeepest = 600.0;
 
 struct YetiScratch {
   explicit YetiScratch(size_t longest)
-      : ranking(longest),
-        mass(longest),
+      : mass(longest),
         uniform(longest),
         key(longest),
         sorted_mass(longest),

@@ -8,7 +8,7 @@
 #include "forests/listwise/point_index.hpp"
 #include "forests/nodes/stable_partition.hpp"
 #include "metrics/ranked_query.hpp"
-#include "objectives/ranking_order.hpp"
+#include "metrics/ranking_order.hpp"
 
 namespace {
 
@@ -69,7 +69,7 @@ CASE("rankings of metrics are stable sorts by descending score, to any depth") {
 
 CASE("rankings of objectives are stable sorts by descending score") {
   for (uint64_t seed = 0; seed < 24; ++seed) {
-    rankgrove::RankingOrder ranking(3000);
+    rankgrove::RankingOrder ranking;
     for (const size_t n : kSizes) {
       const std::vector<double> scores = some_scores(n, seed);
       const std::vector<int32_t> order = sorted_plainly(scores);
@@ -79,7 +79,7 @@ CASE("rankings of objectives are stable sorts by descending score") {
 }
 
 CASE("a ranking of scores that are no numbers is still a permutation") {
-  rankgrove::RankingOrder ranking(100);
+  rankgrove::RankingOrder ranking;
   std::vector<double> scores = some_scores(100, 0);
   scores[3] = scores[50] = NAN;
   const int32_t* order = ranking.sort(scores.data(), 100);

@@ -13,13 +13,14 @@ constexpr double kNanosecondsPerRow = 50.0;  // to walk down a tree
 
 }  // namespace
 
-void find_leaves(const MatrixView& x, const std::vector<float>& fill, const TreeArrays& trees,
+void find_leaves(const MatrixView& x, const std::vector<float>& fill, const EnsembleArrays& trees,
                  int32_t* leaves, int n_threads) {
-  const double cost = kNanosecondsPerRow * kRowsPerBlock * static_cast<double>(trees.n_trees);
+  const int64_t n_trees = trees.n_trees();
+  const double cost = kNanosecondsPerRow * kRowsPerBlock * static_cast<double>(n_trees);
   parallel_for((x.n_rows + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, cost, [&](int64_t block) {
     const int64_t end = std::min(x.n_rows, (block + 1) * kRowsPerBlock);
-    for (int64_t tree = 0; tree < trees.n_trees; ++tree) {
-      const int64_t root = trees.offsets[tree];
+    for (int64_t tree = 0; tree < n_trees; ++tree) {
+      const int64_t root = trees.tree_offsets[tree];
       for (int64_t row = block * kRowsPerBlock; row < end; ++row) {
         int32_t node = 0;
         while (trees.left[root + node] >= 0) {
@@ -30,7 +31,7 @@ void find_leaves(const MatrixView& x, const std::vector<float>& fill, const Tree
                                               : value <= trees.threshold[root + node];
           node = trees.left[root + node] + !left;
         }
-        leaves[row * trees.n_trees + tree] = node;
+        leaves[row * n_trees + tree] = node;
       }
     }
   });

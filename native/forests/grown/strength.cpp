@@ -11,12 +11,12 @@ namespace {
 // The tree as it grows again: which rows each leaf holds, and the blocks of each query.
 class Regrowth {
  public:
-  Regrowth(const TreeArrays& trees, const double* value, int64_t tree, const int32_t* leaves,
+  Regrowth(const EnsembleArrays& trees, int64_t tree, const int32_t* leaves,
            const std::vector<int64_t>& offsets, const std::vector<int32_t>& query_of_row,
            const PositionMetric& metric)
-      : left_(trees.left + trees.offsets[tree]),
-        value_(value + trees.offsets[tree]),
-        n_nodes_(static_cast<int32_t>(trees.offsets[tree + 1] - trees.offsets[tree])),
+      : left_(&trees.left[trees.tree_offsets[tree]]),
+        value_(&trees.value[trees.tree_offsets[tree]]),
+        n_nodes_(static_cast<int32_t>(trees.tree_offsets[tree + 1] - trees.tree_offsets[tree])),
         query_of_row_(query_of_row),
         metric_(metric),
         table_(offsets, metric),
@@ -29,7 +29,7 @@ class Regrowth {
     std::iota(rows_.begin(), rows_.end(), 0);
     number_leaves();
     for (size_t row = 0; row < rows_.size(); ++row) {
-      place_of_row_[row] = place_[leaves[row * trees.n_trees + tree]];
+      place_of_row_[row] = place_[leaves[row * trees.n_trees() + tree]];
     }
     begin_row_[0] = 0;
     end_row_[0] = static_cast<int64_t>(rows_.size());
@@ -126,11 +126,11 @@ class Regrowth {
 
 }  // namespace
 
-std::vector<double> strength_curve(const TreeArrays& trees, const double* value, int64_t tree,
-                                   const int32_t* leaves, const std::vector<int64_t>& offsets,
+std::vector<double> strength_curve(const EnsembleArrays& trees, int64_t tree, const int32_t* leaves,
+                                   const std::vector<int64_t>& offsets,
                                    const std::vector<int32_t>& query_of_row,
                                    const PositionMetric& metric) {
-  return Regrowth(trees, value, tree, leaves, offsets, query_of_row, metric).curve();
+  return Regrowth(trees, tree, leaves, offsets, query_of_row, metric).curve();
 }
 
 }  // namespace rankgrove::forests

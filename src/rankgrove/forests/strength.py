@@ -51,18 +51,10 @@ def strength_curve(
     n_threads = resolve_n_jobs(n_jobs)
     offsets = data.filled_offsets
     prepared = position_metric(metric, data.y, offsets)
-    arrays = (
-        trees.tree_offsets,
-        trees.feature,
-        trees.threshold,
-        trees.left,
-        trees.missing_left,
-    )
     leaves = replace(model, ensemble=trees).leaves(data.X, n_jobs)
     leaves = data.groups.grouped(leaves)
     curves = _native.strength_curves(
-        *arrays,
-        trees.value,
+        trees,
         np.ascontiguousarray(leaves).ravel(),
         offsets,
         prepared.gain,

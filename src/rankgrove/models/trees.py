@@ -118,16 +118,8 @@ class TreesModel(Model):
         if has_precise_thresholds(trees) and Ranks.matter(X):
             ranks = Ranks(trees, fill)
             trees, fill, X = ranks.ensemble, None, ranks.of(X)
-        leaves = _native.find_leaves(
-            X.astype(np.float32, copy=False),
-            fill,
-            trees.tree_offsets,
-            trees.feature,
-            trees.threshold,
-            trees.left,
-            trees.missing_left,
-            resolve_n_jobs(n_jobs),
-        )
+        values = X.astype(np.float32, copy=False)
+        leaves = _native.find_leaves(trees, values, fill, resolve_n_jobs(n_jobs))
         return leaves.reshape(len(X), trees.n_trees)
 
     def importances(self, kind: str) -> Floats:

@@ -18,19 +18,6 @@ from rankgrove.trees.links import IDENTITY, Link
 from rankgrove.trees.precise import Ranks, has_precise_thresholds
 from rankgrove.trees.top_k import EarlyExit, top_k
 
-_SCORED_FIELDS = (
-    "n_features",
-    "tree_offsets",
-    "tree_weights",
-    "tree_outputs",
-    "base_score",
-    "feature",
-    "threshold",
-    "left",
-    "missing_left",
-    "value",
-)
-
 
 class Scorer:
     """A tree ensemble prepared for scoring; safe to share between threads.
@@ -65,7 +52,7 @@ class Scorer:
     ) -> None:
         try:
             self._native = _native.Scorer(
-                **_native_arguments(ensemble),
+                ensemble,
                 fill=_per_feature(fill, ensemble.n_features, "fill"),
                 missing_up_to=_per_feature(missing_up_to, ensemble.n_features, "missing_up_to"),
                 walk=walk,
@@ -216,13 +203,9 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
     if not np.isfinite(ensemble.value).all() or np.isnan(ensemble.gain).any():
         raise ModelError("a node has a value or a gain that is no number")
     try:
-        _native.check_ensemble(**_native_arguments(ensemble))
+        _native.check_ensemble(ensemble)
     except (TypeError, ValueError) as error:
         raise ModelError(f"the trees are not well formed: {error}") from error
-
-
-def _native_arguments(ensemble: TreeEnsemble) -> dict[str, Any]:
-    return {name: getattr(ensemble, name) for name in _SCORED_FIELDS}
 
 
 def _per_feature(

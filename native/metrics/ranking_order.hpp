@@ -1,4 +1,5 @@
-// The order in which scores rank the documents of one query.
+// The order in which scores rank the documents of one query: the one sorter of metrics and
+// objectives.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +12,23 @@ namespace rankgrove {
 // gets some fixed place, so that the result is always a permutation.
 class RankingOrder {
  public:
-  explicit RankingOrder(size_t longest);
-
   // Returns n row indices, best first; they stay valid until the next call.
   const int32_t* sort(const double* scores, size_t n);
 
  private:
-  bool sort_by_counting(const double* scores, size_t n);
-  void sort_by_keys(const double* scores, size_t n);
+  struct Ranked {
+    int64_t key;
+    int32_t row;
+  };
+
+  void sort_run(const double* scores, size_t n, int32_t* order);
+  bool sort_by_counting(const double* scores, size_t n, int32_t* order);
+  void sort_by_keys(const double* scores, size_t n, int32_t* order);
+  void merge_runs(const double* scores, size_t n);
 
   std::vector<int32_t> order_, coarse_, ranks_;
   std::vector<int64_t> keys_;
+  std::vector<Ranked> runs_, spare_;
 };
 
 }  // namespace rankgrove

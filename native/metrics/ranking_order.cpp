@@ -1,4 +1,4 @@
-#include "objectives/ranking_order.hpp"
+#include "metrics/ranking_order.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,9 +10,10 @@
 namespace rankgrove {
 namespace {
 
-// Up to this many documents, comparing all pairs with vector instructions beats sorting.
+// Up to this many documents, comparing all pairs with vector instructions beats sorting: no branch
+// is mispredicted. Longer lists are cut into such runs and merged.
 constexpr int kIndexBits = 9;
-constexpr size_t kCountingLimit = size_t{1} << kIndexBits;
+constexpr size_t kRun = size_t{1} << kIndexBits;
 constexpr size_t kBlock = 32;  // documents whose ranks are counted together
 
 // Lowest and highest score; false if one is not a number.
@@ -67,18 +68,26 @@ int64_t descending_key(double score) {
 
 }  // namespace
 
-RankingOrder::RankingOrder(size_t longest)
-    : order_(longest),
-      coarse_(std::min(longest, kCountingLimit) + kBlock),
-      ranks_(std::min(longest, kCountingLimit) + kBlock),
-      keys_(longest) {}
-
 const int32_t* RankingOrder::sort(const double* scores, size_t n) {
-  if (n > kCountingLimit || !sort_by_counting(scores, n)) sort_by_keys(scores, n);
+  if (n > order_.size()) {
+    const size_t longest_run = std::min(n, kRun);
+    order_.resize(n);
+    coarse_.resize(longest_run + kBlock);
+    ranks_.resize(longest_run + kBlock);
+    keys_.resize(longest_run);
+  }
+  for (size_t begin = 0; begin < n; begin += kRun) {
+    sort_run(scores + begin, std::min(kRun, n - begin), order_.data() + begin);
+  }
+  if (n > kRun) merge_runs(scores, n);
   return order_.data();
 }
 
-bool RankingOrder::sort_by_counting(const double* scores, size_t n) {
+void RankingOrder::sort_run(const double* scores, size_t n, int32_t* order) {
+  if (!sort_by_counting(scores, n, order)) sort_by_keys(scores, n, order);
+}
+
+bool RankingOrder::sort_by_counting(const double* scores, size_t n, int32_t* order) {
   double lowest, highest;
   if (!find_range(scores, n, &lowest, &highest)) return false;
   const double steps = static_cast<double>((1 << (31 - kIndexBits)) - 2) / (highest - lowest);
@@ -87,24 +96,52 @@ bool RankingOrder::sort_by_counting(const double* scores, size_t n) {
   std::fill_n(coarse_.begin() + static_cast<std::ptrdiff_t>(n), kBlock,
               std::numeric_limits<int32_t>::max());
   count_ranks(coarse_.data(), n, ranks_.data());
-  for (size_t i = 0; i < n; ++i) order_[static_cast<size_t>(ranks_[i])] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < n; ++i) order[ranks_[i]] = static_cast<int32_t>(i);
   for (size_t r = 1; r < n; ++r) {  // scores of one step stand in row order: sort them
-    const int32_t row = order_[r];
+    const int32_t row = order[r];
     size_t at = r;
-    for (; at > 0 && scores[order_[at - 1]] < scores[row]; --at) order_[at] = order_[at - 1];
-    order_[at] = row;
+    for (; at > 0 && scores[order[at - 1]] < scores[row]; --at) order[at] = order[at - 1];
+    order[at] = row;
   }
   return true;
 }
 
-void RankingOrder::sort_by_keys(const double* scores, size_t n) {
+void RankingOrder::sort_by_keys(const double* scores, size_t n, int32_t* order) {
   for (size_t i = 0; i < n; ++i) {
     keys_[i] = descending_key(scores[i]);
-    order_[i] = static_cast<int32_t>(i);
+    order[i] = static_cast<int32_t>(i);
   }
-  std::sort(
-      order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(n),
-      [&](int32_t a, int32_t b) { return keys_[a] != keys_[b] ? keys_[a] < keys_[b] : a < b; });
+  std::sort(order, order + n, [&](int32_t a, int32_t b) {
+    return keys_[a] != keys_[b] ? keys_[a] < keys_[b] : a < b;
+  });
+}
+
+void RankingOrder::merge_runs(const double* scores, size_t n) {
+  runs_.resize(n);
+  spare_.resize(n);
+  for (size_t rank = 0; rank < n; ++rank) {
+    const int32_t row = static_cast<int32_t>(rank / kRun * kRun) + order_[rank];
+    runs_[rank] = {descending_key(scores[row]), row};
+  }
+  for (size_t run = kRun; run < n; run *= 2) {
+    for (size_t begin = 0; begin < n; begin += 2 * run) {
+      const Ranked* left = runs_.data() + begin;
+      const Ranked* const middle = runs_.data() + std::min(begin + run, n);
+      const Ranked* right = middle;
+      const Ranked* const end = runs_.data() + std::min(begin + 2 * run, n);
+      Ranked* out = spare_.data() + begin;
+      while (left != middle && right != end) {
+        const bool from_right = right->key < left->key;
+        *out++ = *(from_right ? right : left);
+        right += from_right;
+        left += !from_right;
+      }
+      out = std::copy(left, middle, out);
+      std::copy(right, end, out);
+    }
+    std::swap(runs_, spare_);
+  }
+  for (size_t rank = 0; rank < n; ++rank) order_[rank] = runs_[rank].row;
 }
 
 }  // namespace rankgrove
