@@ -85,7 +85,8 @@ def grow(name, X, y, sizes, weight=None, **params):
         **{
             "n_estimators": 1,
             "subsample": 1.0,
-            "max_features": "all",
+            # The default where it has no effect: splits of rf-rand are random.
+            "max_features": "log2" if name == "rf-rand" else "all",
             "random_state": 0,
             "n_jobs": 1,
             **params,
