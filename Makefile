@@ -7,10 +7,11 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 NATIVE := $(shell find native tests/native -name '*.[ch]pp')
 PYTEST_ARGS ?= -q -n auto --dist loadfile
-SANITIZE_TESTS ?= $(wildcard $(addprefix tests/,data forests formats metrics rankers trees test_arrays.py))
+SANITIZE_TESTS ?= $(addprefix tests/,boosting data explain forests formats linear metrics models training trees \
+  rankers/test_boosting.py rankers/test_custom.py rankers/test_forest.py test_arrays.py test_threads.py)
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
-PLAIN_TESTS ?= tests/forests tests/trees tests/data/test_letor.py
+PLAIN_TESTS ?= $(addprefix tests/,explain/test_shapley.py forests trees data/test_letor.py)
 # An interpreter that is asked for by name must be the one that .venv was made with.
 ifeq ($(origin PYTHON),command line)
 ifneq ($(wildcard $(PY)),)
@@ -20,6 +21,10 @@ ifneq ($(PYTHON_VERSION),$(VENV_VERSION))
 $(error $(VENV) was made with Python $(VENV_VERSION), not $(PYTHON_VERSION): run `make clean` first, or choose another folder with VENV=)
 endif
 endif
+endif
+# Compilers answer from ccache where there is one.
+ifneq ($(shell command -v ccache),)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 BENCHMARKS ?= $(sort $(wildcard benchmarks/bench_*.py))
 
@@ -63,10 +68,15 @@ test: $(VENV)/.test native-tests ## run all tests (PYTEST_ARGS= to choose)
 
 # Tests in C++; each of their cases is a case of tests/native/test_native.py.
 CMAKE := PATH="$(abspath $(VENV))/bin:$$PATH" cmake
+# $(call native_tests,FOLDER,OPTIONS OF CMAKE)
+define native_tests
+	$(CMAKE) -S . -B build/$(1) -G Ninja -DRANKGROVE_NATIVE_TESTS=ON $(2) > $(VENV)/$(1).log
+	$(CMAKE) --build build/$(1)
+endef
+
 .PHONY: native-tests
 native-tests: $(VENV)/.created ## build the tests that are written in C++
-	$(CMAKE) -S . -B build/native-tests -G Ninja -DRANKGROVE_NATIVE_TESTS=ON > $(VENV)/native-tests.log
-	$(CMAKE) --build build/native-tests
+	$(call native_tests,native-tests)
 
 .PHONY: lint
 lint: $(VENV)/.lint ## check style and types: ruff, mypy --strict, clang-format
@@ -100,7 +110,9 @@ endef
 
 # (pytrec_eval, with which metrics are compared, frees what it has allocated by new.)
 .PHONY: sanitize
-sanitize: $(VENV)/.test ## run the native tests with address and undefined-behaviour sanitizers
+sanitize: $(VENV)/.test ## run native code with address and undefined-behaviour sanitizers
+	$(call native_tests,sanitize-native,-DRANKGROVE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	build/sanitize-native/native_tests
 	$(call second,sanitize,-DRANKGROVE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
@@ -108,7 +120,7 @@ sanitize: $(VENV)/.test ## run the native tests with address and undefined-behav
 
 .PHONY: plain
 plain: $(VENV)/.test ## test a build without vector instructions, as on other processors: same bits
-	$(call second,plain,-DRANKGROVE_PLAIN=ON)
+	$(call second,plain,-DRANKGROVE_PLAIN=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS='-O2 -DNDEBUG')
 	$(PY) .ci/model_bits.py > build/plain/usual_bits
 	.venv-plain/bin/python .ci/model_bits.py > build/plain/plain_bits
 	diff build/plain/usual_bits build/plain/plain_bits

@@ -1,18 +1,31 @@
-"""Print a hash of the scores of rankers that use every kind of kernel, to compare two builds."""
+"""Print hashes of what rankers with every kind of kernel answer, to compare two builds."""
 
 from __future__ import annotations
 
 import hashlib
 
+import numpy as np
+import numpy.typing as npt
+
 from rankgrove import make_ranker
 from rankgrove.datasets import make_ranking
 
-NAMES = (
+TREES = (
     *("mart", "lambdamart", "mcrank", "plrank", "cosmart", "klmart", "xendcg", "yetirank"),
     *("rcrank", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees"),
 )
+LINEAR = ("ranksvm", "listmle", "adarank")
+
+
+def _show(name: str, values: npt.NDArray[np.float64]) -> None:
+    print(name, hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16])
+
 
 data = make_ranking(40, preset="mslr", seed=1)
-for name in NAMES:
-    scores = make_ranker(name, n_estimators=5, random_state=3).fit(data).predict(data)
-    print(name, hashlib.sha256(scores.tobytes()).hexdigest()[:16])
+for name in TREES:
+    ranker = make_ranker(name, n_estimators=5, random_state=3).fit(data)
+    _show(name, ranker.predict(data))
+    if name == "lambdamart":
+        _show("explained", ranker.explain(data).values)
+for name in LINEAR:
+    _show(name, make_ranker(name, random_state=3).fit(data).predict(data))
