@@ -300,7 +300,7 @@ def test_bad_gradients_and_arguments_are_named(large):
         TreeGrower(binned).grow(g[:-1], None)
     with pytest.raises(ValueError, match="rows must ascend"):
         TreeGrower(binned).grow(g, h, rows=np.array([3, 2], np.int32))
-    with pytest.raises(ValueError, match="'leafwise', 'levelwise' or 'oblivious'"):
+    with pytest.raises(ValueError, match="one of leafwise, levelwise, oblivious, not 'bonsai'"):
         TreeGrower(binned, tree="bonsai")
     with pytest.raises(ValueError, match="depth of 1 to 12"):
         TreeGrower(binned, tree="oblivious")
