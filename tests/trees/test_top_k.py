@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.ensembles import random_ensemble, rows_for
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.dataset import Dataset
 from rankgrove.errors import ModelError
 from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.scorer import Scorer
@@ -65,13 +65,7 @@ def judged():
     scores = model.predict(X)
     y = np.digitize(scores, np.quantile(scores, [0.6, 0.9])).astype(float)
     qid = np.random.default_rng(1).permutation(np.repeat(np.arange(60), 50))
-
-    class Judged:
-        pass
-
-    data = Judged()
-    data.X, data.y, data.groups = X, y, QueryGroups.from_qid(qid)
-    return model, data
+    return model, Dataset(X, y, qid)
 
 
 def test_learnt_exit_keeps_the_promised_share(judged):
@@ -100,7 +94,7 @@ def test_wrong_use_is_named(judged):
     exit_for_3 = EarlyExit.learn(model, data, k=3)
     with pytest.raises(ValueError, match="first 3 documents"):
         scorer.top_k(data.X, 4, early_exit=exit_for_3)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
         scorer.top_k(data.X, 0)
     with pytest.raises(ValueError, match="keep must be"):
         EarlyExit.learn(model, data, keep=0.0)
