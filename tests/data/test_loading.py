@@ -152,7 +152,7 @@ class TestLike:
         assert again.feature_names == ("a", "b", "c")
         np.testing.assert_array_equal(again.X, X)
         assert rg.load(X, Y, qid=Y, like=named).feature_names == ("a", "b", "c")
-        with pytest.raises(DataError, match="X has 2 features but the model was trained on 3"):
+        with pytest.raises(DataError, match="X has 2 features, but the model is expecting 3"):
             rg.load(X[:, :2], Y, qid=Y, like=named)
 
     def test_a_fitted_ranker_knows_its_columns(self, read):
