@@ -67,7 +67,8 @@ def test_errors_name_the_callers_query(small_data, per_query):
         return scores + np.where(np.broadcast_to(qid, len(y)) == 3, np.nan, 0), weight
 
     names = np.array([f"query {q}" for q in small_data.qid])
-    ranker = CustomMART(objective=wrong, per_query=per_query, compiled=False, **SETTINGS)
+    how = {"per_query": True, "compiled": False} if per_query else {}
+    ranker = CustomMART(objective=wrong, **how, **SETTINGS)
     fourth = list(dict.fromkeys(names))[3]
     with pytest.raises(ValueError, match=f"gradients with the value nan .* of query {fourth}"):
         ranker.fit(small_data.X, small_data.y, qid=names)
