@@ -25,3 +25,29 @@ class DataWarning(UserWarning):
 
 class TrainingInterrupted(UserWarning):
     """Ctrl-C ended a fit early; the model is what was finished."""
+
+
+class WorkerError(RankgroveError):
+    """Another worker of a distributed fit is gone or gave up; says which.
+
+    Attributes
+    ----------
+    rank : number of that worker
+    address : where it was, ``host:port``
+    """
+
+    def __init__(self, message: str, rank: int = -1, address: str = "") -> None:
+        super().__init__(message, rank, address)
+        self.rank = rank
+        self.address = address
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class WorkerLost(WorkerError):  # noqa: N818
+    """A worker died, cannot be reached or kept silent for too long: try again without it."""
+
+
+class WorkerFailed(WorkerError):  # noqa: N818
+    """A worker ended with an error of its own, whose text this is: trying again will not help."""
