@@ -1,0 +1,177 @@
+#include "trees/feature_bins.hpp"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace rankgrove {
+namespace {
+
+float key_value(uint32_t key) {
+  return std::bit_cast<float>(key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu));
+}
+
+// Least-significant-digit radix sort in three passes of 11 bits.
+void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
+  constexpr int kBits = 11;
+  constexpr uint32_t kMask = (1u << kBits) - 1;
+  if (keys.size() < 1024) {
+    std::sort(keys.begin(), keys.end());
+    return;
+  }
+  std::vector<uint32_t> counts(3 << kBits, 0);
+  for (const uint32_t key : keys) {
+    ++counts[key & kMask];
+    ++counts[(1u << kBits) + ((key >> kBits) & kMask)];
+    ++counts[(2u << kBits) + (key >> (2 * kBits))];
+  }
+  scratch.resize(keys.size());
+  for (int pass = 0; pass < 3; ++pass) {
+    uint32_t* count = counts.data() + (pass << kBits);
+    const int shift = pass * kBits;
+    if (count[(keys[0] >> shift) & kMask] == keys.size()) continue;
+    uint32_t position = 0;
+    for (uint32_t digit = 0; digit <= kMask; ++digit) {
+      const uint32_t n = count[digit];
+      count[digit] = position;
+      position += n;
+    }
+    for (const uint32_t key : keys) scratch[count[(key >> shift) & kMask]++] = key;
+    keys.swap(scratch);
+  }
+}
+
+// A float32 strictly between two distinct values, near their middle; `low` itself if the two are
+// neighbours in float32.
+float mid_point(float low, float high) {
+  if (std::isinf(high)) return FLT_MAX;
+  const auto middle =
+      static_cast<float>(0.5 * (static_cast<double>(low) + static_cast<double>(high)));
+  return middle < high ? middle : low;
+}
+
+struct DistinctValues {
+  std::vector<float> values;  // ascending
+  std::vector<int64_t> counts;
+};
+
+DistinctValues distinct_values(std::span<const uint32_t> sorted_keys) {
+  DistinctValues result;
+  for (size_t i = 0; i < sorted_keys.size();) {
+    size_t end = i + 1;
+    while (end < sorted_keys.size() && sorted_keys[end] == sorted_keys[i]) ++end;
+    result.values.push_back(key_value(sorted_keys[i]));
+    result.counts.push_back(static_cast<int64_t>(end - i));
+    i = end;
+  }
+  return result;
+}
+
+void add_value(DistinctValues& distinct, float value, int64_t count) {
+  const auto place = std::lower_bound(distinct.values.begin(), distinct.values.end(), value);
+  const auto where = place - distinct.values.begin();
+  if (place != distinct.values.end() && *place == value) {
+    distinct.counts[where] += count;
+    return;
+  }
+  distinct.values.insert(place, value);
+  distinct.counts.insert(distinct.counts.begin() + where, count);
+}
+
+// Cuts between bins of about equal size. A value more frequent than a bin stands alone, and so does
+// an infinity; the others share the bins that are left.
+std::vector<float> quantile_cuts(const DistinctValues& distinct, int32_t max_bins) {
+  const auto& [values, counts] = distinct;
+  const int64_t n_rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const size_t n = values.size();
+  std::vector<float> cuts;
+  const auto cut_after = [&](size_t i) { cuts.push_back(mid_point(values[i], values[i + 1])); };
+  if (n <= static_cast<size_t>(max_bins)) {
+    for (size_t i = 0; i + 1 < n; ++i) cut_after(i);
+    return cuts;
+  }
+  const double fair_share = static_cast<double>(n_rows) / max_bins;
+  std::vector<uint8_t> alone(n);
+  int64_t rest_rows = n_rows;
+  int32_t rest_bins = max_bins;
+  for (size_t i = 0; i < n; ++i) {
+    alone[i] = counts[i] >= fair_share || std::isinf(values[i]);
+    if (alone[i]) {
+      rest_rows -= counts[i];
+      --rest_bins;
+    }
+  }
+  double share = static_cast<double>(rest_rows) / std::max(rest_bins, 1);
+  int64_t in_bin = 0;
+  for (size_t i = 0; i + 1 < n && cuts.size() + 1 < static_cast<size_t>(max_bins); ++i) {
+    if (!alone[i]) {
+      rest_rows -= counts[i];
+      in_bin += counts[i];
+    }
+    const bool full = static_cast<double>(in_bin) >= share;
+    const bool before_alone = alone[i + 1] && static_cast<double>(in_bin) >= 0.5 * share;
+    if (alone[i] || full || before_alone || (alone[i + 1] && std::isinf(values[i + 1]))) {
+      cut_after(i);
+      if (!alone[i]) {
+        rest_bins = std::max(rest_bins - 1, 1);
+        share = static_cast<double>(rest_rows) / rest_bins;
+      }
+      in_bin = 0;
+    }
+  }
+  return cuts;
+}
+
+}  // namespace
+
+FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
+                              int32_t max_bins) {
+  thread_local std::vector<uint32_t> scratch;
+  radix_sort(keys, scratch);
+  const auto end = std::lower_bound(keys.begin(), keys.end(), kMissingKey);
+  FeatureBins result;
+  result.has_missing = end != keys.end();
+  DistinctValues distinct = distinct_values({keys.begin(), end});
+  if (unlisted.n_rows > 0) {
+    if (std::isnan(unlisted.value)) {
+      result.has_missing = true;
+    } else {
+      add_value(distinct, key_value(sort_key(unlisted.value)), unlisted.n_rows);
+    }
+  }
+  if (distinct.values.empty()) return result;
+  result.has_infinity = std::isinf(distinct.values.back());
+  result.cuts = quantile_cuts(distinct, max_bins);
+  return result;
+}
+
+std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,
+                                      const std::vector<float>& fill) {
+  auto bins = std::make_shared<Bins>();
+  bins->fill = fill;
+  bins->offsets.push_back(0);
+  for (const FeatureBins& feature : found) {
+    bins->cuts.insert(bins->cuts.end(), feature.cuts.begin(), feature.cuts.end());
+    bins->offsets.push_back(static_cast<int64_t>(bins->cuts.size()));
+    bins->has_missing.push_back(feature.has_missing);
+    bins->has_infinity.push_back(feature.has_infinity);
+  }
+  return bins;
+}
+
+CutSearch::CutSearch(const Bins& bins, int32_t feature) {
+  const size_t n = bins.offsets[feature + 1] - bins.offsets[feature];
+  const size_t length = std::max<size_t>(std::bit_ceil(n + 1) - 1, 1);
+  cuts_.assign(length, std::numeric_limits<float>::infinity());
+  std::copy_n(bins.cuts.begin() + bins.offsets[feature], n, cuts_.begin());
+  half_ = static_cast<uint32_t>(length + 1) / 2;
+}
+
+std::vector<CutSearch> cut_searches(const Bins& bins) {
+  std::vector<CutSearch> result;
+  for (int32_t f = 0; f < bins.n_features(); ++f) result.emplace_back(bins, f);
+  return result;
+}
+
+}  // namespace rankgrove

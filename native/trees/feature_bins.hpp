@@ -1,0 +1,68 @@
+// The bins of one feature, from its values.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trees/binned_matrix.hpp"
+
+namespace rankgrove {
+
+// Maps a float to an unsigned integer of the same order; -0 and +0 are one value, and so are
+// -infinity and the lowest number, between which there is no finite cut.
+inline uint32_t sort_key(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(std::max(value, -FLT_MAX) + 0.0f);
+  return bits ^ (static_cast<uint32_t>(-static_cast<int32_t>(bits >> 31)) | 0x80000000u);
+}
+
+// The largest key there is, which no number has.
+inline constexpr uint32_t kMissingKey = 0xffffffffu;
+
+struct FeatureBins {
+  std::vector<float> cuts;
+  bool has_missing = false;
+  bool has_infinity = false;
+};
+
+// A value that some rows have besides those whose keys are listed.
+struct UnlistedValue {
+  float value = 0.0f;  // NaN: it is missing
+  int64_t n_rows = 0;
+};
+
+// Finds the bins of a feature from the keys of its rows (missing ones among them), which it sorts.
+FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
+                              int32_t max_bins);
+
+// Puts the bins of all features together.
+std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,
+                                      const std::vector<float>& fill);
+
+// Cuts of one feature, padded with +infinity to a length of 2^k - 1, for a search without branches.
+class CutSearch {
+ public:
+  CutSearch(const Bins& bins, int32_t feature);
+
+  // The code of a value that is a number: how many cuts lie below it.
+  uint32_t code(float value) const {
+    uint32_t position = 0;
+    const float* cuts = cuts_.data();
+    for (uint32_t step = half_; step > 0; step >>= 1) {
+      position += (value > cuts[position + step - 1]) ? step : 0;
+    }
+    return position;
+  }
+
+ private:
+  std::vector<float> cuts_;
+  uint32_t half_;
+};
+
+// A search for each feature.
+std::vector<CutSearch> cut_searches(const Bins& bins);
+
+}  // namespace rankgrove
