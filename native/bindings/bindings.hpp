@@ -64,5 +64,6 @@ void bind_forests(nb::module_& m);
 void bind_grown_forests(nb::module_& m);
 void bind_scoring(nb::module_& m);
 void bind_explain(nb::module_& m);
+void bind_distributed(nb::module_& m);
 
 }  // namespace rankgrove

@@ -27,4 +27,5 @@ NB_MODULE(_native, m) {
   rankgrove::bind_grown_forests(m);
   rankgrove::bind_scoring(m);
   rankgrove::bind_explain(m);
+  rankgrove::bind_distributed(m);
 }

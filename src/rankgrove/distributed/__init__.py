@@ -8,8 +8,9 @@ workers (Dask, Ray, Spark) stands on top of this.
 
 from __future__ import annotations
 
-from rankgrove.distributed.communicator import Communicator, Hub, join
+from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.fitting import fit_shard
+from rankgrove.distributed.joining import Hub, join
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import WorkerError, WorkerFailed, WorkerLost
 

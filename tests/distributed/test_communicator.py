@@ -1,0 +1,338 @@
+"""Messages between workers, and what happens to those who should not be there, or are gone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankgrove.distributed import Hub, WorkerFailed, WorkerLost, join
+
+TOKEN = secrets.token_bytes(32)
+SECRET = TOKEN.hex()
+
+
+def together(size, work, *, patience=20.0, token=TOKEN):
+    """Let ``work(communicator)`` run on so many workers, threads of this process."""
+    hub = Hub()
+    results: list = [None] * size
+
+    def run(rank):
+        try:
+            make = (
+                hub.accept(size, token, timeout=10, patience=patience)
+                if rank == 0
+                else join(hub.address, rank, size, token, timeout=10, patience=patience)
+            )
+            with make as communicator:
+                results[rank] = work(communicator)
+        except Exception as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return results
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [0, 1, 100_000])
+def test_sums_and_maxima_are_those_of_all_workers(size, n):
+    values = np.random.default_rng(size).integers(-(2**60), 2**60, (size, n)) // size
+
+    def work(communicator):
+        total, largest = values[communicator.rank].copy(), values[communicator.rank].copy()
+        communicator.sum(total)
+        communicator.maximum(largest)
+        return total, largest
+
+    for total, largest in together(size, work):
+        np.testing.assert_array_equal(total, values.sum(axis=0))
+        np.testing.assert_array_equal(largest, values.max(axis=0))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data(), st.integers(1, 4))
+def test_bytes_reach_those_whom_they_are_for(data, size):
+    parts = data.draw(st.lists(st.binary(max_size=50), min_size=size**2, max_size=size**2))
+    sent = [parts[rank * size : (rank + 1) * size] for rank in range(size)]
+
+    def work(communicator):
+        own = sent[communicator.rank]
+        return (
+            communicator.gather(own[0]),
+            communicator.broadcast(own[0]),
+            communicator.exchange(own),
+        )
+
+    for rank, (gathered, broadcast, exchanged) in enumerate(together(size, work)):
+        assert gathered == [own[0] for own in sent]
+        assert broadcast == sent[0][0]
+        assert exchanged == [own[rank] for own in sent]
+
+
+def test_large_parts_are_exchanged():
+    def work(communicator):
+        parts = [bytes([communicator.rank]) * (3_000_000 * (r + 1)) for r in range(3)]
+        return [(part[:1], len(part)) for part in communicator.exchange(parts)]
+
+    for rank, got in enumerate(together(3, work)):
+        assert got == [(bytes([r]), 3_000_000 * (rank + 1)) for r in range(3)]
+
+
+def test_traffic_counts_messages_bytes_and_waiting():
+    def work(communicator):
+        communicator.barrier()
+        if communicator.rank == 1:
+            time.sleep(0.4)
+        communicator.sum(np.zeros(1000, np.int64))
+        return communicator.traffic
+
+    hub, late = together(2, work)
+    assert hub.messages == late.messages == 2
+    assert hub.bytes_sent == late.bytes_received == 8016 + 24
+    assert hub.seconds_waiting > 0.3
+    assert late.seconds_waiting < hub.seconds_waiting
+
+
+def test_a_worker_that_gives_up_is_named_with_its_reason():
+    def work(communicator):
+        if communicator.rank == 2:
+            communicator.abort("DataError: y holds no labels")
+        else:
+            communicator.barrier()
+
+    results = together(3, work)
+    for rank in (0, 1):
+        assert isinstance(results[rank], WorkerFailed)
+        assert results[rank].rank == 2
+        assert "worker 2 (127.0.0.1:" in str(results[rank])
+        assert "gave up: DataError: y holds no labels" in str(results[rank])
+
+
+def test_a_hub_that_gives_up_is_named_with_its_reason():
+    def work(communicator):
+        if communicator.rank == 0:
+            communicator.abort("disk full")
+        else:
+            communicator.barrier()
+
+    for error in together(3, work)[1:]:
+        assert isinstance(error, WorkerFailed)
+        assert error.rank == 0
+        assert "gave up: disk full" in str(error)
+
+
+def test_a_silent_worker_is_named_after_the_patience():
+    def work(communicator):
+        if communicator.rank == 1:
+            time.sleep(3)
+        communicator.barrier()
+
+    start = time.monotonic()
+    results = together(3, work, patience=0.5)
+    assert time.monotonic() - start < 10
+    for rank in (0, 2):
+        assert isinstance(results[rank], WorkerLost)
+        assert results[rank].rank == 1
+        assert "kept the others waiting" in str(results[rank])
+
+
+def test_workers_that_do_different_things_are_told_so():
+    def work(communicator):
+        if communicator.rank == 0:
+            communicator.sum(np.zeros(3, np.int64))
+        else:
+            communicator.sum(np.zeros(4, np.int64))
+
+    hub, other = together(2, work)
+    assert isinstance(hub, WorkerFailed)
+    assert "worker 1 (127.0.0.1:" in str(hub)
+    assert "out of step" in str(hub)
+    assert isinstance(other, WorkerLost | WorkerFailed)
+
+
+def test_a_closed_communicator_says_so():
+    def work(communicator):
+        communicator.close()
+        communicator.close()
+        communicator.barrier()
+
+    for error in together(2, work):
+        assert isinstance(error, RuntimeError)
+        assert "closed" in str(error)
+
+
+def test_a_wrong_token_is_turned_away_on_both_sides():
+    hub = Hub()
+    seen = []
+
+    def stranger():
+        with pytest.raises(WorkerLost, match=r"worker 0 \(127.*does not know the token"):
+            join(hub.address, 1, 2, secrets.token_bytes(32), timeout=5)
+        seen.append(True)
+
+    thread = threading.Thread(target=stranger)
+    thread.start()
+    with pytest.raises(WorkerLost, match=r"worker 1 of 2 has not joined .* turned away.*token"):
+        hub.accept(2, TOKEN, timeout=1.5)
+    thread.join(10)
+    assert seen == [True]
+
+
+def test_a_hub_without_the_token_is_not_believed():
+    """A false hub that welcomes everybody proves nothing."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def false_hub():
+        link, _ = listener.accept()
+        link.sendall(b"rankgrv1" + np.uint32(0x01020304).tobytes() + bytes(32))
+        link.recv(1000)
+        link.sendall(bytes(33))
+
+    threading.Thread(target=false_hub, daemon=True).start()
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(WorkerLost, match="does not know the token"):
+        join(address, 1, 2, TOKEN, timeout=5)
+    listener.close()
+
+
+@pytest.mark.parametrize("noise", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(100_000), b"rankgrv1" * 9])
+def test_strangers_do_not_disturb_those_who_join(noise):
+    hub = Hub()
+    host, port = hub.address.split(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(5)]
+    for link in strangers:
+        link.setblocking(False)
+        link.send(noise)
+    joined = []
+    thread = threading.Thread(
+        target=lambda: joined.append(join(hub.address, 1, 2, TOKEN, timeout=5))
+    )
+    thread.start()
+    with hub.accept(2, TOKEN, timeout=5) as communicator:
+        thread.join(10)
+        assert communicator.size == 2
+        with joined[0]:
+            pass
+    for link in strangers:
+        link.close()
+
+
+def test_a_rank_that_is_taken_or_another_size_is_refused():
+    hub = Hub()
+    first = threading.Thread(target=lambda: join(hub.address, 1, 3, TOKEN, timeout=5))
+    first.start()
+    errors = []
+
+    def late():
+        first.join()
+        for rank, size in ((1, 3), (2, 4)):
+            with pytest.raises(WorkerLost) as caught:
+                join(hub.address, rank, size, TOKEN, timeout=5)
+            errors.append(str(caught.value))
+
+    second = threading.Thread(target=late)
+    second.start()
+    with pytest.raises(WorkerLost, match="worker 2 of 3 has not joined"):
+        hub.accept(3, TOKEN, timeout=1.5)
+    second.join(10)
+    assert "worker 1 has joined already" in errors[0]
+    assert "another number of workers than 4" in errors[1]
+
+
+def test_nobody_listens():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(WorkerLost, match=r"cannot be reached within 0\.3 s"):
+        join(address, 1, 2, TOKEN, timeout=0.3)
+
+
+def test_a_listener_that_keeps_silent():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(WorkerLost, match="was not joined"):
+            join(address, 1, 2, TOKEN, timeout=0.3)
+
+
+@pytest.mark.parametrize("token", ["secret", b"short", None])
+def test_a_token_must_be_hard_to_guess(token):
+    with pytest.raises(ValueError, match="at least 16 secret bytes"):
+        join("127.0.0.1:9", 1, 2, token)
+
+
+WAITING_WORKER = """
+    import sys, numpy as np
+    from rankgrove.distributed import join
+    address, rank, size, token = sys.argv[1:]
+    with join(address, int(rank), int(size), bytes.fromhex(token)) as communicator:
+        print("joined", flush=True)
+        try:
+            for _ in range(10**6):
+                communicator.sum(np.zeros(20_000, np.int64))
+                if communicator.rank == 1:
+                    sys.stdin.read(1)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+"""
+
+
+def start_worker(address, rank, size):
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(WAITING_WORKER),
+            address,
+            str(rank),
+            str(size),
+            SECRET,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_killed_worker_is_named_at_once_to_all_others():
+    hub = Hub()
+    workers = [start_worker(hub.address, rank, 3) for rank in (1, 2)]
+    with hub.accept(3, TOKEN, timeout=30) as communicator:
+        communicator.sum(np.zeros(20_000, np.int64))
+        os.kill(workers[0].pid, signal.SIGKILL)
+        start = time.monotonic()
+        with pytest.raises(WorkerLost, match=r"worker 1 \(127.0.0.1:\d+\) is lost") as caught:
+            communicator.sum(np.zeros(20_000, np.int64))
+        assert time.monotonic() - start < 5
+        assert caught.value.rank == 1
+        assert caught.value.address.startswith("127.0.0.1:")
+    told = workers[1].communicate(timeout=10)[0]
+    assert "WorkerLost: worker 1 (127.0.0.1:" in told
+    workers[0].wait(10)
+
+
+def test_control_c_is_answered_while_waiting():
+    hub = Hub()
+    worker = start_worker(hub.address, 2, 3)
+    silent = start_worker(hub.address, 1, 3)
+    with hub.accept(3, TOKEN, timeout=30) as communicator:
+        communicator.sum(np.zeros(20_000, np.int64))
+        time.sleep(0.3)  # worker 2 waits for the others now
+        worker.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in worker.communicate(timeout=5)[0]
+        with pytest.raises(WorkerLost, match="worker 2"):
+            communicator.sum(np.zeros(20_000, np.int64))
+    silent.communicate("x", timeout=10)
