@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/communicators.hpp"
 #include "bindings/shared_object.hpp"
 #include "common/parallel.hpp"
 #include "trees/tree.hpp"
@@ -53,7 +54,8 @@ std::unique_ptr<TreeGrower> make_grower(
     std::shared_ptr<const BinnedMatrix> binned, const std::string& tree, int32_t max_leaf_nodes,
     int32_t max_depth, int64_t min_samples_leaf, double min_child_weight, double l2,
     double min_gain, bool least_squares_splits, double max_features_tree, double max_features_node,
-    std::optional<In<int8_t>> monotone, std::optional<nb::callable> criterion, int n_threads) {
+    std::optional<In<int8_t>> monotone, std::optional<nb::callable> criterion, int n_threads,
+    const nb::object& communicator, int64_t first_row, int64_t n_rows) {
   GrowOptions options;
   options.growth = named(kGrowths, tree, "tree");
   options.max_leaf_nodes = max_leaf_nodes;
@@ -65,7 +67,9 @@ std::unique_ptr<TreeGrower> make_grower(
   require(max_leaf_nodes >= 1, "max_leaf_nodes must be at least 1");
   require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
   require(l2 >= 0.0 && min_child_weight >= 0.0, "l2 and min_child_weight must not be negative");
-  require(binned->n_rows < (int64_t{1} << 29), "a tree is grown on at most 2^29 rows");
+  require(n_rows < (int64_t{1} << 29), "a tree is grown on at most 2^29 rows");
+  require(first_row >= 0 && first_row + binned->n_rows <= n_rows,
+          "the rows of this worker are not among those of all");
   if (options.growth == Growth::kOblivious) {
     require(max_depth >= 1 && max_depth <= 12,
             "an oblivious tree has a depth of 1 to 12, not " + std::to_string(max_depth));
@@ -86,8 +90,10 @@ std::unique_ptr<TreeGrower> make_grower(
     require(!monotone, "a criterion of your own does not go with monotone constraints");
     options.rules.criterion = python_criterion(*criterion);
   }
+  RowShare share{as_communicator(communicator), first_row, n_rows};
   nb::gil_scoped_release unlocked;
-  return std::make_unique<TreeGrower>(std::move(binned), std::move(options), n_threads);
+  return std::make_unique<TreeGrower>(std::move(binned), std::move(options), std::move(share),
+                                      n_threads);
 }
 
 Tree grow(TreeGrower& grower, In<float> gradients, std::optional<In<float>> hessians,
@@ -164,7 +170,8 @@ void bind_growing(nb::module_& m) {
         nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),
         nb::arg("l2"), nb::arg("min_gain"), nb::arg("least_squares_splits"),
         nb::arg("max_features_tree"), nb::arg("max_features_node"), nb::arg("monotone").none(),
-        nb::arg("criterion").none(), nb::arg("n_threads"));
+        nb::arg("criterion").none(), nb::arg("n_threads"), nb::arg("communicator").none(),
+        nb::arg("first_row"), nb::arg("n_rows"));
   m.def("add_leaf_values", &add_leaf_values, nb::arg("scores"), nb::arg("leaf_of_row"),
         nb::arg("values"), nb::arg("n_threads"), "scores += values[leaf_of_row], in place.");
 }

@@ -53,11 +53,10 @@ Split TreeGrower::best_rule(const std::vector<LevelNode>& level, uint64_t seed, 
 
 void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
   std::vector<LevelNode> level(1, {0, partition_.size(), 0, new_histogram()});
-  for (int64_t i = 0; i < partition_.size(); ++i) {
-    level[0].total += packed_.words[partition_.rows()[i]];
-  }
   build_histogram(0, partition_.size(), level[0].histogram);
-  tree.add_leaf(0.0, static_cast<uint32_t>(partition_.size()));
+  share_.sum(level[0].histogram, layout_.size());
+  level[0].total = histogram_total(level[0].histogram);
+  tree.add_leaf(0.0, 0);
 
   int32_t depth = 0;
   for (; depth < options_.max_depth; ++depth) {
@@ -80,18 +79,21 @@ void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {
       }
       right.total = parent.total - left.total;
       if (!last) {
-        const bool left_smaller = left.end - left.begin <= right.end - right.begin;
+        const bool left_smaller = share_.alone()
+                                      ? left.end - left.begin <= right.end - right.begin
+                                      : hessian_field(left.total) <= hessian_field(right.total);
         LevelNode& smaller = left_smaller ? left : right;
         LevelNode& larger = left_smaller ? right : left;
         smaller.histogram = new_histogram();
         build_histogram(smaller.begin, smaller.end, smaller.histogram);
+        share_.sum(smaller.histogram, layout_.size());
         larger.histogram = parent.histogram;
         for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
       } else {
         free_histograms_.push_back(parent.histogram);
       }
-      const int32_t child = tree.add_leaf(0.0, static_cast<uint32_t>(middle - parent.begin));
-      tree.add_leaf(0.0, static_cast<uint32_t>(parent.end - middle));
+      const int32_t child = tree.add_leaf(0.0, 0);
+      tree.add_leaf(0.0, 0);
       tree.split_leaf(first_node + static_cast<int32_t>(j), best.feature, level_threshold,
                       best.missing_left, j == 0 ? best.gain : 0.0, child);
       next.push_back(left);

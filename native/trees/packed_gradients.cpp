@@ -1,10 +1,12 @@
 #include "trees/packed_gradients.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "common/fixed_point.hpp"
 #include "common/parallel.hpp"
 #include "common/random.hpp"
 #include "common/simd.hpp"
@@ -26,16 +28,15 @@ inline double row_uniform(uint32_t row, uint32_t key) {
 
 // The largest power of two s with s * total + n <= limit.
 double power_of_two_scale(double total, int64_t n, int64_t limit) {
-  if (total <= 0.0) return 1.0;
-  const double room = static_cast<double>(limit - n) / total;
-  return std::exp2(std::clamp(std::floor(std::log2(room)), -1000.0, 1000.0));
+  return total > 0.0 ? power_of_two_below(static_cast<double>(limit - n) / total) : 1.0;
 }
 
 RANKGROVE_SIMD void pack_block(const float* gradients, const float* hessians, int64_t begin,
-                               int64_t end, double gradient_scale, double hessian_scale,
-                               uint32_t gradient_key, uint32_t hessian_key, int64_t* words) {
+                               int64_t end, int64_t first_row, double gradient_scale,
+                               double hessian_scale, uint32_t gradient_key, uint32_t hessian_key,
+                               int64_t* words) {
   for (int64_t i = begin; i < end; ++i) {
-    const auto row = static_cast<uint32_t>(i);
+    const auto row = static_cast<uint32_t>(first_row + i);
     const double g = std::floor(gradients[i] * gradient_scale + row_uniform(row, gradient_key));
     const double positive = hessians[i] > 0.0f ? hessians[i] : 0.0f;
     const double h = std::floor(positive * hessian_scale + row_uniform(row, hessian_key));
@@ -45,65 +46,121 @@ RANKGROVE_SIMD void pack_block(const float* gradients, const float* hessians, in
 }
 
 RANKGROVE_SIMD void pack_block_counts(const float* gradients, int64_t begin, int64_t end,
-                                      double gradient_scale, uint32_t gradient_key,
-                                      int64_t* words) {
+                                      int64_t first_row, double gradient_scale,
+                                      uint32_t gradient_key, int64_t* words) {
   for (int64_t i = begin; i < end; ++i) {
-    const double g = std::floor(gradients[i] * gradient_scale +
-                                row_uniform(static_cast<uint32_t>(i), gradient_key));
+    const auto row = static_cast<uint32_t>(first_row + i);
+    const double g = std::floor(gradients[i] * gradient_scale + row_uniform(row, gradient_key));
     words[i] = static_cast<int64_t>(static_cast<int32_t>(g)) * (int64_t{1} << kHessianBits) + 1;
   }
 }
 
-RANKGROVE_SIMD double sum_absolute(const float* values, int64_t begin, int64_t end) {
-  double sums[4] = {0.0, 0.0, 0.0, 0.0};
-  for (int64_t i = begin; i < end; ++i) sums[i & 3] += std::fabs(static_cast<double>(values[i]));
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+// The bits of the largest absolute value; those of floats of one sign are ordered like integers.
+RANKGROVE_SIMD uint32_t largest_bits(const float* values, int64_t begin, int64_t end) {
+  uint32_t largest = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    largest = std::max(largest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffu);
+  }
+  return largest;
 }
 
-// Sum of |values|, by blocks in a fixed order.
-double total_absolute(const float* values, int64_t n, const char* what, int n_threads) {
-  std::vector<double> sums((n + kBlock - 1) / kBlock);
-  parallel_for(static_cast<int64_t>(sums.size()), n_threads, kNanosecondsPerRow * kBlock,
-               [&](int64_t b) {
-                 sums[b] = sum_absolute(values, b * kBlock, std::min(n, (b + 1) * kBlock));
-               });
-  double total = 0.0;
-  for (const double sum : sums) total += sum;
-  if (!std::isfinite(total)) {
-    for (int64_t i = 0; i < n; ++i) {
-      if (!std::isfinite(values[i])) {
-        throw std::invalid_argument(std::string("the objective gave a ") + what + " of " +
-                                    std::to_string(values[i]) + " for row " + std::to_string(i));
-      }
+// Sum of the whole parts of |value| * scale, which are below 2^31.
+RANKGROVE_SIMD int64_t sum_whole_parts(const float* values, int64_t begin, int64_t end,
+                                       double scale) {
+  int64_t sum = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    sum += static_cast<int32_t>(std::fabs(static_cast<double>(values[i])) * scale);
+  }
+  return sum;
+}
+
+template <typename Result, typename OfBlock, typename Combine>
+Result over_blocks(int64_t n, int n_threads, OfBlock&& of_block, Combine&& combine) {
+  std::vector<Result> results((n + kBlock - 1) / kBlock);
+  parallel_for(
+      static_cast<int64_t>(results.size()), n_threads, kNanosecondsPerRow * kBlock,
+      [&](int64_t b) { results[b] = of_block(b * kBlock, std::min(n, (b + 1) * kBlock)); });
+  Result result{};
+  for (const Result& one : results) result = combine(result, one);
+  return result;
+}
+
+// The bits of this worker's largest absolute value, which must be finite.
+int64_t checked_largest(const float* values, int64_t n, const char* what, int n_threads) {
+  if (!values) return 0;
+  constexpr uint32_t kInfinity = 0x7f800000u;
+  const auto largest = over_blocks<uint32_t>(
+      n, n_threads, [&](int64_t begin, int64_t end) { return largest_bits(values, begin, end); },
+      [](uint32_t a, uint32_t b) { return std::max(a, b); });
+  for (int64_t i = 0; largest >= kInfinity && i < n; ++i) {
+    if (!std::isfinite(values[i])) {
+      throw std::invalid_argument(std::string("the objective gave a ") + what + " of " +
+                                  std::to_string(values[i]) + " for row " + std::to_string(i));
     }
   }
-  return total;
+  return largest;
 }
+
+// Gradients or Hessians of all workers: their largest absolute value, and a bound of the sum of
+// absolute values, found by integers.
+struct Magnitude {
+  const float* values;
+  double largest = 0.0;
+  double scale = 1.0;  // with which the sum is taken
+
+  Magnitude(const float* all_values, int64_t largest_in_bits, int64_t n_rows)
+      : values(all_values),
+        largest(std::bit_cast<float>(static_cast<uint32_t>(largest_in_bits))),
+        scale(std::min(fixed_point_scale(largest, 1, 31), fixed_point_scale(largest, n_rows, 62))) {
+  }
+  int64_t sum(int64_t n, int n_threads) const {
+    if (!values) return 0;
+    return over_blocks<int64_t>(
+        n, n_threads,
+        [&](int64_t begin, int64_t end) { return sum_whole_parts(values, begin, end, scale); },
+        [](int64_t a, int64_t b) { return a + b; });
+  }
+  double bound(int64_t total_sum, int64_t n_rows) const {
+    return largest > 0.0 ? static_cast<double>(total_sum + n_rows) / scale : 0.0;
+  }
+};
 
 }  // namespace
 
-void pack_gradients(const float* gradients, const float* hessians, int64_t n, uint64_t seed,
-                    int n_threads, PackedGradients& packed) {
-  const double gradient_scale = power_of_two_scale(
-      total_absolute(gradients, n, "gradient", n_threads), n, (int64_t{1} << 31) - 1);
+void pack_gradients(const float* gradients, const float* hessians, int64_t n, const RowShare& share,
+                    const GradientOptions& options, PackedGradients& packed) {
+  const int n_threads = options.n_threads;
+  int64_t largest[] = {checked_largest(gradients, n, "gradient", n_threads),
+                       checked_largest(hessians, n, "Hessian", n_threads)};
+  share.maximum(largest, 2);
+  const Magnitude gradient(gradients, largest[0], share.n_rows);
+  const Magnitude hessian(hessians, largest[1], share.n_rows);
+  packed.counts_rows = options.count_rows || !hessians;
+  int64_t sums[] = {gradient.sum(n, n_threads), packed.counts_rows ? 0 : hessian.sum(n, n_threads),
+                    options.n_sampled};
+  share.sum(sums, 3);
+  packed.n_sampled = sums[2];
+  packed.gradient_scale64 = fixed_point_scale(gradient.largest, share.n_rows, 62);
+  packed.hessian_scale64 = fixed_point_scale(hessian.largest, share.n_rows, 62);
+  const double gradient_scale = power_of_two_scale(gradient.bound(sums[0], share.n_rows),
+                                                   share.n_rows, (int64_t{1} << 31) - 1);
   const double hessian_scale =
-      hessians ? power_of_two_scale(total_absolute(hessians, n, "Hessian", n_threads), n,
-                                    (int64_t{1} << kHessianBits) - 1)
-               : 1.0;
+      packed.counts_rows ? 1.0
+                         : power_of_two_scale(hessian.bound(sums[1], share.n_rows), share.n_rows,
+                                              (int64_t{1} << kHessianBits) - 1);
   packed.gradient_unit = 1.0 / gradient_scale;
   packed.hessian_unit = 1.0 / hessian_scale;
-  packed.counts_rows = hessians == nullptr;
   packed.words.resize(n);
-  const auto gradient_key = static_cast<uint32_t>(mix64(seed));
-  const auto hessian_key = static_cast<uint32_t>(mix64(seed ^ 0x5bd1e995u));
+  const auto gradient_key = static_cast<uint32_t>(mix64(options.seed));
+  const auto hessian_key = static_cast<uint32_t>(mix64(options.seed ^ 0x5bd1e995u));
   parallel_for((n + kBlock - 1) / kBlock, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t b) {
     const int64_t end = std::min(n, (b + 1) * kBlock);
-    if (hessians) {
-      pack_block(gradients, hessians, b * kBlock, end, gradient_scale, hessian_scale, gradient_key,
-                 hessian_key, packed.words.data());
-    } else {
-      pack_block_counts(gradients, b * kBlock, end, gradient_scale, gradient_key,
+    if (packed.counts_rows) {
+      pack_block_counts(gradients, b * kBlock, end, share.first_row, gradient_scale, gradient_key,
                         packed.words.data());
+    } else {
+      pack_block(gradients, hessians, b * kBlock, end, share.first_row, gradient_scale,
+                 hessian_scale, gradient_key, hessian_key, packed.words.data());
     }
   });
 }

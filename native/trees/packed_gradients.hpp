@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "distributed/row_share.hpp"
+
 namespace rankgrove {
 
 inline constexpr int kHessianBits = 30;
@@ -23,11 +25,23 @@ struct PackedGradients {
   double gradient_unit = 1.0;  // real value of 1 in the gradient field
   double hessian_unit = 1.0;
   bool counts_rows = false;  // the Hessian field counts rows: every row has 1
+  // Multiplied by these, gradients and Hessians are whole enough for exact sums in 64 bits.
+  double gradient_scale64 = 1.0;
+  double hessian_scale64 = 1.0;
+  int64_t n_sampled = 0;  // rows of all workers that the tree sees
 };
 
-// Packs the gradients of n rows. A null `hessians` means 1 for every row; negative Hessians count
-// as 0. Throws if a value is not finite.
-void pack_gradients(const float* gradients, const float* hessians, int64_t n, uint64_t seed,
-                    int n_threads, PackedGradients& packed);
+struct GradientOptions {
+  bool count_rows = false;  // the Hessian field counts rows, whatever the Hessians are
+  int64_t n_sampled = 0;    // rows of this worker that the tree sees
+  uint64_t seed = 0;
+  int n_threads = 1;
+};
+
+// Packs the gradients of this worker's n rows; scales are those of the rows of all workers, and
+// rounding follows the number that a row has among these. A null `hessians` means 1 for every row;
+// negative Hessians count as 0. Throws if a value is not finite.
+void pack_gradients(const float* gradients, const float* hessians, int64_t n, const RowShare& share,
+                    const GradientOptions& options, PackedGradients& packed);
 
 }  // namespace rankgrove

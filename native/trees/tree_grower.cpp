@@ -10,8 +10,6 @@
 namespace rankgrove {
 namespace {
 
-constexpr int64_t kLeafBlock = 8192;
-constexpr double kNanosecondsPerRow = 2.0;
 constexpr double kNanosecondsPerBin = 4.0;
 
 // Least squares are those of the gradients: l2 belongs to the Hessians, and so to leaf values
@@ -28,19 +26,27 @@ SplitRules split_rules(const GrowOptions& options) {
 struct TreeGrower::OpenNode {
   int32_t node;
   int32_t depth;
-  int64_t begin, end;
+  int64_t begin, end;  // of this worker's rows
+  int64_t n_rows;      // of all workers
   NodeSums sums;
   int64_t* histogram;
   Split split;
   bool rows_counted = false;  // the split's children are known to have enough rows
+};
 
-  int64_t n_rows() const { return end - begin; }
+// The rows of a node parted by its split.
+struct TreeGrower::Parting {
+  int64_t middle;      // where this worker's right rows begin
+  int64_t left_rows;   // of all workers
+  bool left_smaller;   // which child has the histogram
+  int64_t* histogram;  // null if none was wanted
 };
 
 TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options,
-                       int n_threads)
+                       RowShare share, int n_threads)
     : binned_(std::move(binned)),
       options_(std::move(options)),
+      share_(std::move(share)),
       n_threads_(n_threads),
       layout_(*binned_->bins),
       store_(*binned_, layout_, n_threads),
@@ -49,7 +55,7 @@ TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions o
 
 int64_t* TreeGrower::new_histogram() {
   if (free_histograms_.empty()) {
-    histograms_.push_back(std::make_unique_for_overwrite<int64_t[]>(layout_.size()));
+    histograms_.push_back(std::make_unique_for_overwrite<int64_t[]>(layout_.size() + 1));
     return histograms_.back().get();
   }
   int64_t* histogram = free_histograms_.back();
@@ -66,6 +72,11 @@ void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram)
   const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
   store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
                partial_histograms_, histogram);
+}
+
+// The sums of a node: those of the bins of any feature.
+int64_t TreeGrower::histogram_total(const int64_t* histogram) const {
+  return std::accumulate(histogram, histogram + layout_.start[1], int64_t{0});
 }
 
 float TreeGrower::threshold(int32_t feature, int32_t bin) const {
@@ -122,6 +133,7 @@ bool TreeGrower::has_missing(const OpenNode& node, int32_t feature) const {
   if (!node.rows_counted) return false;
   std::vector<int64_t> counts(n_bins + 1, 0);
   partition_.count_codes(node.begin, node.end, feature, counts.data());
+  share_.sum(counts.data(), counts.size());
   return counts[n_bins] > 0;
 }
 
@@ -143,34 +155,79 @@ Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>
     if (counted[best]) return split;
     std::vector<int64_t> counts(layout_.n_bins[split.feature] + 1, 0);
     partition_.count_codes(node.begin, node.end, split.feature, counts.data());
+    share_.sum(counts.data(), counts.size());
     by_feature[best] =
         search_.best_of_feature(split.feature, node.histogram, node.sums, packed_, counts.data());
     counted[best] = 1;
   }
 }
 
-bool TreeGrower::may_split(const OpenNode& node) const {
-  return (options_.max_depth == 0 || node.depth < options_.max_depth) &&
-         node.n_rows() >= 2 * options_.rules.min_samples_leaf && node.n_rows() >= 2;
+bool TreeGrower::may_split(int32_t depth, int64_t n_rows) const {
+  return (options_.max_depth == 0 || depth < options_.max_depth) &&
+         n_rows >= 2 * options_.rules.min_samples_leaf && n_rows >= 2;
 }
 
 TreeGrower::OpenNode TreeGrower::make_root(Tree& tree) {
-  const int64_t n = partition_.size();
-  OpenNode root{tree.add_leaf(0.0, static_cast<uint32_t>(n)), 0, 0, n, {}, nullptr, {}};
-  for (int64_t i = 0; i < n; ++i) root.sums.total += packed_.words[partition_.rows()[i]];
-  if (may_split(root) && options_.max_leaf_nodes > 1) {
+  OpenNode root{tree.add_leaf(0.0, 0), 0, 0, partition_.size(), packed_.n_sampled, {}, nullptr, {}};
+  if (may_split(0, root.n_rows) && options_.max_leaf_nodes > 1) {
     root.histogram = new_histogram();
     build_histogram(root.begin, root.end, root.histogram);
+    share_.sum(root.histogram, layout_.size());
+    root.sums.total = histogram_total(root.histogram);
   }
   return root;
 }
 
-// The children of a node whose rows have been parted at `middle`, as leaves of the tree.
-std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
-    Tree& tree, const OpenNode& parent, int64_t middle) const {
+// Parts the rows of a node and finds the smaller child's histogram. One worker counts rows first,
+// and saves a histogram that nobody needs. Several take the child of less Hessian, which all of
+// them know already, and send the number of rows along with its histogram.
+TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
   const Split& split = parent.split;
-  OpenNode left{-1, parent.depth + 1, parent.begin, middle, parent.sums, nullptr, {}};
-  OpenNode right{-1, parent.depth + 1, middle, parent.end, parent.sums, nullptr, {}};
+  const CodeRule rule{split.feature, split.bin, split.missing_left};
+  Parting parting{partition_.split(parent.begin, parent.end, rule, n_threads_), 0, false, nullptr};
+  parting.left_rows = parting.middle - parent.begin;
+  bool wanted = !last_leaf && may_split(parent.depth + 1, parent.n_rows);
+  if (share_.alone()) {
+    const int64_t right_rows = parent.n_rows - parting.left_rows;
+    const auto [fewer, more] = std::minmax(parting.left_rows, right_rows);
+    parting.left_smaller = parting.left_rows <= right_rows;
+    wanted = wanted && may_split(parent.depth + 1, more) &&
+             (parent.rows_counted || fewer >= options_.rules.min_samples_leaf);
+  } else {
+    parting.left_smaller =
+        2 * int64_t{hessian_field(split.left)} <= hessian_field(parent.sums.total);
+  }
+  if (!wanted) {
+    share_.sum(&parting.left_rows, 1);
+    return parting;
+  }
+  parting.histogram = new_histogram();
+  if (parting.left_smaller) {
+    build_histogram(parent.begin, parting.middle, parting.histogram);
+  } else {
+    build_histogram(parting.middle, parent.end, parting.histogram);
+  }
+  parting.histogram[layout_.size()] = parting.left_rows;
+  share_.sum(parting.histogram, layout_.size() + 1);
+  parting.left_rows = parting.histogram[layout_.size()];
+  return parting;
+}
+
+// The children of a node whose rows have been parted, as leaves of the tree.
+std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
+    Tree& tree, const OpenNode& parent, const Parting& parting) const {
+  const Split& split = parent.split;
+  OpenNode left{
+      -1, parent.depth + 1, parent.begin, parting.middle, parting.left_rows, parent.sums, nullptr,
+      {}};
+  OpenNode right{-1,
+                 parent.depth + 1,
+                 parting.middle,
+                 parent.end,
+                 parent.n_rows - parting.left_rows,
+                 parent.sums,
+                 nullptr,
+                 {}};
   left.sums.total = split.left;
   right.sums.total = parent.sums.total - split.left;
   const int direction =
@@ -185,29 +242,26 @@ std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
     (direction > 0 ? left.sums.upper : left.sums.lower) = between;
     (direction > 0 ? right.sums.lower : right.sums.upper) = between;
   }
-  left.node = tree.add_leaf(0.0, static_cast<uint32_t>(left.n_rows()));
-  right.node = tree.add_leaf(0.0, static_cast<uint32_t>(right.n_rows()));
+  left.node = tree.add_leaf(0.0, 0);
+  right.node = tree.add_leaf(0.0, 0);
   tree.split_leaf(parent.node, split.feature, threshold(split.feature, split.bin),
                   split.missing_left, split.gain, left.node);
   return {left, right};
 }
 
-// Gives histograms to those children that may be split, if any: the smaller child is counted, the
+// Gives histograms to those children that may be split, if any: the smaller child has one, the
 // larger one is what is left of the parent, whose histogram goes.
-void TreeGrower::share_histogram(const OpenNode& parent, OpenNode& left, OpenNode& right) {
-  if (!may_split(left) && !may_split(right)) {
-    free_histograms_.push_back(parent.histogram);
-    return;
+void TreeGrower::share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
+                                 OpenNode& right) {
+  (parting.left_smaller ? left : right).histogram = parting.histogram;
+  (parting.left_smaller ? right : left).histogram = parent.histogram;
+  const bool needed = may_split(left.depth, left.n_rows) || may_split(right.depth, right.n_rows);
+  if (parting.histogram && needed) {
+    for (int32_t b = 0; b < layout_.size(); ++b) parent.histogram[b] -= parting.histogram[b];
   }
-  OpenNode& smaller = left.n_rows() <= right.n_rows() ? left : right;
-  OpenNode& larger = left.n_rows() <= right.n_rows() ? right : left;
-  smaller.histogram = new_histogram();
-  build_histogram(smaller.begin, smaller.end, smaller.histogram);
-  larger.histogram = parent.histogram;
-  for (int32_t b = 0; b < layout_.size(); ++b) larger.histogram[b] -= smaller.histogram[b];
   for (OpenNode* child : {&left, &right}) {
-    if (may_split(*child)) continue;
-    free_histograms_.push_back(child->histogram);
+    if (parting.histogram && may_split(child->depth, child->n_rows)) continue;
+    if (child->histogram) free_histograms_.push_back(child->histogram);
     child->histogram = nullptr;
   }
 }
@@ -238,84 +292,33 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
   while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
     OpenNode parent = open.top();
     open.pop();
-    const Split& split = parent.split;
-    const int64_t middle = partition_.split(
-        parent.begin, parent.end, {split.feature, split.bin, split.missing_left}, n_threads_);
+    const Parting parting = part(parent, n_leaves + 1 == options_.max_leaf_nodes);
     // Where weights are not numbers of rows, a split may turn out to leave a child too few. The
     // gain it promised was too high; the node goes back with the best split that has enough.
-    if (!parent.rows_counted &&
-        std::min(middle - parent.begin, parent.end - middle) < options_.rules.min_samples_leaf) {
-      partition_.undo_split(parent.begin, middle, parent.end);
+    if (!parent.rows_counted && std::min(parting.left_rows, parent.n_rows - parting.left_rows) <
+                                    options_.rules.min_samples_leaf) {
+      if (parting.histogram) free_histograms_.push_back(parting.histogram);
+      partition_.undo_split(parent.begin, parting.middle, parent.end);
       parent.rows_counted = true;
       offer(parent);
       continue;
     }
-    auto [left, right] = make_children(tree, parent, middle);
-    if (++n_leaves < options_.max_leaf_nodes) {
-      share_histogram(parent, left, right);
-    } else {
-      free_histograms_.push_back(parent.histogram);
-    }
+    ++n_leaves;
+    auto [left, right] = make_children(tree, parent, parting);
+    share_histogram(parent, parting, left, right);
     offer(left);
     offer(right);
   }
   for (; !open.empty(); open.pop()) close(open.top());
 }
 
-// Sums the real gradients of each leaf, in blocks of a fixed size so that the order of the
-// additions is the same for any number of threads, and sets the Newton step as the node's answer.
-void TreeGrower::fill_leaves(Tree& tree, const float* gradients, const float* hessians) {
-  struct Block {
-    const Leaf* leaf;
-    int64_t begin, end;
-    double gradient, hessian;
-  };
-  std::vector<Block> blocks;
-  for (const Leaf& leaf : leaves_) {
-    for (int64_t begin = leaf.begin; begin < leaf.end; begin += kLeafBlock) {
-      blocks.push_back({&leaf, begin, std::min(leaf.end, begin + kLeafBlock), 0.0, 0.0});
-    }
-  }
-  leaf_of_row_.resize(binned_->n_rows);
-  const int32_t* rows = partition_.rows();
-  const double cost = kNanosecondsPerRow * static_cast<double>(partition_.size()) /
-                      static_cast<double>(blocks.size());
-  parallel_for(static_cast<int64_t>(blocks.size()), n_threads_, cost, [&](int64_t b) {
-    Block& block = blocks[b];
-    for (int64_t i = block.begin; i < block.end; ++i) {
-      const int32_t row = rows[i];
-      leaf_of_row_[row] = block.leaf->node;
-      block.gradient += gradients[row];
-      block.hessian += hessians ? std::max(hessians[row], 0.0f) : 1.0f;
-    }
-  });
-  std::vector<double> gradient(tree.n_nodes(), 0.0), hessian(tree.n_nodes(), 0.0);
-  for (const Block& block : blocks) {
-    gradient[block.leaf->node] += block.gradient;
-    hessian[block.leaf->node] += block.hessian;
-  }
-  for (int32_t node = tree.n_nodes() - 1; node >= 0; --node) {
-    if (tree.is_leaf(node)) continue;
-    const int32_t left = tree.left[node];
-    gradient[node] = gradient[left] + gradient[left + 1];
-    hessian[node] = hessian[left] + hessian[left + 1];
-  }
-  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
-    tree.value[node] =
-        node_answer(gradient[node], hessian[node], options_.rules.l2, -kUnbounded, kUnbounded);
-  }
-  for (const Leaf& leaf : leaves_) {
-    tree.value[leaf.node] = std::clamp(tree.value[leaf.node], leaf.lower, leaf.upper);
-  }
-}
-
 Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32_t* rows,
                       int64_t n_rows, uint64_t seed) {
-  const float* split_hessians = options_.least_squares_splits ? nullptr : hessians;
-  pack_gradients(gradients, split_hessians, binned_->n_rows, seed, n_threads_, packed_);
   samples_all_rows_ = rows == nullptr;
-  partition_.reset(rows, samples_all_rows_ ? binned_->n_rows : n_rows);
+  if (samples_all_rows_) n_rows = binned_->n_rows;
+  const GradientOptions packing{options_.least_squares_splits, n_rows, seed, n_threads_};
+  pack_gradients(gradients, hessians, binned_->n_rows, share_, packing, packed_);
+  partition_.reset(rows, n_rows);
   leaves_.clear();
   std::vector<int32_t> all(layout_.n_features());
   std::iota(all.begin(), all.end(), 0);

@@ -3,6 +3,10 @@
 // Life of a grower: built once per fit on a binned matrix; then, for each tree, grow() is called
 // with that iteration's gradients, and leaf_of_row() tells the leaf of every row of the matrix
 // until the next call. All working memory is kept from tree to tree.
+//
+// Several workers, each with its rows, grow the same tree together: sums of histograms, numbers of
+// rows and leaves are exchanged, and as all of them are integers, every worker decides the same,
+// and what one worker with all rows would.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +43,9 @@ struct GrowOptions {
 
 class TreeGrower {
  public:
-  TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options, int n_threads);
+  // `share` tells which rows of all workers the matrix holds.
+  TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options, RowShare share,
+             int n_threads);
   TreeGrower(const TreeGrower&) = delete;
   TreeGrower& operator=(const TreeGrower&) = delete;
 
@@ -54,6 +60,7 @@ class TreeGrower {
  private:
   struct OpenNode;   // of growth node by node
   struct LevelNode;  // of oblivious growth
+  struct Parting;    // of the rows of a node
   struct Leaf {
     int32_t node;
     int64_t begin, end;
@@ -63,11 +70,13 @@ class TreeGrower {
   void grow_node_by_node(Tree& tree, uint64_t seed);
   void grow_oblivious(Tree& tree, uint64_t seed);
   Split best_rule(const std::vector<LevelNode>& level, uint64_t seed, int32_t depth);
-  bool may_split(const OpenNode& node) const;
+  bool may_split(int32_t depth, int64_t n_rows) const;
   OpenNode make_root(Tree& tree);
+  Parting part(const OpenNode& parent, bool last_leaf);
   std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
-                                              int64_t middle) const;
-  void share_histogram(const OpenNode& parent, OpenNode& left, OpenNode& right);
+                                              const Parting& parting) const;
+  void share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
+                       OpenNode& right);
   void find_split(OpenNode& node, uint64_t seed);
   bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
@@ -75,7 +84,8 @@ class TreeGrower {
                                      uint64_t stream) const;
   double mean_search_nanoseconds() const;
   int64_t* new_histogram();
-  void build_histogram(int64_t begin, int64_t end, int64_t* histogram);
+  void build_histogram(int64_t begin, int64_t end, int64_t* histogram);  // of this worker's rows
+  int64_t histogram_total(const int64_t* histogram) const;
   // The value that a bin's values do not exceed; +inf for the last, which parts all values, also
   // those beyond what was seen in training, from missing ones.
   float threshold(int32_t feature, int32_t bin) const;
@@ -83,6 +93,7 @@ class TreeGrower {
 
   std::shared_ptr<const BinnedMatrix> binned_;
   GrowOptions options_;
+  RowShare share_;
   int n_threads_;
   HistogramLayout layout_;
   RowStore store_;
@@ -91,7 +102,8 @@ class TreeGrower {
   PackedGradients packed_;
   bool samples_all_rows_ = true;
   std::vector<int32_t> tree_features_;
-  std::vector<std::unique_ptr<int64_t[]>> histograms_;  // all that were ever made
+  // All histograms that were ever made, with room for a number of rows behind the bins.
+  std::vector<std::unique_ptr<int64_t[]>> histograms_;
   std::vector<int64_t*> free_histograms_;
   std::vector<std::vector<int64_t>> partial_histograms_;
   std::vector<Leaf> leaves_;

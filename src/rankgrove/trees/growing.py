@@ -79,6 +79,9 @@ class TreeGrower:
             None if monotone is None else np.ascontiguousarray(monotone, np.int8),
             criterion if callable(criterion) else None,
             resolve_n_jobs(n_jobs),
+            None,
+            0,
+            binned.n_rows,
         )
 
     def grow(

@@ -1,0 +1,25 @@
+// The rows that one worker has of all rows of a fit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "distributed/communicator.hpp"
+
+namespace rankgrove {
+
+struct RowShare {
+  std::shared_ptr<Communicator> communicator;  // null: this worker has all rows
+  int64_t first_row = 0;                       // number of its first row among those of all workers
+  int64_t n_rows = 0;                          // of all workers
+
+  bool alone() const { return !communicator; }
+  void sum(int64_t* values, size_t n) const {
+    if (communicator) communicator->sum(values, n);
+  }
+  void maximum(int64_t* values, size_t n) const {
+    if (communicator) communicator->maximum(values, n);
+  }
+};
+
+}  // namespace rankgrove
