@@ -1,10 +1,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/shared_object.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove {
@@ -46,6 +49,64 @@ std::shared_ptr<BinnedMatrix> bin_matrix_checked(InMatrix<float> x,
   return bin_matrix(view, std::move(bins), row_numbers, n_rows, n_threads);
 }
 
+// Bins of what `arrays` gave; nothing in it is trusted.
+std::shared_ptr<const Bins> bins_from_arrays(In<int64_t> offsets, In<float> cuts,
+                                             In<uint8_t> has_missing, In<uint8_t> has_infinity,
+                                             In<float> fill) {
+  const size_t n = fill.shape(0);
+  require(offsets.shape(0) == n + 1 && has_missing.shape(0) == n && has_infinity.shape(0) == n,
+          "the arrays of the bins have different lengths");
+  require(offsets.data()[0] == 0 && offsets.data()[n] == static_cast<int64_t>(cuts.shape(0)),
+          "the offsets of the bins do not go with the cuts");
+  for (size_t f = 0; f < n; ++f) {
+    const int64_t begin = offsets.data()[f], end = offsets.data()[f + 1];
+    require(begin <= end && end <= static_cast<int64_t>(cuts.shape(0)) && end - begin < kMaxBins16,
+            "the offsets of the bins do not ascend");
+    for (int64_t i = begin; i < end; ++i) {
+      require(std::isfinite(cuts.data()[i]) && (i == begin || cuts.data()[i] > cuts.data()[i - 1]),
+              "the cuts between bins do not ascend");
+    }
+  }
+  const auto copy = [](const auto& array) {
+    return std::vector(array.data(), array.data() + array.shape(0));
+  };
+  return std::make_shared<const Bins>(
+      Bins{copy(offsets), copy(cuts), copy(has_missing), copy(has_infinity), copy(fill)});
+}
+
+nb::tuple arrays_of_bins(const Bins& bins) {
+  const auto array = [](const auto& values) { return to_numpy(std::vector(values)); };
+  return nb::make_tuple(array(bins.offsets), array(bins.cuts), array(bins.has_missing),
+                        array(bins.has_infinity), array(bins.fill));
+}
+
+template <typename Code>
+nb::object codes_view(nb::handle self) {
+  const auto& binned = nb::cast<const BinnedMatrix&>(self);
+  return nb::cast(nb::ndarray<nb::numpy, const Code, nb::ndim<2>>(
+      binned.codes.get(),
+      {static_cast<size_t>(binned.n_features()), static_cast<size_t>(binned.n_rows)}, self));
+}
+
+// A matrix whose codes somebody else keeps, such as a mapped file.
+std::shared_ptr<BinnedMatrix> mapped_matrix(std::shared_ptr<const Bins> bins, In<uint8_t> codes,
+                                            int64_t n_rows, const std::string& folder) {
+  auto result = std::make_shared<BinnedMatrix>();
+  require(n_rows >= 0 && n_rows < (int64_t{1} << 31),
+          "a binned matrix holds at most 2^31 - 1 rows");
+  require(!folder.empty(), "codes that are mapped need a folder");
+  result->wide = needs_wide_codes(*bins);
+  result->bins = std::move(bins);
+  result->n_rows = n_rows;
+  result->folder = folder;
+  require(static_cast<int64_t>(codes.shape(0)) == result->n_bytes(),
+          "the codes take " + std::to_string(codes.shape(0)) + " bytes instead of " +
+              std::to_string(result->n_bytes()));
+  const void* data = codes.data();
+  result->codes = std::shared_ptr<const void>(shared_object(nb::cast(codes)), data);
+  return result;
+}
+
 }  // namespace
 
 void bind_binning(nb::module_& m) {
@@ -70,16 +131,16 @@ void bind_binning(nb::module_& m) {
       .def(
           "has_missing",
           [](const Bins& bins) { return to_numpy(std::vector<uint8_t>(bins.has_missing)); },
-          "1 for each feature that had a NaN in training, else 0.");
+          "1 for each feature that had a NaN in training, else 0.")
+      .def("arrays", &arrays_of_bins, "All there is to know, for a file; see bins_from_arrays.");
+  m.def("bins_from_arrays", &bins_from_arrays, nb::arg("offsets"), nb::arg("cuts"),
+        nb::arg("has_missing"), nb::arg("has_infinity"), nb::arg("fill"));
   nb::class_<BinnedMatrix>(m, "BinnedMatrix", "A feature matrix as bin codes.")
       .def_ro("n_rows", &BinnedMatrix::n_rows)
       .def_prop_ro("n_features", &BinnedMatrix::n_features)
       .def_prop_ro("bins", [](const BinnedMatrix& binned) { return binned.bins; })
       .def_ro("wide", &BinnedMatrix::wide, "Whether codes take 16 bits instead of 8.")
-      .def_prop_ro("nbytes",
-                   [](const BinnedMatrix& binned) {
-                     return binned.codes8.size() + 2 * binned.codes16.size();
-                   })
+      .def_prop_ro("nbytes", [](const BinnedMatrix& binned) { return binned.n_bytes(); })
       .def(
           "codes",
           [](const BinnedMatrix& binned, int32_t feature) {
@@ -91,7 +152,16 @@ void bind_binning(nb::module_& m) {
             }
             return to_numpy(std::move(result));
           },
-          nb::arg("feature"), "Codes of one feature, as a copy.");
+          nb::arg("feature"), "Codes of one feature, as a copy.")
+      .def_prop_ro(
+          "all_codes",
+          [](nb::handle self) {
+            return nb::cast<const BinnedMatrix&>(self).wide ? codes_view<uint16_t>(self)
+                                                            : codes_view<uint8_t>(self);
+          },
+          "View of the codes, feature by feature.");
+  m.def("mapped_matrix", &mapped_matrix, nb::arg("bins"), nb::arg("codes"), nb::arg("n_rows"),
+        nb::arg("folder"), "A matrix on the bytes of codes that were written before.");
   m.def("find_bins", &find_bins_checked, nb::arg("x"), nb::arg("max_bins"), nb::arg("fill"),
         nb::arg("n_threads"));
   m.def("bin_matrix", &bin_matrix_checked, nb::arg("x"), nb::arg("bins"), nb::arg("rows").none(),

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace rankgrove {
@@ -25,28 +26,35 @@ struct Bins {
 };
 
 // Codes are u8 where every feature has at most 255 value bins, else u16 for all features. They are
-// stored feature by feature.
+// stored feature by feature, in memory or in a mapped file.
 struct BinnedMatrix {
   std::shared_ptr<const Bins> bins;
   int64_t n_rows = 0;
-  bool wide = false;            // codes16 is used, else codes8
-  std::vector<uint8_t> codes8;  // n_features x n_rows
-  std::vector<uint16_t> codes16;
+  bool wide = false;                  // codes take 16 bits
+  std::shared_ptr<const void> codes;  // n_features x n_rows
+  // Not empty if the codes are mapped from a file: where there is room for what is made of them and
+  // need not fit into memory either.
+  std::string folder;
 
   int32_t n_features() const { return bins->n_features(); }
   int32_t n_bins(int32_t f) const { return bins->n_bins(f); }
   int32_t missing_bin(int32_t f) const { return bins->n_bins(f); }
   bool has_missing(int32_t f) const { return bins->has_missing[f] != 0; }
+  bool mapped() const { return !folder.empty(); }
+  int64_t n_bytes() const { return n_rows * n_features() * (wide ? 2 : 1); }
 
   template <typename Code>
   const Code* column(int32_t f) const {
-    if constexpr (sizeof(Code) == 1) {
-      return codes8.data() + static_cast<int64_t>(f) * n_rows;
-    } else {
-      return codes16.data() + static_cast<int64_t>(f) * n_rows;
-    }
+    return static_cast<const Code*>(codes.get()) + static_cast<int64_t>(f) * n_rows;
   }
+
+  // Lets the system take back the memory of codes that are mapped from a file, of some rows.
+  void release(int64_t begin, int64_t end) const;
+  void release() const { release(0, n_rows); }
 };
+
+// Whether codes need 16 bits.
+bool needs_wide_codes(const Bins& bins);
 
 // A float32 matrix in the caller's memory. Strides are in elements.
 struct MatrixView {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common/parallel.hpp"
+#include "common/table_memory.hpp"
 #include "trees/binned_matrix.hpp"
 #include "trees/feature_bins.hpp"
 
@@ -75,19 +76,36 @@ std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
   return join_bins(found, fill);
 }
 
+bool needs_wide_codes(const Bins& bins) {
+  for (int32_t f = 0; f < bins.n_features(); ++f) {
+    if (bins.n_bins(f) > kMaxBins8) return true;
+  }
+  return false;
+}
+
+void BinnedMatrix::release(int64_t begin, int64_t end) const {
+  if (!mapped()) return;
+  const int64_t width = wide ? 2 : 1;
+  const auto* bytes = static_cast<const uint8_t*>(codes.get());
+  if (begin == 0 && end == n_rows) {
+    release_pages(bytes, bytes + n_bytes());
+    return;
+  }
+  for (int64_t f = 0; f < n_features(); ++f) {
+    release_pages(bytes + (f * n_rows + begin) * width, bytes + (f * n_rows + end) * width);
+  }
+}
+
 std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<const Bins> bins,
                                          const int64_t* rows, int64_t n_rows, int n_threads) {
   auto result = std::make_shared<BinnedMatrix>();
   result->bins = bins;
   result->n_rows = n_rows;
   const int32_t n_features = bins->n_features();
-  for (int32_t f = 0; f < n_features; ++f) result->wide |= bins->n_bins(f) > kMaxBins8;
-  const size_t size = static_cast<size_t>(n_rows) * n_features;
-  if (result->wide) {
-    result->codes16.resize(size);
-  } else {
-    result->codes8.resize(size);
-  }
+  result->wide = needs_wide_codes(*bins);
+  const std::shared_ptr<uint8_t[]> codes =
+      std::make_shared_for_overwrite<uint8_t[]>(static_cast<size_t>(result->n_bytes()));
+  result->codes = codes;
   const std::vector<CutSearch> searches = cut_searches(*bins);
   const int64_t row_chunk = std::min<int64_t>(16384, std::max<int64_t>(n_rows, 1));
   const int64_t n_row_chunks = (n_rows + row_chunk - 1) / row_chunk;
@@ -99,9 +117,10 @@ std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<co
     const auto first = static_cast<int32_t>(task % n_feature_blocks * kFeatureBlock);
     const int32_t last = std::min(n_features, first + kFeatureBlock);
     if (result->wide) {
-      code_block(x, *bins, rows, begin, end, first, last, searches, n_rows, result->codes16.data());
+      code_block(x, *bins, rows, begin, end, first, last, searches, n_rows,
+                 reinterpret_cast<uint16_t*>(codes.get()));
     } else {
-      code_block(x, *bins, rows, begin, end, first, last, searches, n_rows, result->codes8.data());
+      code_block(x, *bins, rows, begin, end, first, last, searches, n_rows, codes.get());
     }
   });
   return result;

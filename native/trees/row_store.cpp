@@ -1,7 +1,11 @@
 #include "trees/row_store.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include "common/parallel.hpp"
 
@@ -14,12 +18,16 @@ constexpr double kNanosecondsPerEntry = 0.8;
 constexpr double kNanosecondsPerCode = 1.0;
 constexpr double kNanosecondsPerBin = 1.0;
 constexpr int64_t kPrefetchDistance = 8;
+constexpr int64_t kCacheLine = 64;
+
+// Codes that are looked at before their memory, if it is mapped, is given back.
+constexpr int64_t kSlab = int64_t{1} << 27;
 
 template <typename Code>
-int32_t commonest_code(const Code* codes, int64_t n, int32_t n_codes) {
+std::vector<int64_t> count_codes(const Code* codes, int64_t n, int32_t n_codes) {
   std::vector<int64_t> counts(n_codes, 0);
   for (int64_t i = 0; i < n; ++i) ++counts[codes[i]];
-  return static_cast<int32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  return counts;
 }
 
 }  // namespace
@@ -29,37 +37,68 @@ HistogramLayout::HistogramLayout(const Bins& bins) {
   for (int32_t f = 0; f < bins.n_features(); ++f) {
     n_bins.push_back(bins.n_bins(f));
     missing.push_back(bins.has_missing[f]);
-    start.push_back(start.back() + n_bins[f] + missing[f]);
+    const int64_t end = int64_t{start.back()} + n_bins[f] + missing[f];
+    if (end > std::numeric_limits<int32_t>::max()) {
+      throw std::invalid_argument("the features have more than 2^31 - 1 bins: lower max_bins");
+    }
+    start.push_back(static_cast<int32_t>(end));
   }
 }
 
 RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads)
-    : layout_(layout), commonest_(layout.n_features()) {
+    : layout_(layout), commonest_(layout.n_features()), is_full_(layout.n_features()) {
   const int32_t n_features = layout_.n_features();
-  parallel_for(n_features, n_threads, kNanosecondsPerCode * binned.n_rows, [&](int64_t f) {
-    const auto feature = static_cast<int32_t>(f);
-    const int32_t n_codes = binned.n_bins(feature) + 1;
-    commonest_[f] = binned.wide
-                        ? commonest_code(binned.column<uint16_t>(feature), binned.n_rows, n_codes)
-                        : commonest_code(binned.column<uint8_t>(feature), binned.n_rows, n_codes);
-  });
+  choose_commonest(binned, n_threads);
   // A group's packs are numbered in 32 bits.
   constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
   const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
   for (int32_t first = 0; first < n_features;) {
-    int32_t last = first + 1;
-    while (last < n_features && last - first < most_features &&
-           layout_.start[last + 1] - layout_.start[first] <= kGroupBins)
+    Group group;
+    group.listed_start.push_back(0);
+    int32_t last = first;
+    do {
+      const int32_t n_bins = layout_.start[last + 1] - layout_.start[last];
+      group.n_bins += n_bins;
+      if (is_full_[last]) {
+        group.full.push_back(last);
+      } else {
+        group.listed.push_back(last);
+        group.listed_start.push_back(group.listed_start.back() + n_bins);
+      }
       ++last;
-    groups_.push_back(
-        {first, last, layout_.start[first], layout_.start[last] - layout_.start[first], {}, {}});
+    } while (last < n_features && last - first < most_features &&
+             layout_.start[last + 1] - layout_.start[first] <= kGroupBins);
+    groups_.push_back(std::move(group));
     first = last;
   }
   for (Group& group : groups_) {
     fill_group(binned, group, n_threads);
-    nanoseconds_per_row_ += kNanosecondsPerEntry * static_cast<double>(group.entries.size()) /
+    nanoseconds_per_row_ += kNanosecondsPerEntry *
+                            static_cast<double>(group.entries.size() + group.codes.size()) /
                             static_cast<double>(std::max<int64_t>(binned.n_rows, 1));
   }
+}
+
+// Finds each feature's commonest code, and whether it is full. A code that stands for a missing
+// value where the training data had none has no bin: such a feature can only be listed.
+void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
+  const int64_t n_rows = binned.n_rows;
+  parallel_for(layout_.n_features(), n_threads, kNanosecondsPerCode * n_rows, [&](int64_t i) {
+    const auto f = static_cast<int32_t>(i);
+    const int32_t n_codes = binned.n_bins(f) + 1;
+    const std::vector<int64_t> counts =
+        binned.wide ? count_codes(binned.column<uint16_t>(f), n_rows, n_codes)
+                    : count_codes(binned.column<uint8_t>(f), n_rows, n_codes);
+    const auto commonest = std::max_element(counts.begin(), counts.end());
+    commonest_[f] = static_cast<int32_t>(commonest - counts.begin());
+    const bool has_bins = layout_.missing[f] || counts.back() == 0;
+    const double rest = static_cast<double>(n_rows - *commonest);
+    is_full_[f] = !binned.wide && has_bins && rest > kFullShare * static_cast<double>(n_rows);
+    if (binned.mapped()) {
+      const auto* codes = binned.column<uint8_t>(0) + i * n_rows * (binned.wide ? 2 : 1);
+      release_pages(codes, codes + n_rows * (binned.wide ? 2 : 1));
+    }
+  });
 }
 
 // A code is listed unless it is its feature's commonest one, or stands for a missing value where
@@ -70,7 +109,7 @@ template <typename Code>
 void RowStore::count_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
                           int64_t end) const {
   uint32_t lengths[kRowBlock] = {};
-  for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
+  for (const int32_t f : group.listed) {
     const Code* codes = binned.column<Code>(f) + begin;
     const int32_t skipped = commonest_[f];
     const int32_t n_codes = layout_.n_bins[f] + layout_.missing[f];
@@ -86,16 +125,17 @@ void RowStore::count_rows(const BinnedMatrix& binned, Group& group, int64_t begi
 // Writes the rows' entries: every code to its row's end in a small table, which then grows only if
 // the code is to be listed, and the table's rows to where they belong.
 template <typename Code>
-void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
+void RowStore::list_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
                          int64_t end) const {
-  const int64_t width = group.last_feature - group.first_feature + kPack;
+  const auto width = static_cast<int64_t>(group.listed.size()) + kPack;
   std::vector<uint16_t> table(kRowBlock * width);
   uint32_t lengths[kRowBlock] = {};
-  for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
+  for (size_t j = 0; j < group.listed.size(); ++j) {
+    const int32_t f = group.listed[j];
     const Code* codes = binned.column<Code>(f) + begin;
     const int32_t skipped = commonest_[f];
     const int32_t n_codes = layout_.n_bins[f] + layout_.missing[f];
-    const int32_t base = layout_.start[f] - group.first_bin;
+    const int32_t base = group.listed_start[j];
     for (int64_t i = 0; i < end - begin; ++i) {
       table[i * width + lengths[i]] = static_cast<uint16_t>(base + codes[i]);
       lengths[i] += (codes[i] != skipped) & (codes[i] < n_codes);
@@ -103,54 +143,96 @@ void RowStore::fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin
   }
   for (int64_t i = 0; i < end - begin; ++i) {
     uint16_t* row = table.data() + i * width;
-    std::fill_n(row + lengths[i], kPack - 1, static_cast<uint16_t>(group.n_bins));
+    std::fill_n(row + lengths[i], kPack - 1, static_cast<uint16_t>(group.listed_start.back()));
     const int64_t first = static_cast<int64_t>(group.packs[begin + i]) * kPack;
     const int64_t last = static_cast<int64_t>(group.packs[begin + i + 1]) * kPack;
-    std::copy_n(row, last - first, group.entries.begin() + first);
+    std::copy_n(row, last - first, group.entries.data() + first);
+  }
+}
+
+void RowStore::copy_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
+                         int64_t end) const {
+  const auto width = static_cast<int64_t>(group.full.size());
+  for (int64_t j = 0; j < width; ++j) {
+    const uint8_t* codes = binned.column<uint8_t>(group.full[j]);
+    uint8_t* target = group.codes.data() + j;
+    for (int64_t i = begin; i < end; ++i) target[i * width] = codes[i];
   }
 }
 
 void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_threads) {
   const int64_t n_rows = binned.n_rows;
+  const auto n_features = static_cast<int64_t>(group.full.size() + group.listed.size());
+  const int64_t slab = binned.mapped() ? kSlab / n_features / kRowBlock * kRowBlock + kRowBlock
+                                       : std::max<int64_t>(n_rows, 1);
   const auto for_each_block = [&](auto&& body) {
-    const double cost =
-        kNanosecondsPerCode * kRowBlock * (group.last_feature - group.first_feature);
-    parallel_for((n_rows + kRowBlock - 1) / kRowBlock, n_threads, cost, [&](int64_t block) {
-      body(block * kRowBlock, std::min(n_rows, (block + 1) * kRowBlock));
-    });
+    const double cost = kNanosecondsPerCode * kRowBlock * n_features;
+    for (int64_t first = 0; first < n_rows; first += slab) {
+      const int64_t last = std::min(n_rows, first + slab);
+      parallel_for((last - first + kRowBlock - 1) / kRowBlock, n_threads, cost, [&](int64_t block) {
+        const int64_t begin = first + block * kRowBlock;
+        body(begin, std::min(last, begin + kRowBlock));
+      });
+      binned.release(first, last);
+    }
   };
-  group.packs.assign(n_rows + 1, 0);
+  group.codes = Table<uint8_t>(static_cast<size_t>(n_rows) * group.full.size(), binned.folder);
+  if (!group.listed.empty()) {
+    group.packs = Table<uint32_t>(static_cast<size_t>(n_rows) + 1, binned.folder);
+    group.packs[0] = 0;
+    for_each_block([&](int64_t begin, int64_t end) {
+      if (binned.wide) {
+        count_rows<uint16_t>(binned, group, begin, end);
+      } else {
+        count_rows<uint8_t>(binned, group, begin, end);
+      }
+    });
+    for (int64_t row = 0; row < n_rows; ++row) group.packs[row + 1] += group.packs[row];
+    group.entries =
+        Table<uint16_t>(static_cast<size_t>(group.packs[n_rows]) * kPack, binned.folder);
+  }
   for_each_block([&](int64_t begin, int64_t end) {
     if (binned.wide) {
-      count_rows<uint16_t>(binned, group, begin, end);
-    } else {
-      count_rows<uint8_t>(binned, group, begin, end);
+      list_rows<uint16_t>(binned, group, begin, end);
+      return;
     }
-  });
-  for (int64_t row = 0; row < n_rows; ++row) group.packs[row + 1] += group.packs[row];
-  group.entries.resize(static_cast<int64_t>(group.packs[n_rows]) * kPack);
-  for_each_block([&](int64_t begin, int64_t end) {
-    if (binned.wide) {
-      fill_rows<uint16_t>(binned, group, begin, end);
-    } else {
-      fill_rows<uint8_t>(binned, group, begin, end);
-    }
+    if (!group.listed.empty()) list_rows<uint8_t>(binned, group, begin, end);
+    copy_rows(binned, group, begin, end);
   });
 }
 
+template <bool kListed>
 void RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
-                          int64_t begin, int64_t end, int64_t* histogram) const {
+                          int64_t begin, int64_t end, int64_t* sums) const {
+  const auto width = static_cast<int64_t>(group.full.size());
+  const uint8_t* codes = group.codes.data();
+  int64_t* listed_sums = sums + group.full_words();
   const uint16_t* entries = group.entries.data();
   const uint32_t* packs = group.packs.data();
   const auto add_row = [&](int64_t row) {
     const int64_t word = words[row];
+    const uint8_t* code = codes + row * width;
+    const uint8_t* last_code = code + width;
+    int64_t* sum = sums;
+    for (; code + kPack <= last_code; code += kPack, sum += kPack * kFullBins) {
+      uint32_t four;
+      std::memcpy(&four, code, sizeof four);
+      sum[four & 255] += word;
+      sum[kFullBins + ((four >> 8) & 255)] += word;
+      sum[2 * kFullBins + ((four >> 16) & 255)] += word;
+      sum[3 * kFullBins + (four >> 24)] += word;
+    }
+    for (; code != last_code; ++code, sum += kFullBins) sum[*code] += word;
+    if constexpr (!kListed) return;
     const uint16_t* entry = entries + static_cast<int64_t>(packs[row]) * kPack;
     const uint16_t* last = entries + static_cast<int64_t>(packs[row + 1]) * kPack;
     for (; entry != last; entry += kPack) {
-      histogram[entry[0]] += word;
-      histogram[entry[1]] += word;
-      histogram[entry[2]] += word;
-      histogram[entry[3]] += word;
+      uint64_t four;
+      std::memcpy(&four, entry, sizeof four);
+      listed_sums[four & 65535] += word;
+      listed_sums[(four >> 16) & 65535] += word;
+      listed_sums[(four >> 32) & 65535] += word;
+      listed_sums[four >> 48] += word;
     }
   };
   if (!rows) {
@@ -160,21 +242,23 @@ void RowStore::accumulate(const Group& group, const int64_t* words, const int32_
   const int64_t near_end = std::max(begin, end - 2 * kPrefetchDistance);
   for (int64_t i = begin; i < near_end; ++i) {
     const int32_t ahead = rows[i + kPrefetchDistance];
-    const uint16_t* next = entries + static_cast<int64_t>(packs[ahead]) * kPack;
-    __builtin_prefetch(next);
-    __builtin_prefetch(next + 32);
-    __builtin_prefetch(next + 64);
+    const uint8_t* next_codes = codes + ahead * width;
+    for (int64_t j = 0; j < width; j += kCacheLine) __builtin_prefetch(next_codes + j);
+    if constexpr (kListed) {
+      const uint16_t* next = entries + static_cast<int64_t>(packs[ahead]) * kPack;
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + 32);
+      __builtin_prefetch(packs + rows[i + 2 * kPrefetchDistance]);
+    }
     __builtin_prefetch(words + ahead);
-    __builtin_prefetch(packs + rows[i + 2 * kPrefetchDistance]);
     add_row(rows[i]);
   }
   for (int64_t i = near_end; i < end; ++i) add_row(rows[i]);
 }
 
 // Recovers the bins that were left out: what the node's total has beyond the feature's other bins.
-void RowStore::complete(int64_t total, int32_t first_feature, int32_t last_feature,
-                        int64_t* histogram) const {
-  for (int32_t f = first_feature; f < last_feature; ++f) {
+void RowStore::complete(const Group& group, int64_t total, int64_t* histogram) const {
+  for (const int32_t f : group.listed) {
     int64_t* bins = histogram + layout_.start[f];
     const int32_t n = layout_.start[f + 1] - layout_.start[f];
     const int32_t skipped = commonest_[f];
@@ -185,39 +269,57 @@ void RowStore::complete(int64_t total, int32_t first_feature, int32_t last_featu
   }
 }
 
+// Adds what a part of the rows gave to where each feature's bins stand.
+void RowStore::add_to_histogram(const Group& group, const int64_t* sums, int64_t* histogram) const {
+  const auto add = [&](int32_t f, const int64_t* source) {
+    int64_t* target = histogram + layout_.start[f];
+    const int32_t n = layout_.start[f + 1] - layout_.start[f];
+    for (int32_t b = 0; b < n; ++b) target[b] += source[b];
+  };
+  for (size_t j = 0; j < group.full.size(); ++j) {
+    add(group.full[j], sums + static_cast<int64_t>(j) * kFullBins);
+  }
+  for (size_t j = 0; j < group.listed.size(); ++j) {
+    add(group.listed[j], sums + group.full_words() + group.listed_start[j]);
+  }
+}
+
 void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
                      int n_threads, std::vector<std::vector<int64_t>>& scratch,
                      int64_t* histogram) const {
   const int64_t n = end - begin;
+  int64_t part_size = 0;
+  for (const Group& group : groups_) part_size += group.n_words();
   // A part must also pay for its own histogram.
   const double work = static_cast<double>(n) * nanoseconds_per_row_;
-  const double own_work = kNanosecondsPerBin * layout_.size();
+  const double own_work = kNanosecondsPerBin * static_cast<double>(part_size);
   const int n_parts = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
-  // Each part has room for one bin of no feature behind every group.
-  const size_t part_size = layout_.size() + groups_.size();
   if (scratch.size() < static_cast<size_t>(n_parts)) scratch.resize(n_parts);
   std::vector<int64_t> totals(n_parts, 0);
   parallel_for(n_parts, n_parts, work / n_parts + own_work, [&](int64_t part) {
     const int64_t part_begin = begin + n * part / n_parts;
     const int64_t part_end = begin + n * (part + 1) / n_parts;
     scratch[part].assign(part_size, 0);
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      accumulate(groups_[g], words, rows, part_begin, part_end,
-                 scratch[part].data() + groups_[g].first_bin + g);
+    int64_t* sums = scratch[part].data();
+    for (const Group& group : groups_) {
+      if (group.listed.empty()) {
+        accumulate<false>(group, words, rows, part_begin, part_end, sums);
+      } else {
+        accumulate<true>(group, words, rows, part_begin, part_end, sums);
+      }
+      sums += group.n_words();
     }
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
   });
-  int64_t total = 0;
-  for (const int64_t part_total : totals) total += part_total;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const Group& group = groups_[g];
-    int64_t* target = histogram + group.first_bin;
-    std::copy_n(scratch[0].data() + group.first_bin + g, group.n_bins, target);
-    for (int part = 1; part < n_parts; ++part) {
-      const int64_t* source = scratch[part].data() + group.first_bin + g;
-      for (int32_t b = 0; b < group.n_bins; ++b) target[b] += source[b];
+  std::fill_n(histogram, layout_.size(), 0);
+  int64_t offset = 0;
+  const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
+  for (const Group& group : groups_) {
+    for (int part = 0; part < n_parts; ++part) {
+      add_to_histogram(group, scratch[part].data() + offset, histogram);
     }
-    complete(total, group.first_feature, group.last_feature, histogram);
+    complete(group, total, histogram);
+    offset += group.n_words();
   }
 }
 

@@ -1,15 +1,20 @@
-// The bin codes row by row, without each feature's commonest bin: what histograms are built from.
+// The bin codes row by row: what histograms are built from.
 //
 // A histogram has one 64-bit word per bin of each feature (missing values have a bin of their own
 // at the feature's end). Scattered additions are the cost of tree growing, and on ranking data more
-// than a third of all codes are their feature's commonest one (often zero): those are left out
-// here, and their bin is recovered from the node's total. Features are cut into groups whose part
-// of the histogram fits the cache and whose bins can be numbered in 16 bits.
+// than a third of all codes are their feature's commonest one (often zero). So features are kept in
+// two ways, whichever is smaller and quicker: *full* ones have a byte in every row; of *listed*
+// ones a row lists the bins that are not the commonest, which is recovered from the node's total.
+// Features are cut into groups whose part of the histogram fits the cache and whose bins can be
+// numbered in 16 bits. While rows are added up, a group's words stand apart: those of the full
+// features first, 256 for each so that a code is added at a fixed distance, then those of the
+// listed ones.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "common/table_memory.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove {
@@ -40,26 +45,42 @@ class RowStore {
   static constexpr int kPack = 4;
   static constexpr int32_t kGroupBins = 32768;
 
+  // A feature is full if more than this share of its codes are not the commonest one: the byte per
+  // row is then smaller than two bytes per listed code, and about as quick.
+  static constexpr double kFullShare = 0.8;
+  static constexpr int64_t kFullBins = 256;
+
   struct Group {
-    int32_t first_feature, last_feature;
-    int32_t first_bin, n_bins;
-    std::vector<uint32_t> packs;    // n_rows + 1: where each row's packs begin
-    std::vector<uint16_t> entries;  // bins, counted from first_bin; n_bins is the bin of no feature
+    int32_t n_bins = 0;                 // of all features
+    std::vector<int32_t> full, listed;  // features
+    std::vector<int32_t> listed_start;  // the first bin of each listed feature, and their end
+    Table<uint8_t> codes;               // n_rows x full features
+    Table<uint32_t> packs;    // n_rows + 1: where each row's packs begin; empty: none is listed
+    Table<uint16_t> entries;  // bins of listed features; their end is the bin of no feature
+
+    int64_t full_words() const { return kFullBins * static_cast<int64_t>(full.size()); }
+    int64_t n_words() const {
+      return full_words() + (listed.empty() ? 0 : listed_start.back() + 1);
+    }
   };
 
+  void choose_commonest(const BinnedMatrix& binned, int n_threads);
   void fill_group(const BinnedMatrix& binned, Group& group, int n_threads);
   template <typename Code>
   void count_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
   template <typename Code>
-  void fill_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
+  void list_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
+  void copy_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
+  template <bool kListed>
   void accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
-                  int64_t end, int64_t* histogram) const;
-  void complete(int64_t total, int32_t first_feature, int32_t last_feature,
-                int64_t* histogram) const;
+                  int64_t end, int64_t* sums) const;
+  void add_to_histogram(const Group& group, const int64_t* sums, int64_t* histogram) const;
+  void complete(const Group& group, int64_t total, int64_t* histogram) const;
 
   HistogramLayout layout_;
   double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups
   std::vector<int32_t> commonest_;    // code of each feature's commonest bin
+  std::vector<uint8_t> is_full_;      // whether the feature has a byte in every row
   std::vector<Group> groups_;
 };
 

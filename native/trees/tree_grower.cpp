@@ -335,6 +335,7 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
     const std::vector<int32_t> leaves = apply_tree(tree, *binned_, n_threads_);
     std::copy(leaves.begin(), leaves.end(), leaf_of_row_.begin());  // which stays where it is
   }
+  binned_->release();
   return tree;
 }
 
@@ -360,6 +361,7 @@ std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, in
     range[tree.left[node]] = {begin, middle};
     range[tree.left[node] + 1] = {middle, end};
   }
+  binned.release();
   return leaves;
 }
 
