@@ -169,3 +169,17 @@ def test_wide_codes_from_large_to_sparse_nodes(max_bins, missing):
         common = {"criterion": criterion, "max_bins": max_bins, "max_depth": 7}
         check_tree(grow(X, y, **common), X, y, criterion, full=False)
         check_tree(grow(X, y, "extra-trees", **common), X, y, criterion, best=False)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize("n", [65_535, 65_536])
+def test_real_targets_where_their_packed_sums_end(n, far):
+    """Targets that are no classes, with and without one that is far from the others: where it is
+    in a node, what the others gain is below its rounding, and once it has left, they count."""
+    X, y = make_data(n, 5, seed=3, missing=True)
+    y = y + np.random.default_rng(4).random(n)
+    y[0] += far
+    X[0, 0] = 99
+    check_tree(
+        grow(X, y, criterion="squared_error", max_depth=4), X, y, "squared_error", full=False
+    )

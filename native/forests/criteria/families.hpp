@@ -66,7 +66,8 @@ struct OfTargets {
 
   static CriterionTable table(const ForestTargets&, int64_t /*largest_node*/) { return {}; }
 
-  static int64_t most_in_small_nodes(const ForestTargets&) {
+  static int64_t most_in_small_nodes(const ForestTargets& targets) {
+    if (targets.weight.empty() && !targets.has_classes()) return PackedReals::kMostDocuments;
     return std::numeric_limits<int64_t>::max();
   }
 
@@ -76,6 +77,9 @@ struct OfTargets {
     if (!targets.weight.empty()) return visitor(Of<Moments>(targets, table));
     if (PackedTargets::fits(targets, most_documents)) {
       return visitor(Of<PackedTargets>(targets, table));
+    }
+    if (!targets.has_classes() && most_documents <= PackedReals::kMostDocuments) {
+      return visitor(Of<PackedReals>(targets, table));
     }
     return visitor(Of<CountAndSum>(targets, table));
   }

@@ -3,10 +3,14 @@
 //   PackedCounts<C>   number of documents of each of C classes, 64 / C bits each: for small nodes
 //   PackedTargets     number of documents, and sum of their targets, where targets are classes
 //                     whose values are small whole numbers
+//   PackedReals       the same for any targets, as whole multiples of a small step: for nodes of up
+//                     to 65,535 documents
 //
 // They answer what the sums of class_counts.hpp answer.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -120,6 +124,59 @@ struct PackedTargets : PackedWord {
   int32_t n_classes;
   std::vector<uint64_t> word;      // of a document of each class
   bool labels_are_targets = true;  // class c has target c
+};
+
+// Targets count from the smallest of the node, which changes no gain, in steps of at most 2^-32 of
+// the range of the node's targets: every sum is exact, in any order.
+struct PackedReals : PackedWord {
+  static constexpr int64_t kMostDocuments = 65535;
+
+  explicit PackedReals(const ForestTargets& targets) : target(targets.target.data()) {}
+
+  // Chooses the step: called before anything else is asked about a node.
+  template <typename Items>
+  void add_all(const NodeRows& documents, Items&& items, Cell* cell) {
+    low = target[documents.rows[0]];
+    double high = low;
+    for (int64_t i = 1; i < documents.n; ++i) {
+      low = std::min(low, target[documents.rows[i]]);
+      high = std::max(high, target[documents.rows[i]]);
+    }
+    const int count_bits = std::bit_width(static_cast<uint64_t>(documents.n));
+    const int target_bits = std::min(52, 64 - 2 * count_bits);
+    sum_bits = 64 - count_bits;
+    step = (high - low) / static_cast<double>((uint64_t{1} << target_bits) - 1);
+    per_step = step > 0 && std::isfinite(1 / step) ? 1 / step : 0;
+    squared_steps = 0;
+    const Item* item = items();
+    for (int64_t i = 0; i < documents.n; ++i) {
+      const auto steps = static_cast<double>(item[i] & sum_mask());
+      squared_steps += steps * steps;
+      *cell += item[i];
+    }
+  }
+  template <typename Code, typename Items>
+  void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
+                int32_t missing_bin, Cell* cell) const {
+    add_left_items(items(), codes, documents.n, split, missing_bin, cell);
+  }
+
+  Item item(const NodeRows& documents, int64_t i) const {
+    const double steps = (target[documents.rows[i]] - low) * per_step;
+    return uint64_t{1} << sum_bits | static_cast<uint64_t>(steps + 0.5);
+  }
+  double squares(const NodeRows&) const { return step * step * squared_steps; }
+  int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> sum_bits); }
+  double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
+  double sum(const Cell* cell) const { return step * static_cast<double>(*cell & sum_mask()); }
+
+ private:
+  uint64_t sum_mask() const { return (uint64_t{1} << sum_bits) - 1; }
+
+  const double* target;
+  double low = 0, step = 0, per_step = 0;  // of the node at hand
+  double squared_steps = 0;
+  int sum_bits = 63;
 };
 
 }  // namespace rankgrove::forests

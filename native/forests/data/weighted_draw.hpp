@@ -37,6 +37,7 @@ class WeightedDraw {
   int32_t operator()(double u) const {
     const double point = u * cumulative_.back();
     int32_t i = guide_[static_cast<size_t>(u * parts())];
+    for (int step = 0; step < 2; ++step) i += (i < last_) & (cumulative_[i] <= point);  // no jump
     while (i < last_ && cumulative_[i] <= point) ++i;
     return i;
   }

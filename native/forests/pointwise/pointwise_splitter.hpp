@@ -112,7 +112,8 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     consider(feature, split.bin, split.bin + 1, split.missing_left);
   }
 
-  void consider(int32_t feature, int32_t bin, int32_t next, bool missing_left) {
+  [[gnu::always_inline]] void consider(int32_t feature, int32_t bin, int32_t next,
+                                       bool missing_left) {
     const Cell* total = total_.data();
     const Cell* left = left_.data();
     Cell* right = right_.data();
