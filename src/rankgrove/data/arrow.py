@@ -215,7 +215,7 @@ def _check_size(n_rows: int, n_features: int) -> None:
         raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
 
 
-def write_feature(out: npt.NDArray[np.float32], column: pa.Array, name: str, start: int) -> None:
+def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str, start: int) -> None:
     """Write one column of a batch to its place; null becomes NaN."""
     import pyarrow as pa
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -25,10 +25,12 @@ class Columns:
 
     Names that only number the columns in order (``f1, f2, ...`` of text, ``0, 1, ...`` of a frame)
     are compared with names of the same kind; against real names they say no more than the count.
+    ``double`` says that the model tells apart what float32 does not: frames give float64 values.
     """
 
     names: tuple[str, ...] | None
     count: int
+    double: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.names is not None:
@@ -61,7 +63,7 @@ class Columns:
         places = None if names is None else self.places(names, what)
         if places is not None:
             X = select_columns(X, places)
-        matrix, _ = feature_matrix(X)
+        matrix, _ = feature_matrix(X, double=self.double)
         if matrix.shape[1] != self.count:
             raise DataError(
                 f"{what} has {matrix.shape[1]} features, but {owner} is expecting {self.count} "

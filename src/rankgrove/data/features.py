@@ -19,10 +19,13 @@ def is_dataset(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("X", "y", "groups", "feature_names"))
 
 
-def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
+def feature_matrix(
+    X: Any, *, double: bool = False
+) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     """Return a two-dimensional floating-point matrix (no copy if it is one) and column names.
 
-    Entries that a sparse matrix does not store are 0; masked entries and nulls are NaN.
+    Entries that a sparse matrix does not store are 0; masked entries and nulls are NaN. Columns
+    of a frame that are not all of one float type become float32, or float64 with ``double``.
     """
     names = column_names(X)
     if is_dataset(X):
@@ -30,9 +33,9 @@ def feature_matrix(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     elif hasattr(X, "toarray"):
         X = X.toarray()
     elif hasattr(X, "iloc"):
-        X = _pandas_matrix(X, names)
+        X = _pandas_matrix(X, names, double)
     elif names is not None:
-        X = _arrow_matrix(X, names)
+        X = _arrow_matrix(X, names, double)
     matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
         raise DataError(
@@ -89,14 +92,14 @@ def _float_for(values: npt.NDArray[Any]) -> type[np.floating[Any]]:
     return np.float64 if largest > 2**24 or least < -(2**24) else np.float32
 
 
-def _pandas_matrix(frame: Any, names: tuple[str, ...] | None) -> npt.NDArray[Any]:
+def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> npt.NDArray[Any]:
     if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes):
         if len(set(frame.dtypes)) == 1 and frame.dtypes.iloc[0].kind == "f":
             return np.asarray(frame.to_numpy())
         columns = [frame.iloc[:, j].to_numpy() for j in range(frame.shape[1])]
-        wide = any(_float_for(column) is np.float64 for column in columns)
+        wide = double or any(_float_for(column) is np.float64 for column in columns)
         return np.asarray(frame.to_numpy(dtype=np.float64 if wide else np.float32))
-    matrix = np.empty(frame.shape, np.float32)
+    matrix = np.empty(frame.shape, np.float64 if double else np.float32)
     for j, name in enumerate(names or ()):
         column = frame.iloc[:, j]
         with np.errstate(over="ignore"), _advising():
@@ -107,12 +110,13 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None) -> npt.NDArray[Any
     return matrix
 
 
-def _arrow_matrix(frame: Any, names: tuple[str, ...]) -> npt.NDArray[np.float32]:
+def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArray[Any]:
     """Take a polars or pyarrow table, or another that speaks Arrow."""
     from rankgrove.data.arrow import as_arrow, holds_numbers, write_feature
 
     table = as_arrow(frame)
-    matrix = np.empty((table.num_rows, len(names)), np.float32)
+    shape = table.num_rows, len(names)
+    matrix: npt.NDArray[Any] = np.empty(shape, np.float64 if double else np.float32)
     for j, name in enumerate(names):
         column = table.column(j)
         with _advising():

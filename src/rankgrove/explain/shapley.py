@@ -16,6 +16,7 @@ from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.trees.precise import as_compared
 
 Floats = npt.NDArray[np.float64]
 Float32s = npt.NDArray[np.float32]
@@ -84,6 +85,7 @@ def _add(
     pairs: bool,
 ) -> None:
     _check_counts(trees)
+    trees, X, fill, missing_up_to = as_compared(trees, X, fill, missing_up_to)
     nothing = np.empty(0, np.float32)
     _native.add_shapley_values(
         trees,

@@ -75,6 +75,10 @@ class Model(ABC):
     ) -> Floats:
         """Score each row of a matrix with the model's columns; ``groups`` where queries matter."""
 
+    def uncertain(self, X: Matrix) -> int:
+        """Count the values of a Dataset whose rounding to float32 may have changed scores."""
+        return 0
+
     def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
         """Return how many rows ``scores`` goes through: documents, or pairs where it asks pairs."""
         return n_rows

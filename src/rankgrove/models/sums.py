@@ -42,6 +42,10 @@ class SumModel(Model):
     parts: tuple[Model, ...]
     weights: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if any(part.columns.double for part in self.parts):
+            object.__setattr__(self, "columns", replace(self.columns, double=True))
+
     @property
     def needs_queries(self) -> bool:
         """Whether one of the parts looks at the whole query."""
@@ -56,6 +60,10 @@ class SumModel(Model):
     def size(self) -> str:
         """Sizes of the parts."""
         return " + ".join(part.size for part in self.parts)
+
+    def uncertain(self, X: Matrix) -> int:
+        """Add what the parts count."""
+        return sum(part.uncertain(X) for part in self.parts)
 
     def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
         """Add the work of the parts."""

@@ -27,7 +27,7 @@ from rankgrove.models.model import (
 )
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.links import IDENTITY, GradeSum, Link, link_from_state
-from rankgrove.trees.precise import Ranks, has_precise_thresholds
+from rankgrove.trees.precise import Ranks, as_compared, has_precise_thresholds
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
 Float32s = npt.NDArray[np.float32]
@@ -59,6 +59,10 @@ class TreesModel(Model):
     trees_per_step: int = 1
     averaged: bool = False
 
+    def __post_init__(self) -> None:
+        if has_precise_thresholds(self.ensemble):
+            object.__setattr__(self, "columns", replace(self.columns, double=True))
+
     @cached_property
     def scorer(self) -> Scorer:
         """The prepared scorer; its scores are the model's."""
@@ -75,6 +79,12 @@ class TreesModel(Model):
     ) -> Floats:
         """Score each row; queries do not matter."""
         return self.scorer.predict(X, n_jobs=n_jobs)
+
+    def uncertain(self, X: Matrix) -> int:
+        """Count the values that float64 might put on the other side of a threshold."""
+        if not self.columns.double:
+            return 0
+        return Ranks(self.ensemble).uncertain(X.astype(np.float32, copy=False))
 
     @property
     def size(self) -> str:
@@ -115,9 +125,7 @@ class TreesModel(Model):
         trees, fill = self.ensemble, self.fill
         if self.missing_up_to is not None:
             raise self.refusal("tell the leaves of documents", "it takes other values for missing")
-        if has_precise_thresholds(trees) and Ranks.matter(X):
-            ranks = Ranks(trees, fill)
-            trees, fill, X = ranks.ensemble, None, ranks.of(X)
+        trees, X, fill, _ = as_compared(trees, X, fill, None)
         values = X.astype(np.float32, copy=False)
         leaves = _native.find_leaves(trees, values, fill, resolve_n_jobs(n_jobs))
         return leaves.reshape(len(X), trees.n_trees)

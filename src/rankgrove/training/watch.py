@@ -16,6 +16,8 @@ import numpy.typing as npt
 from rankgrove.data.features import is_dataset
 from rankgrove.errors import DataError
 from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.labels import told_by_row
+from rankgrove.training.leakage import warn_of_shared_queries
 from rankgrove.training.progress import History
 
 Floats = npt.NDArray[np.float64]
@@ -123,9 +125,12 @@ def make_watch(
         data = train if is_train else _as_input(entry, f"eval_set {name!r}", train)
         grouped = replace(data.groups, order=None)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
-        evaluators = {
-            str(m): m.prepare(data.y, grouped, doc_ids=ids, n_jobs=n_jobs) for m in metrics
-        }
+        if not is_train:
+            warn_of_shared_queries(train, data, f"eval_set {name!r}")
+        with told_by_row(data):
+            evaluators = {
+                str(m): m.prepare(data.y, grouped, doc_ids=ids, n_jobs=n_jobs) for m in metrics
+            }
         sets.append(WatchedSet(name, data, is_train, evaluators))
     if eval_metric is not None and not sets:
         raise ValueError("eval_metric has no effect without eval_set")

@@ -65,6 +65,17 @@ class Ranks:
                     return True
         return False
 
+    def uncertain(self, X: npt.NDArray[np.float32]) -> int:
+        """Count the values beside a threshold that may have been on its other side before they were
+        rounded to float32."""
+        found = 0
+        for feature, cuts in self._cuts.items():
+            rounded = cuts.astype(np.float32)
+            near = rounded[np.isfinite(cuts) & (rounded != cuts)]
+            if len(near):
+                found += int(np.isin(X[:, feature], near).sum())
+        return found
+
     def of(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """Return the ranks of a matrix's values; NaN stays, columns that are not asked are 0."""
         ranks = np.zeros(X.shape, np.float32, order="F")
@@ -78,3 +89,21 @@ class Ranks:
                 missing = np.isnan(column)
             ranks[:, feature] = np.where(missing, np.nan, np.searchsorted(cuts, column))
         return ranks
+
+
+def as_compared(
+    ensemble: TreeEnsemble,
+    X: npt.NDArray[Any],
+    fill: npt.NDArray[np.float32] | None,
+    missing_up_to: npt.NDArray[np.float32] | None,
+) -> tuple[
+    TreeEnsemble,
+    npt.NDArray[Any],
+    npt.NDArray[np.float32] | None,
+    npt.NDArray[np.float32] | None,
+]:
+    """Return what float32 comparisons may be made with: ranks where float64 values matter."""
+    if not has_precise_thresholds(ensemble) or not Ranks.matter(X):
+        return ensemble, X, fill, missing_up_to
+    ranks = Ranks(ensemble, fill, missing_up_to)
+    return ranks.ensemble, ranks.of(X), None, None

@@ -39,6 +39,7 @@ from rankgrove.rankers.base.parameters import (
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.labels import told_by_row
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
 
@@ -159,7 +160,8 @@ class BaseRanker(FittedRanker):
             watch=watch,
             callbacks=callbacks or (),
         )
-        learnt = self._learn(fit)
+        with told_by_row(data):
+            learnt = self._learn(fit)
         self._take(learnt)
         self._record(watch, learnt)
         if learnt.interrupted:

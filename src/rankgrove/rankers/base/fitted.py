@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -83,6 +84,14 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         model = self._fitted()
         matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, what)
+        if is_dataset(X) and (uncertain := model.uncertain(matrix)):
+            warnings.warn(
+                f"this model compares in float64, and {uncertain:,} values lie within the rounding "
+                "of one of its thresholds: a Dataset holds float32, so that some scores may differ "
+                "from those of the library that trained the model. Give a float64 array or a data "
+                "frame",
+                stacklevel=3,
+            )
         if qid is None and group_sizes is None and not model.needs_queries:
             return matrix, None
         return matrix, groups_of(X, qid, group_sizes, len(matrix), what)

@@ -1,0 +1,48 @@
+"""What is held out should not be what was trained on."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rankgrove
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataError, DataWarning
+
+
+def fit(train, held_out):
+    return rankgrove.LambdaMART(n_estimators=2).fit(train, eval_set=held_out)
+
+
+def test_shared_queries_are_counted():
+    data = make_ranking(12, seed=0)
+    rows = np.flatnonzero(np.isin(data.qid, np.unique(data.qid)[:5]))[::-1]
+    with pytest.warns(DataWarning, match=r"eval_set 'valid' shares 5 of its 5 queries"):
+        fit(data, (data.X[rows], data.y[rows], data.qid[rows]))
+
+
+@pytest.mark.parametrize("part", ["other queries", "other documents", "the very training data"])
+def test_honest_sets_pass_silently(part):
+    data = make_ranking(12, seed=0)
+    held_out = {
+        "other queries": (data.X, data.y, [f"new {query}" for query in data.qid]),
+        "other documents": make_ranking(12, seed=1),  # with the same numbers
+        "the very training data": data,
+    }[part]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        fit(data, held_out)
+
+
+@pytest.mark.parametrize("name", ["lambdamart", "mcrank", "rf-list", "adarank", "rcrank"])
+def test_an_unfit_label_is_told_by_the_row_of_the_caller(name):
+    data = make_ranking(12, seed=0)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    X, y, qid = data.X[order], data.y[order], data.qid[order]
+    y[7] = -1
+    with pytest.raises(DataError, match=r"label of row 7 \(-1\)"):
+        rankgrove.make_ranker(name).fit(X, y, qid=qid)
+    with pytest.raises(DataError, match=r"label of row 7 \(-1\)"):
+        fit(data, (X, y, qid))
