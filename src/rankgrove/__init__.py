@@ -25,6 +25,7 @@ _PUBLIC = {
     "Comparison": "rankgrove.experiments.comparison",
     "register_metric": "rankgrove.metrics.registry",
     "register_criterion": "rankgrove.forests.criteria",
+    "register_target": "rankgrove.formats.exporting",
     "TreeEnsemble": "rankgrove.trees.ensemble",
     "load_model": "rankgrove.formats.container",
     "from_lightgbm": "rankgrove.formats.lightgbm",

@@ -1,6 +1,7 @@
 """Writes models for other libraries and search engines.
 
-A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``.
+A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``; or
+a ``Target`` of anybody's own, given to ``register_target``.
 It says what it can carry; what it cannot is refused here, before anything is written.
 """
 
@@ -31,8 +32,8 @@ from rankgrove.models.model import Model
 Floats = npt.NDArray[np.float64]
 Evaluate = Callable[[bytes, npt.NDArray[Any], Sequence[str] | None], Floats]
 
-# Name of the target -> module and attribute.
-TARGETS = {
+# Name of the target -> module and attribute, or the target itself.
+TARGETS: dict[str, tuple[str, str] | Target] = {
     "lightgbm": ("lightgbm_export", "LIGHTGBM"),
     "vespa": ("vespa", "VESPA"),
     "xgboost": ("xgboost_export", "XGBOOST"),
@@ -117,8 +118,20 @@ def target_of(name: str) -> Target:
     """Return a target by name."""
     if name not in TARGETS:
         raise ValueError(f"unknown target {name!r}: there are {', '.join(TARGETS)}")
-    module, attribute = TARGETS[name]
+    known = TARGETS[name]
+    if isinstance(known, Target):
+        return known
+    module, attribute = known
     target: Target = getattr(importlib.import_module(f"rankgrove.formats.{module}"), attribute)
+    return target
+
+
+def register_target(target: Target) -> Target:
+    """Make a target of your own known by its name, in Python and on the command line."""
+    known = TARGETS.get(target.name, target)
+    if not isinstance(known, Target) or known.write.__module__ != target.write.__module__:
+        raise ValueError(f"there is already a target {target.name!r}: choose another name")
+    TARGETS[target.name] = target
     return target
 
 
