@@ -8,6 +8,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/shared_object.hpp"
+#include "bindings/sparse_arguments.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove {
@@ -19,13 +20,27 @@ MatrixView matrix_view(const InMatrix<float>& x) {
           x.stride(1)};
 }
 
+void require_bins(int32_t max_bins, int64_t n_rows, size_t n_fill, int32_t n_features) {
+  require(max_bins >= 2 && max_bins <= kMaxBins16,
+          "max_bins must lie in 2..65534, not " + std::to_string(max_bins));
+  require(n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  require(n_fill == static_cast<size_t>(n_features), "fill must have one value per feature");
+}
+
+// Row numbers, or null for all rows as they are.
+const int64_t* checked_rows(const std::optional<In<int64_t>>& rows, int64_t n_rows) {
+  if (!rows) return nullptr;
+  for (size_t i = 0; i < rows->shape(0); ++i) {
+    require(rows->data()[i] >= 0 && rows->data()[i] < n_rows,
+            "row number " + std::to_string(rows->data()[i]) + " is out of range");
+  }
+  return rows->data();
+}
+
 std::shared_ptr<const Bins> find_bins_checked(InMatrix<float> x, int32_t max_bins, In<float> fill,
                                               int n_threads) {
   const MatrixView view = matrix_view(x);
-  require(max_bins >= 2 && max_bins <= kMaxBins16,
-          "max_bins must lie in 2..65534, not " + std::to_string(max_bins));
-  require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
-  require(fill.shape(0) == x.shape(1), "fill must have one value per feature");
+  require_bins(max_bins, view.n_rows, fill.shape(0), view.n_features);
   const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));
   nb::gil_scoped_release unlocked;
   return find_bins(view, max_bins, fill_values, n_threads);
@@ -39,14 +54,34 @@ std::shared_ptr<BinnedMatrix> bin_matrix_checked(InMatrix<float> x,
                                                      " features but the bins have " +
                                                      std::to_string(bins->n_features()));
   require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  const int64_t* row_numbers = checked_rows(rows, view.n_rows);
   const int64_t n_rows = rows ? static_cast<int64_t>(rows->shape(0)) : view.n_rows;
-  const int64_t* row_numbers = rows ? rows->data() : nullptr;
-  for (int64_t i = 0; row_numbers && i < n_rows; ++i) {
-    require(row_numbers[i] >= 0 && row_numbers[i] < view.n_rows,
-            "row number " + std::to_string(row_numbers[i]) + " is out of range");
-  }
   nb::gil_scoped_release unlocked;
   return bin_matrix(view, std::move(bins), row_numbers, n_rows, n_threads);
+}
+
+std::shared_ptr<const Bins> find_sparse_bins(In<int64_t> starts, In<int32_t> columns,
+                                             In<float> values, int32_t n_features, float absent,
+                                             int32_t max_bins, In<float> fill, int n_threads) {
+  const SparseView view = checked_sparse(starts, columns, values, n_features, absent, n_threads);
+  require_bins(max_bins, view.n_rows, fill.shape(0), view.n_features);
+  const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));
+  nb::gil_scoped_release unlocked;
+  return find_bins(view, max_bins, fill_values, n_threads);
+}
+
+std::shared_ptr<BinnedMatrix> bin_sparse_matrix(In<int64_t> starts, In<int32_t> columns,
+                                                In<float> values, float absent,
+                                                std::shared_ptr<const Bins> bins,
+                                                std::optional<In<int64_t>> rows, bool dense,
+                                                int n_threads) {
+  const SparseView view =
+      checked_sparse(starts, columns, values, bins->n_features(), absent, n_threads);
+  require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  const int64_t* row_numbers = checked_rows(rows, view.n_rows);
+  const int64_t n_rows = rows ? static_cast<int64_t>(rows->shape(0)) : view.n_rows;
+  nb::gil_scoped_release unlocked;
+  return bin_matrix(view, std::move(bins), row_numbers, n_rows, dense, n_threads);
 }
 
 // Bins of what `arrays` gave; nothing in it is trusted.
@@ -83,6 +118,7 @@ nb::tuple arrays_of_bins(const Bins& bins) {
 template <typename Code>
 nb::object codes_view(nb::handle self) {
   const auto& binned = nb::cast<const BinnedMatrix&>(self);
+  require(!binned.has_sparse(), "the matrix has sparse columns");
   return nb::cast(nb::ndarray<nb::numpy, const Code, nb::ndim<2>>(
       binned.codes.get(),
       {static_cast<size_t>(binned.n_features()), static_cast<size_t>(binned.n_rows)}, self));
@@ -140,15 +176,20 @@ void bind_binning(nb::module_& m) {
       .def_prop_ro("n_features", &BinnedMatrix::n_features)
       .def_prop_ro("bins", [](const BinnedMatrix& binned) { return binned.bins; })
       .def_ro("wide", &BinnedMatrix::wide, "Whether codes take 16 bits instead of 8.")
-      .def_prop_ro("nbytes", [](const BinnedMatrix& binned) { return binned.n_bytes(); })
+      .def_prop_ro("nbytes",
+                   [](const BinnedMatrix& binned) {
+                     return static_cast<size_t>(binned.n_bytes()) + binned.sparse.n_bytes();
+                   })
       .def(
           "codes",
           [](const BinnedMatrix& binned, int32_t feature) {
             require(feature >= 0 && feature < binned.n_features(), "no such feature");
-            std::vector<uint16_t> result(binned.n_rows);
-            for (int64_t i = 0; i < binned.n_rows; ++i) {
-              result[i] = binned.wide ? binned.column<uint16_t>(feature)[i]
-                                      : binned.column<uint8_t>(feature)[i];
+            std::vector<uint8_t> room8;
+            std::vector<uint16_t> result(binned.n_rows), room16;
+            if (binned.wide) {
+              std::copy_n(binned.column(feature, room16), binned.n_rows, result.begin());
+            } else {
+              std::copy_n(binned.column(feature, room8), binned.n_rows, result.begin());
             }
             return to_numpy(std::move(result));
           },
@@ -159,13 +200,27 @@ void bind_binning(nb::module_& m) {
             return nb::cast<const BinnedMatrix&>(self).wide ? codes_view<uint16_t>(self)
                                                             : codes_view<uint8_t>(self);
           },
-          "View of the codes, feature by feature.");
+          "View of the codes, feature by feature; none if there are sparse columns.")
+      .def(
+          "is_sparse",
+          [](const BinnedMatrix& binned, int32_t feature) {
+            require(feature >= 0 && feature < binned.n_features(), "no such feature");
+            return binned.is_sparse(feature);
+          },
+          nb::arg("feature"), "Whether a feature is kept as the rows that have an unusual code.");
   m.def("mapped_matrix", &mapped_matrix, nb::arg("bins"), nb::arg("codes"), nb::arg("n_rows"),
         nb::arg("folder"), "A matrix on the bytes of codes that were written before.");
   m.def("find_bins", &find_bins_checked, nb::arg("x"), nb::arg("max_bins"), nb::arg("fill"),
         nb::arg("n_threads"));
   m.def("bin_matrix", &bin_matrix_checked, nb::arg("x"), nb::arg("bins"), nb::arg("rows").none(),
         nb::arg("n_threads"));
+  m.def("find_sparse_bins", &find_sparse_bins, nb::arg("starts"), nb::arg("columns"),
+        nb::arg("values"), nb::arg("n_features"), nb::arg("absent"), nb::arg("max_bins"),
+        nb::arg("fill"), nb::arg("n_threads"), "find_bins of a sparse matrix.");
+  m.def("bin_sparse_matrix", &bin_sparse_matrix, nb::arg("starts"), nb::arg("columns"),
+        nb::arg("values"), nb::arg("absent"), nb::arg("bins"), nb::arg("rows").none(),
+        nb::arg("dense"), nb::arg("n_threads"),
+        "bin_matrix of a sparse matrix; `dense`: all its columns are to be dense.");
 }
 
 }  // namespace rankgrove

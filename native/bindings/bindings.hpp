@@ -55,6 +55,7 @@ T named(const std::map<std::string, T>& values, const std::string& name, const c
 }
 
 void bind_reading(nb::module_& m);
+void bind_sparse(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_binning(nb::module_& m);
 void bind_growing(nb::module_& m);

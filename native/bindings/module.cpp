@@ -18,6 +18,7 @@ NB_MODULE(_native, m) {
   m.def("most_threads", &rankgrove::ThreadPool::most_threads,
         "Threads that can be asked for, whatever the number of cores.");
   rankgrove::bind_reading(m);
+  rankgrove::bind_sparse(m);
   rankgrove::bind_metrics(m);
   rankgrove::bind_binning(m);
   rankgrove::bind_growing(m);

@@ -5,10 +5,14 @@
 // bins 0..b exactly if value <= cut(f, b). Every feature has at least one bin.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "common/large_pages.hpp"
+#include "data/sparse_matrix.hpp"
 
 namespace rankgrove {
 
@@ -25,13 +29,38 @@ struct Bins {
   float cut(int32_t f, int32_t bin) const { return cuts[offsets[f] + bin]; }
 };
 
+// Columns in which most rows have the same code, as the rows that have another one.
+struct SparseColumns {
+  std::vector<int32_t> usual;   // per feature: code of the rows not listed; -1: not kept so
+  std::vector<int64_t> starts;  // of each feature's rows, n_features + 1
+  LargeVector<int32_t> rows;    // ascending within a feature
+  LargeVector<uint8_t> codes8;  // of these rows
+  LargeVector<uint16_t> codes16;
+
+  size_t n_bytes() const {
+    return rows.size() * sizeof(int32_t) + codes8.size() + codes16.size() * sizeof(uint16_t);
+  }
+
+  template <typename Code>
+  const Code* codes() const {
+    if constexpr (sizeof(Code) == 1) {
+      return codes8.data();
+    } else {
+      return codes16.data();
+    }
+  }
+};
+
 // Codes are u8 where every feature has at most 255 value bins, else u16 for all features. They are
-// stored feature by feature, in memory or in a mapped file.
+// stored feature by feature, in memory or in a mapped file: a dense column has a code for each row,
+// a sparse one lists few rows.
 struct BinnedMatrix {
   std::shared_ptr<const Bins> bins;
   int64_t n_rows = 0;
   bool wide = false;                  // codes take 16 bits
-  std::shared_ptr<const void> codes;  // n_features x n_rows
+  std::shared_ptr<const void> codes;  // dense columns x n_rows
+  std::vector<int32_t> places;  // of each feature among the dense columns; empty: all are dense
+  SparseColumns sparse;
   // Not empty if the codes are mapped from a file: where there is room for what is made of them and
   // need not fit into memory either.
   std::string folder;
@@ -40,12 +69,47 @@ struct BinnedMatrix {
   int32_t n_bins(int32_t f) const { return bins->n_bins(f); }
   int32_t missing_bin(int32_t f) const { return bins->n_bins(f); }
   bool has_missing(int32_t f) const { return bins->has_missing[f] != 0; }
-  bool mapped() const { return !folder.empty(); }
-  int64_t n_bytes() const { return n_rows * n_features() * (wide ? 2 : 1); }
+  bool is_sparse(int32_t f) const { return !sparse.usual.empty() && sparse.usual[f] >= 0; }
 
+  bool has_sparse() const {
+    return std::any_of(sparse.usual.begin(), sparse.usual.end(), [](int32_t u) { return u >= 0; });
+  }
+
+  bool mapped() const { return !folder.empty(); }
+  int64_t n_dense() const {
+    return places.empty() ? n_features()
+                          : n_features() - std::count(places.begin(), places.end(), -1);
+  }
+  int64_t n_bytes() const { return n_rows * n_dense() * (wide ? 2 : 1); }  // of dense columns
+
+  // The codes of a dense column.
   template <typename Code>
   const Code* column(int32_t f) const {
-    return static_cast<const Code*>(codes.get()) + static_cast<int64_t>(f) * n_rows;
+    const int64_t place = places.empty() ? f : places[f];
+    return static_cast<const Code*>(codes.get()) + place * n_rows;
+  }
+
+  // The code of one row.
+  template <typename Code>
+  Code code(int32_t f, int32_t row) const {
+    if (!is_sparse(f)) return column<Code>(f)[row];
+    const auto first = sparse.rows.begin() + sparse.starts[f];
+    const auto last = sparse.rows.begin() + sparse.starts[f + 1];
+    const auto found = std::lower_bound(first, last, row);
+    if (found == last || *found != row) return static_cast<Code>(sparse.usual[f]);
+    return sparse.codes<Code>()[found - sparse.rows.begin()];
+  }
+
+  // The codes of any column; `room` takes those of a sparse one.
+  template <typename Code>
+  const Code* column(int32_t f, std::vector<Code>& room) const {
+    if (!is_sparse(f)) return column<Code>(f);
+    room.assign(n_rows, static_cast<Code>(sparse.usual[f]));
+    const Code* codes = sparse.codes<Code>();
+    for (int64_t i = sparse.starts[f]; i < sparse.starts[f + 1]; ++i) {
+      room[sparse.rows[i]] = codes[i];
+    }
+    return room.data();
   }
 
   // Lets the system take back the memory of codes that are mapped from a file, of some rows.
@@ -73,9 +137,16 @@ inline constexpr int32_t kMaxBins16 = 65534;
 // feature.
 std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
                                       const std::vector<float>& fill, int n_threads);
+std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
+                                      const std::vector<float>& fill, int n_threads);
 
 // Codes the rows of x, in the order of `rows` (length n_rows of the result) or as they are if null.
 std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<const Bins> bins,
                                          const int64_t* rows, int64_t n_rows, int n_threads);
+// The columns of a sparse matrix stay sparse where that takes less memory, unless all are wanted
+// dense.
+std::shared_ptr<BinnedMatrix> bin_matrix(const SparseView& x, std::shared_ptr<const Bins> bins,
+                                         const int64_t* rows, int64_t n_rows, bool dense,
+                                         int n_threads);
 
 }  // namespace rankgrove

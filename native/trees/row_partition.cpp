@@ -63,10 +63,10 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
 int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads) {
   const int32_t missing = binned_.missing_bin(rule.feature);
   if (binned_.wide) {
-    return split_codes(binned_.column<uint16_t>(rule.feature), begin, end, rule.bin, missing,
+    return split_codes(binned_.column(rule.feature, column16_), begin, end, rule.bin, missing,
                        rule.missing_left, n_threads);
   }
-  return split_codes(binned_.column<uint8_t>(rule.feature), begin, end, rule.bin, missing,
+  return split_codes(binned_.column(rule.feature, column8_), begin, end, rule.bin, missing,
                      rule.missing_left, n_threads);
 }
 
@@ -76,10 +76,10 @@ void RowPartition::undo_split(int64_t begin, int64_t middle, int64_t end) {
 
 void RowPartition::count_codes(int64_t begin, int64_t end, int32_t feature, int64_t* counts) const {
   if (binned_.wide) {
-    const uint16_t* codes = binned_.column<uint16_t>(feature);
+    const uint16_t* codes = binned_.column(feature, column16_);
     for (int64_t i = begin; i < end; ++i) ++counts[codes[rows_[i]]];
   } else {
-    const uint8_t* codes = binned_.column<uint8_t>(feature);
+    const uint8_t* codes = binned_.column(feature, column8_);
     for (int64_t i = begin; i < end; ++i) ++counts[codes[rows_[i]]];
   }
 }

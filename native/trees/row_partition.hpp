@@ -42,6 +42,8 @@ class RowPartition {
   const BinnedMatrix& binned_;
   std::vector<int32_t> rows_;
   std::vector<int32_t> scratch_;
+  mutable std::vector<uint8_t> column8_;  // room for the codes of a sparse column
+  mutable std::vector<uint16_t> column16_;
 };
 
 }  // namespace rankgrove

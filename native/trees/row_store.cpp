@@ -46,36 +46,42 @@ HistogramLayout::HistogramLayout(const Bins& bins) {
 }
 
 RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads)
-    : layout_(layout), commonest_(layout.n_features()), is_full_(layout.n_features()) {
-  const int32_t n_features = layout_.n_features();
+    : layout_(layout),
+      commonest_(layout.n_features()),
+      is_full_(layout.n_features()),
+      sparse_(binned, layout, n_threads) {
   choose_commonest(binned, n_threads);
-  // A group's packs are numbered in 32 bits.
-  constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
-  const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
-  for (int32_t first = 0; first < n_features;) {
-    Group group;
-    group.listed_start.push_back(0);
-    int32_t last = first;
-    do {
-      const int32_t n_bins = layout_.start[last + 1] - layout_.start[last];
-      group.n_bins += n_bins;
-      if (is_full_[last]) {
-        group.full.push_back(last);
-      } else {
-        group.listed.push_back(last);
-        group.listed_start.push_back(group.listed_start.back() + n_bins);
-      }
-      ++last;
-    } while (last < n_features && last - first < most_features &&
-             layout_.start[last + 1] - layout_.start[first] <= kGroupBins);
-    groups_.push_back(std::move(group));
-    first = last;
-  }
+  make_groups(binned);
   for (Group& group : groups_) {
     fill_group(binned, group, n_threads);
     nanoseconds_per_row_ += kNanosecondsPerEntry *
                             static_cast<double>(group.entries.size() + group.codes.size()) /
                             static_cast<double>(std::max<int64_t>(binned.n_rows, 1));
+  }
+}
+
+void RowStore::make_groups(const BinnedMatrix& binned) {
+  // A group's packs are numbered in 32 bits.
+  constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
+  const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
+  int64_t n_grouped = 0;  // features of the last group
+  for (int32_t f = 0; f < layout_.n_features(); ++f) {
+    if (binned.is_sparse(f)) continue;
+    const int32_t n_bins = layout_.start[f + 1] - layout_.start[f];
+    if (groups_.empty() || n_grouped >= most_features ||
+        groups_.back().n_bins + n_bins > kGroupBins) {
+      groups_.emplace_back().listed_start.push_back(0);
+      n_grouped = 0;
+    }
+    Group& group = groups_.back();
+    group.n_bins += n_bins;
+    ++n_grouped;
+    if (is_full_[f]) {
+      group.full.push_back(f);
+    } else {
+      group.listed.push_back(f);
+      group.listed_start.push_back(group.listed_start.back() + n_bins);
+    }
   }
 }
 
@@ -85,6 +91,7 @@ void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
   const int64_t n_rows = binned.n_rows;
   parallel_for(layout_.n_features(), n_threads, kNanosecondsPerCode * n_rows, [&](int64_t i) {
     const auto f = static_cast<int32_t>(i);
+    if (binned.is_sparse(f)) return;
     const int32_t n_codes = binned.n_bins(f) + 1;
     const std::vector<int64_t> counts =
         binned.wide ? count_codes(binned.column<uint16_t>(f), n_rows, n_codes)
@@ -311,9 +318,13 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
     }
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
   });
-  std::fill_n(histogram, layout_.size(), 0);
   int64_t offset = 0;
   const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
+  if (sparse_.empty()) {
+    std::fill_n(histogram, layout_.size(), 0);
+  } else {
+    sparse_.build(words, rows, begin, end, total, n_threads, histogram);
+  }
   for (const Group& group : groups_) {
     for (int part = 0; part < n_parts; ++part) {
       add_to_histogram(group, scratch[part].data() + offset, histogram);

@@ -8,7 +8,7 @@
 // Features are cut into groups whose part of the histogram fits the cache and whose bins can be
 // numbered in 16 bits. While rows are added up, a group's words stand apart: those of the full
 // features first, 256 for each so that a code is added at a fixed distance, then those of the
-// listed ones.
+// listed ones. Sparse columns of the matrix have rows of their own (see SparseRows).
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,10 @@
 
 #include "common/table_memory.hpp"
 #include "trees/binned_matrix.hpp"
+#include "trees/histogram_layout.hpp"
+#include "trees/sparse_rows.hpp"
 
 namespace rankgrove {
-
-// Where each feature's bins stand in a histogram.
-struct HistogramLayout {
-  explicit HistogramLayout(const Bins& bins);
-
-  std::vector<int32_t> start;    // first bin of each feature, n_features + 1
-  std::vector<int32_t> n_bins;   // value bins; the missing bin, if any, comes next
-  std::vector<uint8_t> missing;  // whether the feature has a missing bin
-  int32_t size() const { return start.back(); }
-  int32_t n_features() const { return static_cast<int32_t>(n_bins.size()); }
-};
 
 class RowStore {
  public:
@@ -65,6 +56,7 @@ class RowStore {
   };
 
   void choose_commonest(const BinnedMatrix& binned, int n_threads);
+  void make_groups(const BinnedMatrix& binned);
   void fill_group(const BinnedMatrix& binned, Group& group, int n_threads);
   template <typename Code>
   void count_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
@@ -81,7 +73,8 @@ class RowStore {
   double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups
   std::vector<int32_t> commonest_;    // code of each feature's commonest bin
   std::vector<uint8_t> is_full_;      // whether the feature has a byte in every row
-  std::vector<Group> groups_;
+  std::vector<Group> groups_;         // of dense columns
+  SparseRows sparse_;
 };
 
 }  // namespace rankgrove

@@ -74,9 +74,10 @@ ForestFeatures make_forest_features(std::shared_ptr<const BinnedMatrix> matrix,
   features.offsets = std::move(offsets);
   features.query_of_row = queries_of_rows(features.offsets);
   const BinnedMatrix& binned = *features.binned;
-  if (binned.wide) {
+  features.row_by_row = !binned.has_sparse();
+  if (features.row_by_row && binned.wide) {
     transpose(binned, features.rows16, n_threads);
-  } else {
+  } else if (features.row_by_row) {
     transpose(binned, features.rows8, n_threads);
   }
   const Bins& bins = *binned.bins;

@@ -20,6 +20,7 @@ struct ForestFeatures {
   std::vector<float> bin_values;      // a value inside each bin; of feature f: values_of(f)
 
   // The same codes row by row: a deep node reads a few features of few, scattered rows.
+  bool row_by_row = true;  // else the matrix has sparse columns, which are read as they are
   LargeVector<uint8_t> rows8;
   LargeVector<uint16_t> rows16;
 

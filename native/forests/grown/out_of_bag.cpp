@@ -31,12 +31,14 @@ void answer_rows(const ForestFeatures& features, const Tree& tree,
   const std::vector<int32_t> bin = split_bins(tree, bins);
   const int64_t stride = features.binned->n_features();
   const Code* codes = features.row_codes<Code>();
+  const bool row_by_row = features.row_by_row;
   const int64_t n = features.n_rows();
   const auto answer = [&](int64_t row) {
     int32_t node = 0;
     while (tree.left[node] >= 0) {
       const int32_t f = tree.feature[node];
-      const int32_t code = codes[row * stride + f];
+      const int32_t code = row_by_row ? codes[row * stride + f]
+                                      : features.binned->code<Code>(f, static_cast<int32_t>(row));
       const bool left = code == bins.n_bins(f) ? tree.missing_left[node] != 0 : code <= bin[node];
       node = tree.left[node] + !left;
     }

@@ -18,7 +18,7 @@ class NodeCodes {
  public:
   explicit NodeCodes(const ForestFeatures& features)
       : binned_(*features.binned),
-        all_(features.row_codes<Code>()),
+        all_(features.row_by_row ? features.row_codes<Code>() : nullptr),
         stride_(binned_.n_features()) {}
 
   // Codes of `features` for n rows, into slots from `first_slot` on: codes(slot)[i].
@@ -28,6 +28,12 @@ class NodeCodes {
     const auto size = static_cast<size_t>((first_slot + n_features) * n);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + first_slot * n;
+    if (!all_) {
+      for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
+        gather_any(features[slot], rows, n, out);
+      }
+      return;
+    }
     // A large node has a row in nearly every cache line of a column; a smaller one has not, and
     // finds its features closer together in a row.
     if (n * 32 >= binned_.n_rows) {
@@ -67,6 +73,11 @@ class NodeCodes {
     const auto size = static_cast<size_t>((slot + 1) * n);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + slot * n;
+    if (!all_) {
+      gather_any(feature, rows, n, out);
+      const auto [low, high] = std::minmax_element(out, out + n);
+      return {*low, *high};
+    }
     const Code* column = all_ + feature;
     Code low = std::numeric_limits<Code>::max();
     Code high = 0;
@@ -97,6 +108,28 @@ class NodeCodes {
  private:
   static constexpr int64_t kNear = 1024;  // the rows of a smaller node are in the cache
 
+  // Of a matrix with sparse columns. Rows mostly ascend: each is looked for behind the one before.
+  void gather_any(int32_t feature, const int32_t* rows, int64_t n, Code* out) const {
+    if (!binned_.is_sparse(feature)) {
+      const Code* column = binned_.column<Code>(feature);
+      for (int64_t i = 0; i < n; ++i) out[i] = column[rows[i]];
+      return;
+    }
+    const SparseColumns& sparse = binned_.sparse;
+    const int32_t* const first = sparse.rows.data() + sparse.starts[feature];
+    const int32_t* const last = sparse.rows.data() + sparse.starts[feature + 1];
+    const Code* const codes = sparse.codes<Code>() + sparse.starts[feature];
+    const auto usual = static_cast<Code>(sparse.usual[feature]);
+    const int32_t* found = first;
+    for (int64_t i = 0; i < n; ++i) {
+      if (i > 0 && rows[i] < rows[i - 1]) found = first;
+      int64_t step = 1;
+      while (last - found > step && found[step] < rows[i]) step *= 2;
+      found = std::lower_bound(found, found + std::min<int64_t>(last - found, step + 1), rows[i]);
+      out[i] = found != last && *found == rows[i] ? codes[found - first] : usual;
+    }
+  }
+
   void gather_column(const Code* column, const int32_t* rows, int64_t n, Code* out) const {
     constexpr int64_t kAhead = 32;
     int64_t i = 0;
@@ -109,7 +142,7 @@ class NodeCodes {
   }
 
   const BinnedMatrix& binned_;
-  const Code* all_;  // row by row
+  const Code* all_;  // row by row; null if the matrix has sparse columns
   int64_t stride_;
   int64_t n_ = 0;
   std::vector<Code> codes_;

@@ -46,7 +46,8 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
 def dense_matrix(X: Any, absent_is_nan: bool) -> npt.NDArray[np.float32]:
     """Turn a dense or sparse matrix into float32; entries not stored become 0 or NaN."""
     if not hasattr(X, "tocoo"):
-        return as_feature_matrix(X)
+        matrix: npt.NDArray[np.float32] = as_feature_matrix(X)
+        return matrix
     if X.dtype.kind not in "fiub":
         raise DataError(f"X must hold numbers, not {X.dtype}")
     entries = X.tocsr(copy=True) if absent_is_nan else X.tocsr()

@@ -50,8 +50,8 @@ class Columns:
         shape = np.shape(X.X if is_dataset(X) else X)
         return cls(names, len(names) if names is not None else int(shape[1]))
 
-    def match(self, X: Any, what: str = "X", owner: str = "the model") -> npt.NDArray[Any]:
-        """Return the matrix of X with these columns in this order.
+    def match(self, X: Any, what: str = "X", owner: str = "the model") -> Any:
+        """Return the matrix of X (an array, or SparseFeatures) with these columns in this order.
 
         Errors call X ``what``, and who has these columns ``owner``.
 

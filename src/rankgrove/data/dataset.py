@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.numbers import as_numbers, row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups, query_ids
+from rankgrove.data.sparse import SparseFeatures, is_sparse, stacked
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class Dataset:
 
     Parameters
     ----------
-    X : (n_rows, n_features) matrix; float32 in C order is taken without a copy
+    X : (n_rows, n_features) matrix; float32 in C order is taken without a copy. A sparse matrix of
+        scipy stays sparse (see ``data.sparse.SparseFeatures``).
     y : labels, one per row: finite numbers, larger is better
     qid : query ids, one per row, integers or strings, in any order
     group_sizes : instead of ``qid``, the number of consecutive rows of each query
@@ -40,7 +42,7 @@ class Dataset:
     source : where the data came from, for messages
     """
 
-    X: npt.NDArray[np.float32]
+    X: Any
     y: npt.NDArray[np.float64]
     groups: QueryGroups
     feature_names: tuple[str, ...]
@@ -66,7 +68,7 @@ class Dataset:
             raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
         self.source = source
         self.absent = absent
-        self.X = as_feature_matrix(X)
+        self.X = as_feature_matrix(X, np.nan if absent == "missing" else 0.0)
         n_rows, n_features = self.X.shape
         self.y = row_numbers(y, n_rows, "y")
         self._qid = None if qid is None else query_ids(qid)
@@ -224,7 +226,7 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
     if any(w is None for w in weights) and any(w is not None for w in weights):
         raise DataError("some of the data sets have sample weights, others have none")
     return Dataset(
-        np.concatenate([d.X for d in datasets]),
+        stacked([d.X for d in datasets]),
         np.concatenate([d.y for d in datasets]),
         _joined_ids(datasets, shared_queries),
         feature_names=first.feature_names,
@@ -238,8 +240,14 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
     )
 
 
-def as_feature_matrix(X: Any) -> npt.NDArray[np.float32]:
-    """Turn a matrix into float32 in C order, without a copy if it is so already."""
+def as_feature_matrix(X: Any, absent: float = 0.0) -> Any:
+    """Turn a matrix into float32 in C order, without a copy if it is so already.
+
+    A sparse matrix becomes SparseFeatures, whose entries that are not stored are ``absent``.
+    """
+    if is_sparse(X):
+        features = X if isinstance(X, SparseFeatures) else SparseFeatures.of(X, absent)
+        return features.with_values(as_feature_matrix(features.values[:, None])[:, 0])
     X = as_numbers(X, "X")
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions (rows and features), not shape {X.shape}")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.dataset import Dataset
+from rankgrove.data.sparse import dense_blocks
 
 # A feature is near-empty if fewer rows than this share have anything but zero or NaN.
 NEAR_EMPTY_SHARE = 0.001
@@ -86,12 +87,11 @@ class _Columns:
     high: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, X: npt.NDArray[np.float32]) -> _Columns:
+    def of(cls, X: Any) -> _Columns:
         n = X.shape[1]
         missing, zeros, infinite = (np.zeros(n, np.int64) for _ in range(3))
         low, high = np.full(n, np.inf, np.float32), np.full(n, -np.inf, np.float32)
-        for start in range(0, len(X), _ROWS_AT_ONCE):
-            block = X[start : start + _ROWS_AT_ONCE]
+        for block in dense_blocks(X, _ROWS_AT_ONCE):
             missing += np.isnan(block).sum(axis=0)
             zeros += (block == 0).sum(axis=0)
             infinite += np.isinf(block).sum(axis=0)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove._arrays import addressable
 from rankgrove.data.numbers import as_numbers
+from rankgrove.data.sparse import SparseFeatures, is_sparse
 from rankgrove.errors import DataError
 
 
@@ -19,19 +20,20 @@ def is_dataset(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("X", "y", "groups", "feature_names"))
 
 
-def feature_matrix(
-    X: Any, *, double: bool = False
-) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
+def feature_matrix(X: Any, *, double: bool = False) -> tuple[Any, tuple[str, ...] | None]:
     """Return a two-dimensional floating-point matrix (no copy if it is one) and column names.
 
-    Entries that a sparse matrix does not store are 0; masked entries and nulls are NaN. Columns
-    of a frame that are not all of one float type become float32, or float64 with ``double``.
+    It is an array, or SparseFeatures, whose entries that are not stored are 0 (or NaN, in a Dataset
+    that says so). Masked entries and nulls are NaN. Columns of a frame that are not all of one
+    float type become float32, or float64 with ``double``.
     """
     names = column_names(X)
     if is_dataset(X):
         X = X.X
-    elif hasattr(X, "toarray"):
-        X = X.toarray()
+        if isinstance(X, SparseFeatures):
+            return X, names
+    elif is_sparse(X):
+        return X if isinstance(X, SparseFeatures) else SparseFeatures.of(X), names
     elif hasattr(X, "iloc"):
         X = _pandas_matrix(X, names, double)
     elif names is not None:
@@ -69,7 +71,7 @@ def select_columns(X: Any, places: Sequence[int]) -> Any:
     first = places[0] if places else 0
     if list(places) == list(range(first, first + len(places))):
         return X[:, first : first + len(places)]
-    return np.take(X, places, axis=1)
+    return X[:, places] if isinstance(X, SparseFeatures) else np.take(X, places, axis=1)
 
 
 def first_number(names: Sequence[str]) -> int | None:

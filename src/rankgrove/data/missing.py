@@ -6,21 +6,23 @@ the model; binning and scoring read NaN as that value. The matrix itself is neve
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from rankgrove.data.sparse import SparseFeatures, each_column
 
 MissingPolicy = Literal["keep", "zero", "mean", "median", "inf"]
 _BLOCK_ROWS = 65536
 
 
-def fill_values(X: npt.NDArray[np.float32], policy: str) -> npt.NDArray[np.float32]:
+def fill_values(X: Any, policy: str) -> npt.NDArray[np.float32]:
     """Value that replaces NaN in each column of X.
 
     Parameters
     ----------
-    X : training data
+    X : training data: an array or SparseFeatures
     policy : ``"keep"`` (NaN: each split learns where missing values go), ``"zero"``, ``"mean"`` or
         ``"median"`` of the finite values of the column (0 if there are none), ``"inf"`` (+infinity)
     """
@@ -34,13 +36,17 @@ def fill_values(X: npt.NDArray[np.float32], policy: str) -> npt.NDArray[np.float
     if policy == "mean":
         return _column_means(X)
     if policy == "median":
-        return np.array([_median(X[:, j]) for j in range(n_features)], np.float32)
+        columns = each_column(X, range(n_features))
+        return np.array([_median(column) for _, column in columns], np.float32)
     raise ValueError(
         f"missing must be one of {', '.join(map(repr, get_args(MissingPolicy)))}, not {policy!r}"
     )
 
 
-def _column_means(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _column_means(X: Any) -> npt.NDArray[np.float32]:
+    if isinstance(X, SparseFeatures) and X.n_features > 1:
+        return _sparse_means(X)
+    X = np.asarray(X)
     sums = np.zeros(X.shape[1])
     counts = np.zeros(X.shape[1], np.int64)
     for start in range(0, len(X), _BLOCK_ROWS):
@@ -48,6 +54,21 @@ def _column_means(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         finite = np.isfinite(block)
         sums += np.where(finite, block, 0).sum(axis=0, dtype=np.float64)
         counts += finite.sum(axis=0)
+    return (sums / np.maximum(counts, 1)).astype(np.float32)
+
+
+def _sparse_means(X: SparseFeatures) -> npt.NDArray[np.float32]:
+    """Return the means by the same additions: those of zeros change nothing."""
+    sums = np.zeros(X.n_features)
+    counts = np.full(X.n_features, 0 if np.isnan(X.absent) else len(X), np.int64)
+    for start in range(0, len(X), _BLOCK_ROWS):
+        first, last = X.starts[start], X.starts[min(start + _BLOCK_ROWS, len(X))]
+        columns, values = X.columns[first:last], X.values[first:last]
+        finite = np.isfinite(values)
+        sums += np.bincount(columns[finite], values[finite], X.n_features)
+        counts += np.bincount(columns[finite], minlength=X.n_features)
+        if not np.isnan(X.absent):
+            counts -= np.bincount(columns, minlength=X.n_features)
     return (sums / np.maximum(counts, 1)).astype(np.float32)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.features import is_dataset
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import as_array
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain.contributions import contributions
 from rankgrove.models.model import Model
@@ -239,7 +240,7 @@ def _prepared(
     ranker: Any, X: Any, qid: Any, group_sizes: Any, n_jobs: int | None
 ) -> tuple[Model, npt.NDArray[Any], QueryGroups | None, int | None]:
     model = model_of(ranker)
-    matrix = model.columns.match(X)
+    matrix = as_array(model.columns.match(X), "explain")
     refuse_other_reading(X, model.absent, "explain")
     groups: QueryGroups | None = None
     if is_dataset(X) or qid is not None or group_sizes is not None or model.needs_queries:

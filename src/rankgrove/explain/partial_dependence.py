@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import as_array
 from rankgrove.errors import DataError
 from rankgrove.explain.explanation import feature_names, model_of
 from rankgrove.models.model import Model
@@ -92,7 +93,7 @@ def partial_dependence(
         raise model.refusal("tell partial dependence", "a document's score depends on the others")
     if n_values < 2:
         raise ValueError(f"n_values must be at least 2, not {n_values}")
-    matrix = model.columns.match(X)
+    matrix = as_array(model.columns.match(X), "partial_dependence")
     refuse_other_reading(X, model.absent, "partial_dependence")
     groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")
     if len(matrix) == 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.sparse import as_array
 from rankgrove.models.model import Model
 from rankgrove.training.inputs import RankingInput
 
@@ -27,7 +28,8 @@ def permutation_importances(
     evaluate = measure.prepare(labels, data.groups, n_jobs=n_jobs)
     sign = 1.0 if measure.greater_is_better else -1.0
     rng = np.random.default_rng(random_state)
-    matrix = data.X.copy()
+    intact_matrix = as_array(data.X, "permutation importance")
+    matrix = intact_matrix.copy()
 
     def quality() -> float:
         return sign * evaluate(model.scores(matrix, data.groups, n_jobs))
@@ -38,5 +40,5 @@ def permutation_importances(
         for _ in range(n_repeats):
             matrix[:, feature] = rng.permutation(matrix[:, feature])
             result[feature] += (intact - quality()) / n_repeats
-        matrix[:, feature] = data.X[:, feature]
+        matrix[:, feature] = intact_matrix[:, feature]
     return result

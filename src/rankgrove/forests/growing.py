@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data import sparse
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
@@ -19,6 +20,7 @@ from rankgrove.trees.binning import bin_matrix, find_bins
 
 Floats = npt.NDArray[np.float64]
 
+MAX_BYTE_BINS = 255
 MAX_CLASSES = 255
 
 
@@ -88,7 +90,13 @@ class ForestGrower:
         n_threads: int,
     ) -> None:
         bins = find_bins(data.X, max_bins=max_bins, fill=fill, n_jobs=n_threads)
-        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_threads)
+        binned = bin_matrix(
+            data.X,
+            bins,
+            rows=data.groups.order,
+            dense=_may_be_dense(data.X, max_bins),
+            n_jobs=n_threads,
+        )
         self._features = _native.ForestFeatures(
             binned, data.filled_offsets, *_extremes(data.X, fill), n_threads
         )
@@ -193,11 +201,20 @@ def value_type(targets: Floats) -> type[np.floating[Any]]:
     return np.float32 if high - low >= least else np.float64
 
 
+def _may_be_dense(X: Any, max_bins: int) -> bool:
+    """Tell whether codes of all entries, column by column and row by row, are small enough."""
+    code_bytes = 1 if max_bins <= MAX_BYTE_BINS else 2
+    return bool(2 * code_bytes * X.shape[0] * X.shape[1] <= sparse.MAX_DENSE_BYTES)
+
+
 def _extremes(
-    X: npt.NDArray[np.float32], fill: npt.NDArray[np.float32] | None
+    X: Any, fill: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Smallest and largest value of each feature, finite."""
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    if isinstance(X, sparse.SparseFeatures):
+        low, high = X.extremes()
+    else:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     if fill is not None:
         low, high = np.fmin(low, fill), np.fmax(high, fill)
     limit = np.finfo(np.float32).max

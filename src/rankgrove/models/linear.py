@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import SparseFeatures, as_array
 from rankgrove.errors import ModelError
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
@@ -82,6 +83,10 @@ class LinearModel(Model):
             X, fill, path = X[:, used], self.fill[used], path[:, used]
         else:
             fill = self.fill
+        if isinstance(X, SparseFeatures) and lists is None:
+            yield from _weighted_blocks(X, fill, path, n_jobs)
+            return
+        X = as_array(X, f"a linear model with normalisation={self.normalisation!r}")
         features = LinearFeatures.of(X, fill, lists, self.normalisation, n_jobs=n_jobs)
         for weights in np.ascontiguousarray(path):
             scores = features.scores(weights)
@@ -151,3 +156,15 @@ def normalised_column(
     )
     values = features.column(0)
     return values if lists is None else lists.restored(values)
+
+
+def _weighted_blocks(
+    X: SparseFeatures, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
+) -> Iterator[Floats]:
+    """Yield the scores by each of several weights; rows are made dense a block at a time."""
+    scores = np.empty((len(path), len(X)))
+    for begin, end in X.blocks():
+        block = LinearFeatures.of(X.dense(begin, end), fill, n_jobs=n_jobs)
+        for weights, row in zip(np.ascontiguousarray(path), scores, strict=True):
+            row[begin:end] = block.scores(weights)
+    yield from scores

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
-Matrix = npt.NDArray[Any]
+Matrix = Any  # an array, or SparseFeatures
 Self = TypeVar("Self", bound="Model")
 
 _KINDS: dict[str, type[Model]] = {}

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import as_array
 from rankgrove.errors import DataError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind
 from rankgrove.models.trees import TreesModel
@@ -69,6 +70,7 @@ class PairsModel(Model):
         sizes = groups.sizes[groups.sizes > 1]
         rows = several if groups.order is None else groups.order[several]
         in_place = len(rows) == len(X) and groups.order is None
+        X = as_array(X, "a model of pairs")
         matrix = filled(X if in_place else X[rows], self.trees.fill)
         # How far above and below one half the chances of winning are, in either order.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))

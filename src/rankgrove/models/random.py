@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import each_column
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
 
@@ -40,9 +41,9 @@ class RandomModel(Model):
     ) -> Floats:
         """Score each row."""
         total = np.zeros(len(X), np.uint64)
-        for feature in np.flatnonzero(self.keys != _NOT_USED):
+        for feature, column in each_column(X, np.flatnonzero(self.keys != _NOT_USED)):
             with np.errstate(over="ignore"):
-                values = X[:, feature].astype(np.float32)
+                values = column.astype(np.float32)
             values = np.where(np.isnan(values), self.fill[feature], values) + np.float32(0)
             salt = _mixed(np.array([self.seed, self.keys[feature]], np.uint64))
             total += _mixed(values.view(np.uint32).astype(np.uint64) ^ salt[0] ^ ~salt[1])

@@ -14,6 +14,7 @@ from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.columns import Columns
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.errors import ModelError
 from rankgrove.models.model import (
     Arrays,
@@ -125,6 +126,14 @@ class TreesModel(Model):
         trees, fill = self.ensemble, self.fill
         if self.missing_up_to is not None:
             raise self.refusal("tell the leaves of documents", "it takes other values for missing")
+        if isinstance(X, SparseFeatures):
+            narrow, used = trees.narrowed()
+            part = replace(self, ensemble=narrow, fill=None if fill is None else fill[used])
+            blocks = [
+                part.leaves(X.dense(begin, end, used, n_jobs), n_jobs)
+                for begin, end in X.blocks(len(used))
+            ]
+            return np.concatenate(blocks) if blocks else np.empty((0, trees.n_trees), np.int32)
         trees, X, fill, _ = as_compared(trees, X, fill, None)
         values = X.astype(np.float32, copy=False)
         leaves = _native.find_leaves(trees, values, fill, resolve_n_jobs(n_jobs))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import as_array
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.pairs import sample_pairs
 from rankgrove.models.model import Model
@@ -55,7 +56,7 @@ class RFPair(ForestRanker):
         documents = _documents(data)
         pairs = sample_pairs(data.y, data.groups.offsets, self.max_pairs, seed)
         first, second = pairs.first, pairs.second
-        X = filled(data.X, fit.fill)
+        X = filled(as_array(data.X, type(self).__name__), fit.fill)
         difference = differences(X, documents[first], documents[second])
         weight = None
         if data.weight is not None:

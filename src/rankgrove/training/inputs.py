@@ -27,7 +27,7 @@ class RankingInput:
 
     Attributes
     ----------
-    X : float32 matrix in the caller's row order, any strides
+    X : float32 matrix in the caller's row order, any strides, or SparseFeatures
     y : float64 labels in grouped order
     groups : the queries; ``groups.order`` are the rows of X in grouped order
     weight : float64 document weights in grouped order, or None
@@ -37,7 +37,7 @@ class RankingInput:
     counting : the caller's rows that X holds, if some were left out because their weight is 0
     """
 
-    X: npt.NDArray[np.float32]
+    X: Any
     y: npt.NDArray[np.float64]
     groups: QueryGroups
     weight: npt.NDArray[np.float64] | None

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.sparse import SparseFeatures
 
 __all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
 
@@ -37,7 +38,7 @@ def remembered_bins() -> Iterator[None]:
 
 
 def find_bins(
-    X: npt.NDArray[np.float32],
+    X: Any,
     *,
     max_bins: int = 255,
     fill: npt.NDArray[np.float32] | None = None,
@@ -52,29 +53,57 @@ def find_bins(
 
     Parameters
     ----------
-    X : float32 matrix with any strides; it is not copied
+    X : float32 matrix with any strides, or SparseFeatures; it is not copied
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
     key = ("bins", _memory(X), max_bins, fill.tobytes())
-    return _once(key, X, lambda: _native.find_bins(X, max_bins, fill, resolve_n_jobs(n_jobs)))
+    n_threads = resolve_n_jobs(n_jobs)
+    if isinstance(X, SparseFeatures):
+        return _once(
+            key,
+            X,
+            lambda: _native.find_sparse_bins(
+                *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
+            ),
+        )
+    return _once(key, X, lambda: _native.find_bins(X, max_bins, fill, n_threads))
 
 
 def bin_matrix(
-    X: npt.NDArray[np.float32],
+    X: Any,
     bins: Bins,
     *,
     rows: npt.NDArray[np.int64] | None = None,
+    dense: bool = False,
     n_jobs: int | None = None,
 ) -> BinnedMatrix:
-    """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None)."""
-    key = ("codes", _memory(X), id(bins), None if rows is None else _memory(rows))
+    """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None).
+
+    Columns of SparseFeatures that are mostly alike are kept as the rows that differ, unless all are
+    wanted ``dense``.
+    """
+    key = ("codes", _memory(X), id(bins), None if rows is None else _memory(rows), dense)
     made_of = (X, bins, rows)
-    return _once(key, made_of, lambda: _native.bin_matrix(X, bins, rows, resolve_n_jobs(n_jobs)))
+    n_threads = resolve_n_jobs(n_jobs)
+    if isinstance(X, SparseFeatures):
+        return _once(
+            key,
+            made_of,
+            lambda: _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads),
+        )
+    return _once(key, made_of, lambda: _native.bin_matrix(X, bins, rows, n_threads))
 
 
-def _memory(array: npt.NDArray[Any]) -> tuple[Any, ...]:
+def _entries(X: SparseFeatures) -> tuple[Any, Any, Any]:
+    return X.starts, X.columns, X.values.astype(np.float32, copy=False)
+
+
+def _memory(array: Any) -> tuple[Any, ...]:
+    if isinstance(array, SparseFeatures):
+        entries = _memory(array.columns), _memory(array.values)
+        return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
     return (array.ctypes.data, array.shape, array.strides)
 
 

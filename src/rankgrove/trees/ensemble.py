@@ -137,6 +137,16 @@ class TreeEnsemble:
             **{name: getattr(self, name)[start:] for name in NODE_TYPES},
         )
 
+    def narrowed(self) -> tuple[TreeEnsemble, npt.NDArray[np.int64]]:
+        """Return the same trees on the columns that they ask alone, and the numbers of these."""
+        inner = self.feature >= 0
+        used = np.unique(self.feature[inner]).astype(np.int64)
+        if len(used) == 0:
+            used = np.zeros(1, np.int64)
+        place = np.searchsorted(used, np.where(inner, self.feature, used[0]))
+        feature = np.where(inner, place, -1).astype(feature_type(len(used)))
+        return replace(self, n_features=len(used), feature=feature), used
+
     def followed_by(self, *others: TreeEnsemble) -> TreeEnsemble:
         """Append the trees of other ensembles with the same features and outputs."""
         for other in others:

@@ -12,6 +12,7 @@ from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.columns import Columns
+from rankgrove.data.sparse import SparseFeatures, as_array
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
@@ -77,6 +78,16 @@ class Scorer:
             self._ranks = Ranks(ensemble, fill, missing_up_to)
 
     @cached_property
+    def _narrow(self) -> tuple[Scorer, npt.NDArray[np.int64]]:
+        """A scorer of the columns that the trees ask alone, and the numbers of these."""
+        trees, used = self.ensemble.narrowed()
+        options = dict(self._options)
+        for name in ("fill", "missing_up_to"):
+            if options[name] is not None:
+                options[name] = np.asarray(options[name], np.float32)[used]
+        return Scorer(trees, **options, link=self._link), used
+
+    @cached_property
     def _by_ranks(self) -> Scorer:
         assert self._ranks is not None
         return Scorer(self._ranks.ensemble, columns=self._columns, link=self._link)
@@ -91,10 +102,10 @@ class Scorer:
 
         Parameters
         ----------
-        X : array of shape (n, n_features), data frame or Dataset. Arrays of float32 and float64 are
-            read in place in C, Fortran or any strided order; float64 is rounded to the nearest
-            float32, in which all comparisons are made (but by trees with ``precise`` thresholds:
-            they compare in float64). Other types are converted first. NaN is missing.
+        X : array of shape (n, n_features), sparse matrix, data frame or Dataset. Arrays of float32
+            and float64 are read in place in C, Fortran or any strided order; float64 is rounded to
+            the nearest float32, in which all comparisons are made (but by trees with ``precise``
+            thresholds: they compare in float64). Other types are converted first. NaN is missing.
         n_jobs : number of threads (None or -1: all)
         out : C-contiguous float64 array that receives the scores
 
@@ -104,7 +115,8 @@ class Scorer:
         """
         n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
-        if self._ranks is not None and self._ranks.matter(matrix):
+        is_sparse = isinstance(matrix, SparseFeatures)
+        if not is_sparse and self._ranks is not None and self._ranks.matter(matrix):
             return self._by_ranks.predict(self._ranks.of(matrix), n_jobs, out)
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
@@ -115,7 +127,12 @@ class Scorer:
                 f"not {out.dtype} of shape {out.shape}"
             )
         n_threads = resolve_n_jobs(n_jobs)
-        if self._link is None:
+        if is_sparse:
+            narrow, used = self._narrow
+            for begin, end in matrix.blocks(len(used)):
+                block = matrix.dense(begin, end, used, n_jobs)
+                narrow.predict(block, n_jobs, out[begin:end])
+        elif self._link is None:
             self._native.predict(matrix, n_threads, out.reshape(len(matrix), self.n_outputs))
         else:
             raw = np.empty((len(matrix), self.n_outputs))
@@ -141,7 +158,7 @@ class Scorer:
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        matrix = self._matrix(X)
+        matrix = as_array(self._matrix(X), "top_k")
         if self._ranks is not None and self._ranks.matter(matrix):
             return self._by_ranks.top_k(self._ranks.of(matrix), k, early_exit)
         rows, scores = top_k(self, matrix, k, early_exit)
@@ -157,8 +174,15 @@ class Scorer:
             part = self._parts[first, last] = Scorer(trees, **self._options)
         return part
 
-    def raw(self, X: npt.NDArray[Any], n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+    def raw(self, X: Any, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
+        if isinstance(X, SparseFeatures):
+            narrow, used = self._narrow
+            blocks = [
+                narrow.raw(X.dense(begin, end, used, n_jobs), n_jobs)
+                for begin, end in X.blocks(len(used))
+            ]
+            return np.concatenate(blocks) if blocks else np.empty((0, self.n_outputs))
         if self._ranks is not None and self._ranks.matter(X):
             return self._by_ranks.raw(self._ranks.of(X), n_jobs)
         outputs = np.empty((len(X), self.n_outputs))
@@ -169,7 +193,7 @@ class Scorer:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
         self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
 
-    def _matrix(self, X: Any) -> npt.NDArray[Any]:
+    def _matrix(self, X: Any) -> Any:
         """Check the columns; plain arrays of floats, as in serving, are taken the short way."""
         if (
             type(X) is np.ndarray

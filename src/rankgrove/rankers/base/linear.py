@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.sparse import as_array
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.linear import LinearModel
 from rankgrove.rankers.base.declaration import declared, param
@@ -72,7 +73,7 @@ class LinearRanker(BaseRanker):
     def _features(self, fit: Fit, data: RankingInput, *, training: bool) -> LinearFeatures:
         assert fit.fill is not None
         return LinearFeatures.of(
-            data.X,
+            as_array(data.X, type(self).__name__),
             fit.fill,
             data.groups,
             self.normalisation,
