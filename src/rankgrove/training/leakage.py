@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
@@ -33,14 +32,14 @@ def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: st
 
 
 def _same_document(train: RankingInput, held_out: RankingInput, query: int, other: int) -> bool:
-    rows, others = _rows(train, query), _rows(held_out, other)
-    equal = (rows[:, None] == others[None]) | (np.isnan(rows[:, None]) & np.isnan(others[None]))
-    return bool(equal.all(axis=2).any())
+    return not _documents(train, query).isdisjoint(_documents(held_out, other))
 
 
-def _rows(data: RankingInput, query: int) -> npt.NDArray[np.float32]:
-    """Return up to 64 documents of a query."""
+def _documents(data: RankingInput, query: int) -> set[bytes]:
+    """Return up to 64 documents of a query; equal ones have the same bytes."""
     first, last = data.groups.offsets[query : query + 2]
     places = np.arange(first, min(last, first + 64))
     order = data.groups.order
-    return data.X[places if order is None else order[places]]
+    rows = np.asarray(data.X[places if order is None else order[places]])
+    alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
+    return {row.tobytes() for row in alike}
