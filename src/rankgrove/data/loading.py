@@ -237,6 +237,8 @@ def format_of(path: Path, name: str | None) -> Format:
         return by_suffix or FORMATS[0]
     with path.open("rb") as file:
         head = file.read(8)
+    if head.startswith(b"RGROVE"):
+        raise DataError(f"{path} is a model of rankgrove, not data: rankgrove.load_model reads it")
     by_magic = (known for known in FORMATS if known.magic and head.startswith(known.magic))
     return next(by_magic, FORMATS[0])
 

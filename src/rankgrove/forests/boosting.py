@@ -88,7 +88,7 @@ class ForestBoosting:
             known &= counting
             errors = _checked(points.error, n_rows, documents, targets, predicted, known)
             errors = _scaled(np.where(known, errors, 0.0))
-            say = points.learner_weight(_mean(errors, self.weights, known), self.shrinkage)
+            say = _checked_say(points, _mean(errors, self.weights, known), self.shrinkage)
             if say is None and self.forests:
                 return
             last, say = say is None, say or Say(beta=1.0, weight=1.0)  # the first is kept anyway
@@ -153,6 +153,19 @@ def _checked(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floa
     if len(wrong):
         raise ValueError(f"{name} returned {values[wrong[0]]} for document {wrong[0]}")
     return values
+
+
+def _checked_say(points: Any, error: float, shrinkage: float) -> Say | None:
+    """Ask the extension point for the influence of a forest, and check it."""
+    say = points.learner_weight(error, shrinkage)
+    if say is None:
+        return None
+    if not isinstance(say, Say) or not (np.isfinite(say.beta) and np.isfinite(say.weight)):
+        raise ValueError(
+            f"learner_weight returned {say!r}: it must return a Say with finite beta and weight, "
+            "or None to stop"
+        )
+    return say
 
 
 def _distribution(weights: Floats) -> Floats:

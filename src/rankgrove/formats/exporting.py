@@ -1,7 +1,7 @@
 """Writes models for other libraries and search engines.
 
-A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``; or
-a ``Target`` of anybody's own, given to ``register_target``.
+A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``;
+or a ``Target`` of anybody's own, given to ``register_target``.
 It says what it can carry; what it cannot is refused here, before anything is written.
 """
 

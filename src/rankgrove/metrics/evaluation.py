@@ -146,6 +146,11 @@ def _metrics(
     names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not names:
         raise ValueError("metrics is empty: give at least one metric")
+    if preset is not None and all(isinstance(m, Metric) for m in names):
+        raise ValueError(
+            f"preset {preset!r} has no effect on metrics that are given as objects: give names, or "
+            "make them with rankgrove.metric(name, preset=...)"
+        )
     return tuple(m if isinstance(m, Metric) else metric(m, preset=preset) for m in names)
 
 

@@ -6,6 +6,7 @@ not define keeps rankgrove's default, apart from the tool's rules on ties and em
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,9 @@ PRESETS = {
 def preset_params(preset: str, family: type[Metric], given: dict[str, Any]) -> dict[str, Any]:
     """Complete the parameters that were given by those of a preset."""
     if preset not in PRESETS:
-        raise ValueError(f"unknown preset {preset!r}: choose from {', '.join(PRESETS)}")
+        near = difflib.get_close_matches(str(preset), PRESETS, n=2)
+        hint = f"did you mean {' or '.join(map(repr, near))}? There are" if near else "choose from"
+        raise ValueError(f"unknown preset {preset!r}: {hint} {', '.join(PRESETS)}")
     declared = family.defaults()
     conventions = PRESETS[preset]
     common = {key: value for key, value in conventions.common.items() if key in declared}

@@ -7,6 +7,7 @@ metric and points at what registers it.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 import re
@@ -88,9 +89,11 @@ def metric_class(name: str) -> type[Metric]:
     try:
         return _families[_other_names.get(key, key)]
     except KeyError:
+        near = difflib.get_close_matches(key, metric_names(), n=1)
+        hint = f"did you mean {near[0]!r}? There are" if near else "choose from"
         raise ValueError(
-            f"unknown metric {name!r}: choose from {', '.join(metric_names())}, or import the "
-            "module that registers it"
+            f"unknown metric {name!r}: {hint} {', '.join(metric_names())}; one of your own is "
+            "known once the module that registers it is imported"
         ) from None
 
 

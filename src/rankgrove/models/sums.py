@@ -150,6 +150,8 @@ def add_up(
     kept: list[float] = []
     for part, factor in _flat(given, factors):
         _add_part(parts, kept, part.with_columns(own), factor)
+    if len(parts) > MAX_PARTS:
+        raise ModelError(f"a sum of {len(parts):,} models: at most {MAX_PARTS:,} can be one model")
     if len(parts) == 1 and kept[0] == 1.0:
         return replace(parts[0], absent=given[-1].absent)
     return SumModel(columns=own, absent=given[-1].absent, parts=tuple(parts), weights=tuple(kept))

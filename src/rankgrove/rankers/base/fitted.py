@@ -255,6 +255,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
                 absent=model.absent,
                 what=what,
             )
+            if n_repeats < 1:
+                raise ValueError(f"n_repeats must be at least 1, not {n_repeats!r}")
             return permutation_importances(
                 model, data, metric, n_repeats, random_state, self.n_jobs
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -69,8 +70,10 @@ def background_of(init_model: Any, data: RankingInput, what: str = "init_model")
     if init_model is None:
         return None
     if not isinstance(init_model, FittedRanker):
+        path = isinstance(init_model, str | os.PathLike)
         raise ModelError(
             f"{what} must be a fitted ranker of rankgrove, not {type(init_model).__name__}"
+            + (f": rankgrove.load_model({str(init_model)!r}) makes one of a file" if path else "")
         )
     model = init_model._fitted()
     if data.absent is not None and model.absent is not None and data.absent != model.absent:

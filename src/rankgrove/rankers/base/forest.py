@@ -113,7 +113,9 @@ class ForestRanker(BaseRanker):
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
     oob_score: bool = param(False, Flag(), "whether to compute out-of-bag predictions")
-    warm_start: bool = param(False, Flag(), "whether fit adds trees to those of the last fit")
+    warm_start: bool = param(
+        False, Flag(), "whether fit adds trees to those of the last fit, which stay as they are"
+    )
     first_tree: int = param(
         0, Integer(0), "number of the first tree, to grow a part of a forest (see merge)"
     )
