@@ -47,7 +47,7 @@ $(VENV)/.package: $(VENV)/.created $(NATIVE) CMakeLists.txt pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.package pyproject.toml
-	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask,serve,tune]' --no-build-isolation
+	$(PY) -m pip install -q --group test -e '.[plots,frames,numba,dask,ray,spark,serve,tune]' --no-build-isolation
 	@touch $@ $(VENV)/.package
 
 $(VENV)/.lint: $(VENV)/.package pyproject.toml

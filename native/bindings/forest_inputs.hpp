@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "forests/data/forest_sample.hpp"
 #include "forests/data/forest_targets.hpp"
 
 namespace rankgrove {
@@ -20,6 +22,23 @@ inline void require_offsets(const std::vector<int64_t>& offsets, int64_t n_rows)
   for (size_t q = 1; q < offsets.size(); ++q) {
     require(offsets[q] >= offsets[q - 1], "query offsets must not fall");
   }
+}
+
+// A bootstrap may be larger than the data, within reason.
+inline constexpr int64_t kMostDraws = 100;
+
+inline void require_drawable(const forests::ForestSample& sample,
+                             const std::vector<int64_t>& offsets) {
+  const bool queries = sample.unit == forests::SampleUnit::queries;
+  const int64_t n_units = queries ? static_cast<int64_t>(offsets.size()) - 1 : offsets.back();
+  require(sample.size == 0 || n_units > 0, "cannot draw a sample from nothing");
+  require(sample.size <= kMostDraws * n_units && sample.size < (int64_t{1} << 31),
+          "a sample of " + std::to_string(sample.size) + (queries ? " queries" : " documents") +
+              " is too large: there are " + std::to_string(n_units) + ", and at most " +
+              std::to_string(kMostDraws) + " times as many and 2^31 - 1 can be drawn");
+  const size_t n_weights = queries ? sample.query_weights.size() : sample.document_weights.size();
+  require(n_weights == 0 || static_cast<int64_t>(n_weights) == n_units,
+          "there must be one weight per unit of sampling");
 }
 
 inline forests::PositionMetric make_metric(const In<double>& gain, const In<double>& discount,

@@ -43,7 +43,7 @@ _PUBLIC = {
     "ModelError": "rankgrove.errors",
     "RankgroveError": "rankgrove.errors",
 }
-_MODULES = ("datasets", "metrics", "experiments", "explain")
+_MODULES = ("datasets", "distributed", "metrics", "experiments", "explain")
 
 
 def __getattr__(name: str) -> Any:

@@ -171,6 +171,10 @@ def from_batches(
         start = end
     X.resize((start, X.shape[1]), refcheck=False)
     n_rows = start
+    if n_rows == 0:
+        for kind in ("label", "query", "weight"):
+            if getattr(columns, kind) is not None:
+                sides[kind] = [pa.array([], schema.field(getattr(columns, kind)).type)]
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
     y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:

@@ -325,10 +325,11 @@ def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> n
                         "shared_queries='merge' takes its documents as one query, 'apart' as two"
                     )
             owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
-    return _concatenate_ids([d.qid for d in datasets])
+    return concatenate_ids([d.qid for d in datasets])
 
 
-def _concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Put query ids one below the other; numbers and texts that read the same are refused."""
     if len({array.dtype.kind for array in ids}) > 1:
         ids = [array.astype(object) for array in ids]  # else numpy would make floats of integers
     return query_ids(np.concatenate(ids))

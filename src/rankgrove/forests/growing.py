@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +70,26 @@ class Grown:
     trees: list[Any] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     interrupted: bool = False
+
+
+class Crew(Protocol):
+    """Workers that share out the trees of forests; each of them has all documents."""
+
+    def grow(self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown]) -> Grown:
+        """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some here."""
+
+
+_CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
+
+
+@contextmanager
+def grown_by(crew: Crew) -> Iterator[None]:
+    """Context in which the trees of every forest are grown by a crew."""
+    token = _CREW.set(crew)
+    try:
+        yield
+    finally:
+        _CREW.reset(token)
 
 
 class ForestGrower:
@@ -152,6 +174,39 @@ class ForestGrower:
         ``out_of_bag`` are sums and counts of the documents, in grouped order: to each document the
         values of the trees are added whose sample did not hold it.
         """
+        crew = _CREW.get()
+        if crew is None:
+            whole = (first_tree, n_trees)
+            return self._grow(targets, growth, sample, seed, whole, out_of_bag, progress)
+        grown = crew.grow(
+            first_tree,
+            n_trees,
+            lambda *some: self._grow(targets, growth, sample, seed, some, None, None),
+        )
+        if out_of_bag is not None:
+            _native.add_out_of_bag(
+                self._features,
+                [(t.feature, t.threshold, t.left, t.missing_left, t.value) for t in grown.trees],
+                sample.native(),
+                seed=seed,
+                first_tree=first_tree,
+                sums=out_of_bag[0],
+                counts=out_of_bag[1],
+                n_threads=self._n_threads,
+            )
+        return grown
+
+    def _grow(
+        self,
+        targets: _native.ForestTargets,
+        growth: Growth,
+        sample: TreeSample,
+        seed: int,
+        numbers: tuple[int, int],
+        out_of_bag: tuple[Floats, npt.NDArray[np.int32]] | None,
+        progress: Callable[[int], None] | None,
+    ) -> Grown:
+        """Grow trees here; ``numbers`` are the first one's and how many."""
         grown: list[tuple[int, Any]] = []
         interrupted = False
         try:
@@ -161,8 +216,8 @@ class ForestGrower:
                 sample.native(),
                 grown,
                 seed=seed,
-                first_tree=first_tree,
-                n_trees=n_trees,
+                first_tree=numbers[0],
+                n_trees=numbers[1],
                 out_of_bag=out_of_bag,
                 n_threads=self._n_threads,
                 progress=progress,

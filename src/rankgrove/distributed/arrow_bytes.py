@@ -1,0 +1,76 @@
+"""Documents and query ids as Arrow bytes, which is what workers send to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def to_frames(messages: Sequence[bytes]) -> bytes:
+    """Put several messages into one."""
+    return b"".join(len(m).to_bytes(8, "little") + m for m in messages)
+
+
+def from_frames(data: bytes) -> list[bytes]:
+    """Take apart what ``to_frames`` made."""
+    messages = []
+    place = 0
+    while place < len(data):
+        end = place + 8 + int.from_bytes(data[place : place + 8], "little")
+        messages.append(data[place + 8 : end])
+        place = end
+    return messages
+
+
+def ids_to_bytes(ids: npt.NDArray[Any]) -> bytes:
+    """Query ids, numbers or texts, as an Arrow stream."""
+    import pyarrow as pa
+
+    return _stream(pa.record_batch([pa.array(ids)], names=["id"]))
+
+
+def ids_from_bytes(data: bytes) -> npt.NDArray[Any]:
+    """Read query ids."""
+    import pyarrow as pa
+
+    (column,) = pa.ipc.open_stream(data).read_all().columns
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(str)
+    return np.asarray(column.to_numpy())
+
+
+def rows_to_bytes(
+    X: npt.NDArray[np.float32], sides: Mapping[str, npt.NDArray[Any] | None]
+) -> bytes:
+    """Rows of a matrix, and numbers of each row by name, as an Arrow stream."""
+    import pyarrow as pa
+
+    values = pa.array(np.ascontiguousarray(X).reshape(-1))
+    columns: dict[str, Any] = {"X": pa.FixedSizeListArray.from_arrays(values, X.shape[1])}
+    columns |= {name: pa.array(side) for name, side in sides.items() if side is not None}
+    return _stream(pa.record_batch(list(columns.values()), names=list(columns)))
+
+
+def rows_from_bytes(
+    data: bytes | memoryview,
+) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[Any]]]:
+    """Read rows; the arrays are views of the bytes."""
+    import pyarrow as pa
+
+    batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    matrix = columns.pop("X")
+    X = matrix.values.to_numpy().reshape(len(matrix), matrix.type.list_size)
+    return X, {name: column.to_numpy() for name, column in columns.items()}
+
+
+def _stream(batch: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -1,0 +1,189 @@
+"""Which worker gets which queries: worker 0 hears of all parts, numbers queries, and tells."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.columns import Columns
+from rankgrove.data.dataset import concatenate_ids
+from rankgrove.distributed.arrow_bytes import from_frames, ids_from_bytes, ids_to_bytes, to_frames
+from rankgrove.errors import DataError
+
+Numbers = npt.NDArray[np.int64]
+SPLIT_QUERIES = ("gather", "refuse")
+
+
+@dataclass(frozen=True)
+class DescribedPart:
+    """What a worker tells of one of its parts; ``sizes`` are the rows of each of its queries."""
+
+    worker: int
+    number: int
+    name: str
+    names: tuple[str, ...] | None
+    count: int
+    absent: str | None
+    weighted: bool
+    ids: npt.NDArray[Any]
+    sizes: Numbers
+
+    @classmethod
+    def read(cls, worker: int, data: bytes) -> list[DescribedPart]:
+        """Read the parts of one worker."""
+        result = []
+        frames = from_frames(data)
+        for head, ids, sizes in zip(frames[::3], frames[1::3], frames[2::3], strict=True):
+            values = json.loads(head)
+            names = values.pop("names")
+            result.append(
+                cls(
+                    worker,
+                    names=None if names is None else tuple(names),
+                    ids=ids_from_bytes(ids),
+                    sizes=np.frombuffer(sizes, np.int64),
+                    **values,
+                )
+            )
+        return result
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What worker 0 tells a worker.
+
+    Attributes
+    ----------
+    columns : those of all parts, in the order of the first
+    bounds : the queries of worker w are bounds[w]:bounds[w + 1]
+    ids : of this worker's queries
+    starts : of each part of this worker, the place of its first row among all
+    numbers : of each part of this worker, the numbers of its queries among all
+    """
+
+    columns: Columns
+    absent: str | None
+    weighted: bool
+    bounds: Numbers
+    ids: npt.NDArray[Any]
+    starts: Numbers
+    numbers: list[Numbers]
+
+    def to_bytes(self) -> bytes:
+        """Return the plan as bytes."""
+        names = self.columns.names
+        head = {
+            "names": names,
+            "count": self.columns.count,
+            "absent": self.absent,
+            "weighted": self.weighted,
+        }
+        arrays = [self.bounds, self.starts, *self.numbers]
+        return to_frames(
+            [json.dumps(head).encode(), ids_to_bytes(self.ids), *(a.tobytes() for a in arrays)]
+        )
+
+    @classmethod
+    def read(cls, data: bytes) -> Plan:
+        """Read a plan from bytes."""
+        head, ids, *arrays = from_frames(data)
+        values = json.loads(head)
+        names = values["names"]
+        columns = Columns(None if names is None else tuple(names), values["count"])
+        bounds, starts, *numbers = [np.frombuffer(array, np.int64) for array in arrays]
+        read = (values["absent"], values["weighted"])
+        return cls(columns, *read, bounds, ids_from_bytes(ids), starts, numbers)
+
+
+def make_plans(workers: list[list[DescribedPart]], split_queries: str) -> list[bytes]:
+    """Number all queries, and share them out."""
+    parts = sorted((part for own in workers for part in own), key=lambda part: part.number)
+    filled = [part for part in parts if len(part.sizes)]
+    if not filled:
+        raise DataError("fit: there are no rows")
+    _refuse_unlike(filled)
+    ids = concatenate_ids([part.ids for part in filled])
+    unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    if split_queries == "refuse" and len(unique) < len(ids):
+        _refuse_split(filled, ids, inverse)
+    appearance = np.argsort(first)
+    number = np.empty(len(unique), np.int64)
+    number[appearance] = np.arange(len(unique))
+    numbers = number[inverse]
+    sizes = np.bincount(numbers, np.concatenate([part.sizes for part in filled]))
+    sizes = sizes.astype(np.int64)
+    holder = np.repeat([part.worker for part in filled], [len(part.ids) for part in filled])
+    bounds = _bounds(holder[first[appearance]], sizes, len(workers))
+    ends = np.cumsum([len(part.ids) for part in filled])
+    own = {
+        id(part): numbers[end - len(part.ids) : end] for part, end in zip(filled, ends, strict=True)
+    }
+    n_rows = np.array([part.sizes.sum() for part in parts], np.int64)
+    starts = dict(zip(map(id, parts), np.cumsum(n_rows) - n_rows, strict=True))
+    nothing = np.empty(0, np.int64)
+    ordered = unique[appearance]
+    return [
+        Plan(
+            columns=Columns(filled[0].names, filled[0].count),
+            absent=filled[0].absent,
+            weighted=filled[0].weighted,
+            bounds=bounds,
+            ids=ordered[bounds[w] : bounds[w + 1]],
+            starts=np.array([starts[id(part)] for part in parts_of_worker], np.int64),
+            numbers=[own.get(id(part), nothing) for part in parts_of_worker],
+        ).to_bytes()
+        for w, parts_of_worker in enumerate(workers)
+    ]
+
+
+def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
+    """Cut the queries into neighbouring ones for each worker.
+
+    Queries stay with the worker that holds the first of their documents if these are in order and
+    nobody gets nothing or more than twice its share; else each worker gets about as many rows.
+    """
+    rows = np.bincount(holder, sizes, minlength=n_workers)
+    if (np.diff(holder) >= 0).all() and rows.min() > 0 and rows.max() <= 2 * rows.mean():
+        bounds: Numbers = np.searchsorted(holder, np.arange(n_workers + 1)).astype(np.int64)
+        return bounds
+    middles = np.cumsum(sizes) - sizes / 2
+    wanted = np.arange(1, n_workers) * (sizes.sum() / n_workers)
+    cuts: Numbers = np.r_[0, np.searchsorted(middles, wanted), len(sizes)].astype(np.int64)
+    return cuts
+
+
+def _refuse_unlike(parts: list[DescribedPart]) -> None:
+    """Refuse parts that cannot be one data set."""
+    first = parts[0]
+    for part in parts[1:]:
+        pair = f"{first.name} and {part.name}"
+        if part.absent != first.absent:
+            raise DataError(f"{pair} were read with absent={first.absent!r} and {part.absent!r}")
+        if part.weighted != first.weighted:
+            weighted, other = (first, part) if first.weighted else (part, first)
+            raise DataError(f"{weighted.name} has sample weights, {other.name} has none")
+        if part.count != first.count or set(part.names or ()) != set(first.names or ()):
+            unlike = sorted(set(part.names or ()) ^ set(first.names or ()))
+            shown = ", ".join(map(repr, unlike[:5])) + (", ..." if len(unlike) > 5 else "")
+            raise DataError(
+                f"{pair} have {first.count} and {part.count} features, not the same ones"
+                + (f": {shown}" if shown else "")
+                + (" (for text, give n_features)" if part.absent else "")
+            )
+
+
+def _refuse_split(parts: list[DescribedPart], ids: npt.NDArray[Any], inverse: Numbers) -> None:
+    """Refuse a query of two parts by name."""
+    order = np.argsort(inverse, kind="stable")
+    again = order[1:][np.diff(inverse[order]) == 0].min()
+    ends = np.cumsum([len(part.ids) for part in parts])
+    place = int(np.flatnonzero(inverse == inverse[again])[0])
+    one, other = (parts[int(np.searchsorted(ends, p, "right"))] for p in (place, again))
+    raise DataError(
+        f"the query {ids[again].item()!r} is in {one.name} and in {other.name}: "
+        "split_queries='gather' brings its documents together"
+    )

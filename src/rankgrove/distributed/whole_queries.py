@@ -1,0 +1,181 @@
+"""Brings parts of a data set, as they lie on the workers, to whole queries in one order.
+
+The order of all documents is that of their parts, and within a part that of its rows; queries are
+in order of first appearance. That is what ``rankgrove.load`` would make of the parts one below the
+other. Each worker ends up with neighbouring queries: all documents of worker 0 come before those of
+worker 1. If the parts lie so already, only the queries that are spread over two workers move.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.queries import QueryGroups
+from rankgrove.distributed.arrow_bytes import (
+    from_frames,
+    ids_to_bytes,
+    rows_from_bytes,
+    rows_to_bytes,
+    to_frames,
+)
+from rankgrove.distributed.parts import Part, Rows
+from rankgrove.distributed.query_plan import DescribedPart, Numbers, Plan, make_plans
+
+if TYPE_CHECKING:
+    from rankgrove.distributed.communicator import Communicator
+
+
+@dataclass(frozen=True)
+class Located:
+    """The rows of one part on this worker, and their queries in the order of the part."""
+
+    part: Part
+    rows: Rows
+    ids: npt.NDArray[Any]
+    query_of_row: Numbers
+
+    @classmethod
+    def of(cls, part: Part, rows: Rows) -> Located:
+        """Find the queries of a part."""
+        groups = QueryGroups.from_qid(rows.qid)
+        return cls(part, rows, groups.ids, groups.query_of_row())
+
+
+def whole_queries(
+    located: Sequence[Located], communicator: Communicator, split_queries: str
+) -> Rows:
+    """Agree on the order of queries, and move rows to the workers to which they belong."""
+    n_workers, rank = communicator.size, communicator.rank
+    described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
+    plans = [b""] * n_workers
+    if rank == 0:
+        workers = [DescribedPart.read(worker, data) for worker, data in enumerate(described)]
+        plans = make_plans(workers, split_queries)
+    plan = Plan.read(communicator.exchange(plans)[0])
+    pieces = [
+        _Piece(one.part.number, numbers[one.query_of_row], _matched(one, plan, start))
+        for one, numbers, start in zip(located, plan.numbers, plan.starts, strict=True)
+    ]
+    sent = [
+        b"" if w == rank else _packed([p.of_worker(w, plan) for p in pieces])
+        for w in range(n_workers)
+    ]
+    received = communicator.exchange(sent)
+    own = [piece.of_worker(rank, plan) for piece in pieces]
+    others = [_Piece.read(data) for message in received for data in from_frames(message)]
+    return _joined([*own, *others], plan, rank)
+
+
+def _description(located: Sequence[Located]) -> bytes:
+    frames = []
+    for one in located:
+        head = {
+            "number": one.part.number,
+            "name": one.part.name,
+            "names": one.rows.names,
+            "count": one.rows.X.shape[1],
+            "absent": one.rows.absent,
+            "weighted": one.rows.weight is not None,
+        }
+        sizes = np.bincount(one.query_of_row, minlength=len(one.ids)).astype(np.int64)
+        frames += [json.dumps(head).encode(), ids_to_bytes(one.ids), sizes.tobytes()]
+    return to_frames(frames)
+
+
+def _matched(one: Located, plan: Plan, start: int) -> Rows:
+    """Return the rows of a part with the columns in the order of all, and their places."""
+    place = np.arange(start, start + len(one.rows.y))
+    rows = replace(one.rows, place=place)
+    if len(rows.y) == 0 or rows.names == plan.columns.names or rows.names is None:
+        return rows
+    places = plan.columns.places(rows.names, one.part.name)
+    X = rows.X if places is None else np.ascontiguousarray(rows.X[:, places])
+    return replace(rows, X=X, names=plan.columns.names)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows of one part, and the number of the query of each."""
+
+    part: int
+    query: Numbers
+    rows: Rows
+
+    def of_worker(self, worker: int, plan: Plan) -> _Piece:
+        """Return the rows that belong to a worker; nothing is copied if these are all."""
+        low, high = plan.bounds[worker : worker + 2]
+        mine = (self.query >= low) & (self.query < high)
+        if mine.all():
+            return self
+        return _Piece(self.part, self.query[mine], _selected(self.rows, mine))
+
+    def to_bytes(self) -> bytes:
+        """Return the piece as bytes."""
+        rows = self.rows
+        return self.part.to_bytes(8, "little") + rows_to_bytes(
+            rows.X,
+            {"query": self.query, "y": rows.y, "weight": rows.weight, "place": rows.place},
+        )
+
+    @classmethod
+    def read(cls, data: bytes) -> _Piece:
+        """Read a piece from bytes."""
+        X, sides = rows_from_bytes(memoryview(data)[8:])
+        nothing = sides["query"][:0]
+        rows = Rows(X, sides["y"], nothing, sides.get("weight"), None, None, sides["place"])
+        return cls(int.from_bytes(data[:8], "little"), sides["query"], rows)
+
+
+def _packed(pieces: list[_Piece]) -> bytes:
+    return to_frames([piece.to_bytes() for piece in pieces if len(piece.query)])
+
+
+def _joined(pieces: list[_Piece], plan: Plan, rank: int) -> Rows:
+    """Put the pieces of a worker together, in order of queries and parts."""
+    pieces = sorted((p for p in pieces if len(p.query)), key=lambda piece: piece.part)
+    first, end = plan.bounds[rank : rank + 2]
+    query = _concatenated([p.query for p in pieces], np.empty(0, np.int64))
+    rows = Rows(
+        X=_concatenated([p.rows.X for p in pieces], np.empty((0, plan.columns.count), np.float32)),
+        y=_concatenated([p.rows.y for p in pieces], np.empty(0)),
+        qid=query[:0],
+        weight=_weights(pieces, plan),
+        names=plan.columns.names,
+        absent=plan.absent,
+        place=_concatenated([p.rows.place for p in pieces], np.empty(0, np.int64)),
+    )
+    if (np.diff(query) < 0).any():
+        order = np.argsort(query, kind="stable")
+        rows, query = _selected(rows, order), query[order]
+    sizes = np.bincount(query - first, minlength=end - first)
+    return replace(rows, qid=np.repeat(plan.ids, sizes))
+
+
+def _weights(pieces: list[_Piece], plan: Plan) -> npt.NDArray[np.float64] | None:
+    if not plan.weighted:
+        return None
+    return _concatenated([p.rows.weight for p in pieces], np.empty(0))
+
+
+def _selected(rows: Rows, which: npt.NDArray[Any]) -> Rows:
+    """Return some rows; their queries are known elsewhere."""
+    return replace(
+        rows,
+        X=rows.X[which],
+        y=rows.y[which],
+        qid=rows.qid[:0],
+        weight=None if rows.weight is None else rows.weight[which],
+        place=None if rows.place is None else rows.place[which],
+    )
+
+
+def _concatenated(arrays: list[Any], nothing: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if len(arrays) == 1:
+        nothing = arrays[0]
+    return np.concatenate(arrays) if len(arrays) > 1 else nothing

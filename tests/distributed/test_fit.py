@@ -1,0 +1,197 @@
+"""Fits on workers that are threads: the same bits as a local fit, at every door."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankgrove
+from rankgrove.data.writing import to_arrow
+from rankgrove.datasets import make_ranking
+from rankgrove.distributed import fit
+from rankgrove.formats.container import to_bytes
+from rankgrove.rankers.base.registry import make_ranker
+
+FORESTS = {
+    "rf": {"n_estimators": 40, "oob_score": True, "task": "classification"},
+    "extra-trees": {"n_estimators": 3},
+    "rf-point": {"n_estimators": 20, "oob_score": True, "sampling": "bootstrap"},
+    "rf-list": {"n_estimators": 5},
+    "rf-hybrid": {"n_estimators": 5},
+    "rf-rand": {"n_estimators": 5},
+    "rf-pair": {"n_estimators": 5},
+    "broof": {"n_estimators": 3, "n_trees": 4},
+    "igbrt": {"n_estimators": 3, "n_forest_trees": 4, "residuals": "oob"},
+}
+
+
+def tables_of(data, n_tables):
+    """Cut a Dataset into tables, wherever the cuts fall."""
+    table = to_arrow(data)
+    bounds = np.linspace(0, table.num_rows, n_tables + 1).astype(int)
+    return [table.slice(a, b - a) for a, b in itertools.pairwise(bounds)]
+
+
+def shuffled(data, seed=0):
+    """Documents of all queries in any order."""
+    return data.select_rows(np.random.default_rng(seed).permutation(data.n_rows))
+
+
+def with_gaps(data, seed=0):
+    X = data.X.copy()
+    X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
+    return data.with_features(X, data.feature_names)
+
+
+def same(ranker, local):
+    assert to_bytes(ranker) == to_bytes(local)
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_every_forest_has_the_bits_of_a_local_fit(name, threads):
+    data = with_gaps(shuffled(make_ranking(20, seed=4)))
+    valid = make_ranking(8, seed=5)
+    ranker = make_ranker(name, random_state=3, **FORESTS[name])
+    local = make_ranker(name, random_state=3, **FORESTS[name]).fit(data, eval_set=valid)
+    same(fit(ranker, tables_of(data, 5), on=threads, eval_set=valid), local)
+
+
+def forest(**params):
+    return rankgrove.RFPoint(n_estimators=8, random_state=1, oob_score=True, **params)
+
+
+def test_columns_of_tables_may_stand_in_any_order(two_threads):
+    data = make_ranking(20, seed=4)
+    one, two, three = tables_of(data, 3)
+    mixed = [one, two.select(two.column_names[::-1]), three]
+    same(fit(forest(), mixed, on=two_threads), forest().fit(data))
+
+
+def test_tables_with_other_columns_are_refused(two_threads):
+    one, two = tables_of(make_ranking(20, seed=4), 2)
+    with pytest.raises(KeyError, match="f3"):
+        fit(forest(), [one, two.drop_columns(["f3"])], on=two_threads)
+
+
+def test_files_with_other_features_are_refused_by_name(two_threads, tmp_path):
+    data = make_ranking(20, seed=4)
+    rankgrove.write_letor(data, tmp_path / "a.txt")
+    rankgrove.write_letor(
+        data.with_features(data.X[:, :-1], data.feature_names[:-1]), tmp_path / "b.txt"
+    )
+    with pytest.raises(
+        rankgrove.DataError, match=r"a\.txt and .*b\.txt have 20 and 19 .*n_features"
+    ):
+        fit(forest(), tmp_path, on=two_threads)
+    with pytest.raises(rankgrove.DataError, match="no such file"):
+        fit(forest(), tmp_path / "c.txt", on=two_threads)
+
+
+@pytest.mark.parametrize("suffix", ["txt", "parquet"])
+def test_workers_read_files_of_a_folder_in_order_of_names(threads, tmp_path, suffix):
+    data = with_gaps(make_ranking(20, seed=4))
+    write = rankgrove.write_letor if suffix == "txt" else rankgrove.write_parquet
+    paths = [tmp_path / f"{name}.{suffix}" for name in "cab"]
+    for path, queries in zip(paths, np.array_split(np.arange(20), 3), strict=True):
+        write(data.select_queries(queries), path)
+    local = forest().fit(rankgrove.load(sorted(paths)))
+    same(fit(forest(), tmp_path, on=threads), local)
+    same(fit(forest(), str(tmp_path / f"*.{suffix}"), on=threads), local)
+    same(fit(forest(), sorted(paths), on=threads), local)
+
+
+def test_arrays_need_labels_and_queries_and_give_a_model_without_names(threads):
+    data = shuffled(make_ranking(20, seed=4))
+    weight = np.random.default_rng(1).integers(0, 3, data.n_rows).astype(float)
+    local = forest().fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    far = fit(forest(), data.X, data.y, qid=data.qid, sample_weight=weight, on=threads)
+    same(far, local)
+    assert far.model_.columns.names is None
+    with pytest.raises(rankgrove.DataError, match="qid"):
+        fit(forest(), data.X, data.y, on=threads)
+
+
+def test_a_query_in_two_parts_is_brought_together_or_refused(two_threads):
+    data = make_ranking(20, seed=4)
+    texts = [f"q{i}" for i in data.qid]
+    table = to_arrow(data).set_column(1, "qid", pa.array(texts))
+    cut = int(data.groups.offsets[10]) + 1
+    parts = [table.slice(0, cut), table.slice(cut)]
+    same(fit(forest(), parts, on=two_threads), forest().fit(rankgrove.load(table)))
+    with pytest.raises(
+        rankgrove.DataError, match=rf"query 'q{data.groups.ids[10]}' is in .*table 0"
+    ):
+        fit(forest(), parts, on=two_threads, split_queries="refuse")
+    with pytest.raises(ValueError, match="split_queries must be one of gather, refuse"):
+        fit(forest(), parts, on=two_threads, split_queries="drop")
+
+
+def test_missing_query_ids_and_labels_are_refused_by_part_and_column(two_threads):
+    table = to_arrow(make_ranking(20, seed=4))
+    bad = table.set_column(1, "qid", pa.nulls(table.num_rows, pa.int64()))
+    with pytest.raises(rankgrove.DataError, match="table 1: column 'qid': the query id is missing"):
+        fit(forest(), [table, bad], on=two_threads)
+    with pytest.raises(rankgrove.DataError, match="no column of query ids"):
+        fit(forest(), [table.drop_columns(["qid"])], on=two_threads)
+    with pytest.raises(rankgrove.DataError, match="no rows"):
+        fit(forest(), [table.slice(0, 0)], on=two_threads)
+
+
+def test_a_fit_that_fails_leaves_the_ranker_as_it_was(two_threads):
+    data = make_ranking(20, seed=4)
+    ranker = forest().fit(data)
+    before = to_bytes(ranker)
+    table = to_arrow(data)
+    bad = table.set_column(0, "label", pa.array(np.full(data.n_rows, -1.0)))
+    with pytest.raises(rankgrove.DataError, match="negative"):
+        fit(ranker, [table, bad], on=two_threads)
+    assert to_bytes(ranker) == before
+
+
+def test_a_random_state_goes_on_as_after_a_local_fit(two_threads):
+    data = make_ranking(20, seed=4)
+    far, near = (rankgrove.RFPoint(n_estimators=2) for _ in range(2))
+    far.set_params(random_state=np.random.RandomState(5))
+    near.set_params(random_state=np.random.RandomState(5))
+    for _ in range(2):
+        fit(far, data, on=two_threads)
+        near.fit(data)
+        np.testing.assert_array_equal(far.predict(data), near.predict(data))
+
+
+def test_unknown_options_engines_and_data_are_refused(two_threads):
+    data = make_ranking(5, seed=4)
+    with pytest.raises(TypeError, match="lable"):
+        fit(forest(), data, on=two_threads, lable="y")
+    with pytest.raises(ValueError, match="Dask Client, 'ray' or a SparkSession"):
+        fit(forest(), data, on="dusk")
+    with pytest.raises(rankgrove.DataError, match="lists of tables, paths, or a Dataset"):
+        fit(forest(), 7, on=two_threads)
+    with pytest.raises(ValueError, match="n_estimators"):
+        fit(forest().set_params(n_estimators=0), data, on=two_threads)
+
+
+@pytest.mark.filterwarnings("ignore:every label")
+@settings(max_examples=20, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 5), min_size=1, max_size=12),
+    n_tables=st.integers(1, 6),
+    size=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+def test_any_cut_of_any_rows_gives_the_bits_of_one_table(
+    thread_engine, sizes, n_tables, size, seed
+):
+    rng = np.random.default_rng(seed)
+    qid = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    if len(qid) == 0:
+        return
+    X = rng.normal(size=(len(qid), 3)).astype(np.float32)
+    data = rankgrove.Dataset(X, rng.integers(0, 3, len(qid)), qid)
+    far = fit(forest(), tables_of(data, n_tables), on=thread_engine(size))
+    same(far, forest().fit(data))
