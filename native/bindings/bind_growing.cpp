@@ -23,6 +23,31 @@ auto array_of(nb::handle self) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, self);
 }
 
+template <typename T>
+std::vector<T> to_vector(const In<T>& array) {
+  return {array.data(), array.data() + array.shape(0)};
+}
+
+std::unique_ptr<Tree> make_tree(In<int32_t> feature, In<float> threshold, In<int32_t> left,
+                                In<uint8_t> missing_left, In<double> value, In<uint32_t> count,
+                                In<float> gain) {
+  const size_t n = feature.shape(0);
+  for (const size_t length : {threshold.shape(0), left.shape(0), missing_left.shape(0),
+                              value.shape(0), count.shape(0), gain.shape(0)}) {
+    require(length == n && n > 0 && n < (size_t{1} << 31), "the arrays of a tree differ in length");
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t child = left.data()[i];
+    const bool leaf = child == -1 && feature.data()[i] == -1;
+    const bool inner = child > static_cast<int64_t>(i) && child + 1 < static_cast<int64_t>(n) &&
+                       feature.data()[i] >= 0;
+    require(leaf || inner, "node " + std::to_string(i) + " of a tree makes no sense");
+  }
+  return std::make_unique<Tree>(Tree{to_vector(feature), to_vector(threshold), to_vector(left),
+                                     to_vector(missing_left), to_vector(value), to_vector(count),
+                                     to_vector(gain)});
+}
+
 const std::map<std::string, Growth> kGrowths = {
     {"leafwise", Growth::kLeafWise},
     {"levelwise", Growth::kLevelWise},
@@ -135,6 +160,8 @@ void add_leaf_values(Out<double> scores, In<int32_t> leaf_of_row, In<double> val
 
 void bind_growing(nb::module_& m) {
   nb::class_<Tree>(m, "Tree", "One grown tree; its arrays are views, and `value` may be written.")
+      .def(nb::new_(&make_tree), nb::arg("feature"), nb::arg("threshold"), nb::arg("left"),
+           nb::arg("missing_left"), nb::arg("value"), nb::arg("count"), nb::arg("gain"))
       .def_prop_ro("feature", &array_of<&Tree::feature>)
       .def_prop_ro("threshold", &array_of<&Tree::threshold>)
       .def_prop_ro("left", &array_of<&Tree::left>)

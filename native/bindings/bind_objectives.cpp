@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/communicators.hpp"
 #include "bindings/query_arguments.hpp"
 #include "objectives/lambda.hpp"
 #include "objectives/listwise.hpp"
@@ -78,9 +79,11 @@ void cross_entropy_gradients_checked(In<int64_t> offsets, In<double> scores, In<
 
 void cross_entropy_ndcg_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
                                           std::optional<In<double>> weight, uint64_t seed,
-                                          uint64_t iteration, int terms, int n_threads,
-                                          Out<float> gradients, Out<float> hessians) {
-  const ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+                                          uint64_t iteration, int64_t first_query, int terms,
+                                          int n_threads, Out<float> gradients,
+                                          Out<float> hessians) {
+  ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+  lists.queries.first_number = first_query;
   require(terms >= 1 && terms <= 3, "terms must lie in 1..3, not " + std::to_string(terms));
   nb::gil_scoped_release unlocked;
   cross_entropy_ndcg_gradients(lists.queries, scores.data(), gains.data(), lists.weight, seed,
@@ -100,8 +103,10 @@ void cosine_gradients_checked(In<int64_t> offsets, In<double> scores, In<double>
 void yetirank_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
                                 In<double> rank_weight, std::optional<In<double>> weight,
                                 int64_t n_permutations, uint64_t seed, uint64_t iteration,
-                                int n_threads, Out<float> gradients, Out<float> hessians) {
-  const ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+                                int64_t first_query, int n_threads, Out<float> gradients,
+                                Out<float> hessians) {
+  ListArguments lists(offsets, scores, gains, weight, gradients, hessians);
+  lists.queries.first_number = first_query;
   require(static_cast<int64_t>(rank_weight.shape(0)) >= lists.queries.longest(),
           "rank_weight is shorter than the longest query");
   require(n_permutations >= 1,
@@ -151,9 +156,10 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_gain_checked(Rows<const dou
 }
 
 std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels, int64_t k,
-                                                 int64_t n_permutations, bool merge,
-                                                 uint64_t seed) {
-  const Queries queries = checked_queries(offsets, labels.shape(0));
+                                                 int64_t n_permutations, bool merge, uint64_t seed,
+                                                 int64_t first_query) {
+  Queries queries = checked_queries(offsets, labels.shape(0));
+  queries.first_number = first_query;
   require(k >= 1, "k must be at least 1, not " + std::to_string(k));
   require(n_permutations >= 1 && n_permutations <= 10000,
           "n_permutations must lie in 1..10000, not " + std::to_string(n_permutations));
@@ -188,7 +194,8 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_losses(const PlackettL
 
 nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
     const PlackettLuce& model, In<double> scores, std::optional<In<double>> weight,
-    In<int32_t> leaf_of_row, int32_t n_nodes, double l2, double max_step, int n_threads) {
+    In<int32_t> leaf_of_row, int32_t n_nodes, double l2, double max_step,
+    const nb::object& communicator, int64_t n_rows, int n_threads) {
   const auto n = static_cast<size_t>(model.n_documents());
   require_length(scores, n, "scores");
   require_length(leaf_of_row, n, "leaf_of_row");
@@ -197,11 +204,12 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> plackett_luce_leaf_values(
   require(n == 0 || *last < n_nodes, "a document lies in a node beyond the last");
   require(l2 >= 0 && max_step > 0, "l2 must not be negative, and max_step must be positive");
   const double* weights = optional_data(weight, n, "weight");
+  const RowShare share{as_communicator(communicator), 0, n_rows};
   std::vector<double> values;
   {
     nb::gil_scoped_release unlocked;
-    values = model.leaf_values(scores.data(), weights, leaf_of_row.data(), n_nodes, l2, max_step,
-                               n_threads);
+    values = model.leaf_values(scores.data(), weights, leaf_of_row.data(), n_nodes, {l2, max_step},
+                               share, n_threads);
   }
   return to_numpy(std::move(values));
 }
@@ -226,7 +234,7 @@ void bind_objectives(nb::module_& m) {
         "Fill the gradients of the cross entropy between a target and the softmax of scores.");
   m.def("cross_entropy_ndcg_gradients", &cross_entropy_ndcg_gradients_checked, nb::arg("offsets"),
         nb::arg("scores"), nb::arg("gains"), nb::arg("weight").none(), nb::arg("seed"),
-        nb::arg("iteration"), nb::arg("terms"), nb::arg("n_threads"),
+        nb::arg("iteration"), nb::arg("first_query"), nb::arg("terms"), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of the stochastic cross entropy that bounds NDCG.");
   m.def("cosine_gradients", &cosine_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
@@ -235,13 +243,13 @@ void bind_objectives(nb::module_& m) {
         "Fill the gradients of the cosine distance between scores and gains.");
   m.def("yetirank_gradients", &yetirank_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
         nb::arg("gains"), nb::arg("rank_weight"), nb::arg("weight").none(),
-        nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("n_threads"),
-        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings.");
   nb::class_<PlackettLuce>(m, "PlackettLuce",
                            "Ground-truth permutations of queries and their likelihood.")
       .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("k"),
-           nb::arg("n_permutations"), nb::arg("merge"), nb::arg("seed"))
+           nb::arg("n_permutations"), nb::arg("merge"), nb::arg("seed"), nb::arg("first_query") = 0)
       .def_prop_ro("n_contexts", &PlackettLuce::n_contexts, "Contexts that are stored.")
       .def_prop_ro("n_unmerged_contexts", &PlackettLuce::n_unmerged_contexts,
                    "Contexts that the permutations have together.")
@@ -253,7 +261,8 @@ void bind_objectives(nb::module_& m) {
            "Fill the gradients in double precision; return minus the log-likelihood per query.")
       .def("leaf_values", &plackett_luce_leaf_values, nb::arg("scores"), nb::arg("weight").none(),
            nb::arg("leaf_of_row"), nb::arg("n_nodes"), nb::arg("l2"), nb::arg("max_step"),
-           nb::arg("n_threads"), "Newton step of each leaf.");
+           nb::arg("communicator").none(), nb::arg("n_rows"), nb::arg("n_threads"),
+           "Newton step of each leaf, from the documents of all workers.");
   m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
         nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("k"),
         nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"), nb::arg("difference_norm"),

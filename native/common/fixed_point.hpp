@@ -21,4 +21,22 @@ inline double fixed_point_scale(double largest, int64_t n, int bits) {
   return std::ldexp(1.0, std::min(bits - places - 1 - std::ilogb(largest), 1000));
 }
 
+// A sum in two parts: whole numbers, and what is below them in units of 2^-32.
+struct FineSum {
+  int64_t high = 0;
+  int64_t low = 0;
+
+  void add(double scaled) {
+    const auto whole = static_cast<int64_t>(scaled);
+    high += whole;
+    low += static_cast<int64_t>((scaled - static_cast<double>(whole)) * 0x1.0p32);
+  }
+  FineSum& operator+=(const FineSum& other) {
+    high += other.high;
+    low += other.low;
+    return *this;
+  }
+  double value() const { return static_cast<double>(high) + static_cast<double>(low) * 0x1.0p-32; }
+};
+
 }  // namespace rankgrove

@@ -64,7 +64,7 @@ void cross_entropy_ndcg_gradients(const Queries& queries, const double* scores, 
       std::fill_n(hessians + first, n, 0.0f);
       return;
     }
-    Random random(iteration_seed, static_cast<uint64_t>(q));
+    Random random(iteration_seed, queries.number(q));
     for (size_t i = 0; i < n; ++i) s.target[i] = gain[i] + 1.0 - random.uniform();
     const double inverse = 1.0 / sum_array(s.target.data(), n);
     softmax(scores + first, n, s.p.data());

@@ -1,9 +1,11 @@
 #include "objectives/plackett_luce.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
+#include "common/fixed_point.hpp"
 #include "common/random.hpp"
 #include "common/simd.hpp"
 #include "objectives/array_math.hpp"
@@ -15,7 +17,7 @@ namespace {
 constexpr double kDeepest = 600.0;
 // Flattest curvature that a leaf's step divides by.
 constexpr double kLeastCurvature = 1e-10;
-// Leaf sums are added up per block of queries, then over blocks: the same for any n_threads.
+// Queries of which a thread takes so many parts, each with sums of its own.
 constexpr int64_t kBlocks = 64;
 constexpr double kNanosecondsPerPlace = 5.0;  // of a document in a permutation
 
@@ -77,18 +79,17 @@ PlackettLuce::PlackettLuce(const Queries& queries, const double* labels, int64_t
       head_begin_{0},
       place_begin_{0} {
   for (int64_t q = 0; q < queries.count; ++q) {
-    draw_permutations(q, labels + offsets_[q], merge, seed);
+    draw_permutations(q, labels + offsets_[q], merge, Random(seed, queries.number(q)));
     head_begin_.push_back(static_cast<int64_t>(head_.size()));
     place_begin_.push_back(static_cast<int64_t>(place_.size()));
   }
   n_contexts_ = static_cast<int64_t>(count_.size() - std::count(count_.begin(), count_.end(), 0));
 }
 
-void PlackettLuce::draw_permutations(int64_t q, const double* labels, bool merge, uint64_t seed) {
+void PlackettLuce::draw_permutations(int64_t q, const double* labels, bool merge, Random random) {
   const auto n = static_cast<size_t>(offsets_[q + 1] - offsets_[q]);
   if (n == 0 || std::all_of(labels, labels + n, [&](double y) { return y == labels[0]; })) return;
   const size_t depth = std::min(n, static_cast<size_t>(k_));
-  Random random(seed, static_cast<uint64_t>(q));
   std::vector<int32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -288,17 +289,19 @@ void PlackettLuce::query_curvature(const QueryView& query, Scratch& s) const {
 
 std::vector<double> PlackettLuce::leaf_values(const double* scores, const double* weight,
                                               const int32_t* leaf_of_row, int32_t n_nodes,
-                                              double l2, double max_step, int n_threads) const {
+                                              const LeafStep& step, const RowShare& share,
+                                              int n_threads) const {
   const Queries queries{offsets_.data(), static_cast<int64_t>(offsets_.size()) - 1};
   const auto longest = static_cast<size_t>(queries.longest());
   const auto nodes = static_cast<size_t>(n_nodes);
-  std::vector<double> slope(kBlocks * nodes), curvature(kBlocks * nodes);
+  const double scale = fixed_point_scale(largest_term(weight, share), share.n_rows, 62);
+  std::vector<FineSum> sums(kBlocks * 2 * nodes);  // slopes, then curvatures, of each block
   const double cost = kNanosecondsPerPlace * static_cast<double>(n_permutations_) *
                       static_cast<double>(offsets_.back()) / kBlocks;
   parallel_for(kBlocks, n_threads, cost, [&](int64_t block) {
     Scratch s(longest, n_nodes);
-    double* block_slope = slope.data() + static_cast<size_t>(block) * nodes;
-    double* block_curvature = curvature.data() + static_cast<size_t>(block) * nodes;
+    FineSum* slope = sums.data() + static_cast<size_t>(block) * 2 * nodes;
+    FineSum* curvature = slope + nodes;
     for (int64_t q = queries.count * block / kBlocks; q < queries.count * (block + 1) / kBlocks;
          ++q) {
       const QueryView query = view(q);
@@ -316,28 +319,40 @@ std::vector<double> PlackettLuce::leaf_values(const double* scores, const double
           s.nodes.push_back(leaf[d]);
         }
         s.slot[d] = slot;
-        block_slope[leaf[d]] += w ? w[d] * s.gradient[d] : s.gradient[d];
+        slope[leaf[d]].add((w ? w[d] * s.gradient[d] : s.gradient[d]) * scale);
       }
       query_curvature(query, s);
       const double query_weight =
           w ? std::accumulate(w, w + query.n, 0.0) / static_cast<double>(query.n) : 1.0;
       for (size_t slot = 0; slot < s.nodes.size(); ++slot) {
-        block_curvature[s.nodes[slot]] += query_weight * s.curvature[slot];
+        curvature[s.nodes[slot]].add(query_weight * s.curvature[slot] * scale);
         s.node_slot[s.nodes[slot]] = -1;
       }
     }
   });
+  for (size_t i = 2 * nodes; i < sums.size(); ++i) sums[i % (2 * nodes)] += sums[i];
+  share.sum(&sums[0].high, 2 * 2 * nodes);
   std::vector<double> values(nodes);
   for (size_t node = 0; node < nodes; ++node) {
-    double g = 0.0;
-    double h = l2;
-    for (size_t block = 0; block < kBlocks; ++block) {
-      g += slope[block * nodes + node];
-      h += curvature[block * nodes + node];
-    }
-    values[node] = std::clamp(-g / std::max(h, kLeastCurvature), -max_step, max_step) + 0.0;
+    const double g = sums[node].value() / scale;
+    const double h = sums[nodes + node].value() / scale + step.l2;
+    values[node] = std::clamp(-g / std::max(h, kLeastCurvature), -step.largest, step.largest) + 0.0;
   }
   return values;
+}
+
+// No gradient of a document, and no curvature of a query, of any worker is greater: each context
+// adds at most its document's weight.
+double PlackettLuce::largest_term(const double* weight, const RowShare& share) const {
+  const Queries queries{offsets_.data(), static_cast<int64_t>(offsets_.size()) - 1};
+  const double largest = weight && offsets_.back() > 0
+                             ? *std::max_element(weight, weight + offsets_.back())
+                             : (weight ? 0.0 : 1.0);
+  // The bits of positive numbers are ordered like integers.
+  int64_t most[] = {queries.longest(), std::bit_cast<int64_t>(largest)};
+  share.maximum(most, 2);
+  return static_cast<double>(std::max<int64_t>(1, std::min(most[0], k_))) *
+         std::bit_cast<double>(most[1]);
 }
 
 }  // namespace rankgrove

@@ -14,9 +14,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/random.hpp"
+#include "distributed/row_share.hpp"
 #include "objectives/queries.hpp"
 
 namespace rankgrove {
+
+struct LeafStep {
+  double l2;
+  double largest;  // of a step, either way
+};
 
 class PlackettLuce {
  public:
@@ -37,17 +44,19 @@ class PlackettLuce {
   // The same in double precision; returns minus the log-likelihood of each query, unweighted.
   std::vector<double> losses(const double* scores, int n_threads, double* gradients) const;
 
-  // Newton step of each leaf, all documents of a leaf moving together (equation 9). leaf_of_row
-  // holds node numbers below n_nodes, negative for documents in no leaf. Other nodes get 0.
+  // Newton step of each leaf, all documents of a leaf moving together (equation 9), from the
+  // documents of all workers. leaf_of_row holds node numbers below n_nodes, negative for documents
+  // in no leaf. Other nodes get 0.
   std::vector<double> leaf_values(const double* scores, const double* weight,
-                                  const int32_t* leaf_of_row, int32_t n_nodes, double l2,
-                                  double max_step, int n_threads) const;
+                                  const int32_t* leaf_of_row, int32_t n_nodes, const LeafStep& step,
+                                  const RowShare& share, int n_threads) const;
 
  private:
   struct Scratch;
   struct QueryView;
 
-  void draw_permutations(int64_t q, const double* labels, bool merge, uint64_t seed);
+  void draw_permutations(int64_t q, const double* labels, bool merge, Random random);
+  double largest_term(const double* weight, const RowShare& share) const;
   QueryView view(int64_t q) const;
   void query_gradients(const QueryView& query, const double* scores, Scratch& scratch) const;
   double query_loss(const QueryView& query, Scratch& scratch) const;

@@ -12,7 +12,10 @@ namespace rankgrove {
 struct Queries {
   const int64_t* offsets;
   int64_t count;
+  int64_t first_number = 0;  // of the first query among those of all workers
 
+  // The number of query q among those of all workers: what random numbers are drawn by.
+  uint64_t number(int64_t q) const { return static_cast<uint64_t>(first_number + q); }
   int64_t size(int64_t q) const { return offsets[q + 1] - offsets[q]; }
   double mean_size() const {
     return static_cast<double>(offsets[count] - offsets[0]) /

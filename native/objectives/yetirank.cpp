@@ -76,7 +76,7 @@ void yetirank_gradients(const Queries& queries, const double* scores, const doub
       exp_array(scores + first, *std::max_element(scores + first, scores + first + n), 1.0, n,
                 s.mass.data());
       for (size_t i = 0; i < n; ++i) s.mass[i] = std::max(s.mass[i], std::exp(-kDeepest));
-      Random random(iteration_seed, static_cast<uint64_t>(q));
+      Random random(iteration_seed, queries.number(q));
       for (int64_t permutation = 0; permutation < n_permutations; ++permutation) {
         for (size_t i = 0; i < n; ++i) s.uniform[i] = random.uniform();
         perturbed_keys(s.mass.data(), s.uniform.data(), n, s.key.data());

@@ -1,4 +1,4 @@
-"""A cluster for quick tests: workers are threads of this process."""
+"""Clusters for quick tests: workers are threads of this process, or processes that are kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fleet import Fleet
 from rankgrove.distributed.engine import Source
 from rankgrove.distributed.parts import Part, settled_options, shares
 from rankgrove.distributed.worker import work
@@ -73,3 +74,12 @@ def two_threads():
 @pytest.fixture(scope="session")
 def thread_engine():
     return ThreadEngine
+
+
+@pytest.fixture(scope="session")
+def fleet():
+    """Worker processes."""
+    fleet = Fleet()
+    fleet.warm_up()
+    yield fleet
+    fleet.close()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rankgrove.boosting.objectives.base import Objective
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.errors import ModelError
 from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
 from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_binned
@@ -64,12 +65,27 @@ class Boosting:
     followed: list[Followed] = field(default_factory=list)
     trees: list[list[Tree]] = field(default_factory=list)
 
+    def replay(self, trees: list[list[Tree]]) -> None:
+        """Take the trees of an earlier attempt as the first steps: outputs follow as they did."""
+        for grown in trees:
+            if len(grown) != len(self.outputs):
+                raise ModelError(
+                    f"a record to resume from has {len(grown)} trees per step, not "
+                    f"{len(self.outputs)}"
+                )
+            for output, tree in enumerate(grown):
+                leaves = apply_binned(tree, self.grower.binned, self.n_jobs)
+                add_leaf_values(self.outputs[output], leaves, tree.value, self.n_jobs)
+            for followed in self.followed:
+                followed.add(grown, self.n_jobs)
+            self.trees.append(grown)
+
     def steps(self, n_steps: int) -> Iterator[None]:
-        """Take up to so many steps, one each time the next is asked for."""
+        """Take steps until there are so many, one each time the next is asked for."""
         objective, outputs = self.objective, self.outputs
         gradients = np.empty(outputs.shape, np.float32)
         hessians = None if objective.constant_hessian else np.empty(outputs.shape, np.float32)
-        for step in range(n_steps):
+        for step in range(len(self.trees), n_steps):
             objective.gradients(outputs, gradients, hessians, step)
             rows = self.sampler.draw(step)
             old = outputs if len(outputs) == 1 else outputs.copy()

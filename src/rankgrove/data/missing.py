@@ -11,18 +11,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.share import Integers, Share
+from rankgrove.data.shared_columns import whole_columns
 from rankgrove.data.sparse import SparseFeatures, each_column
 
 MissingPolicy = Literal["keep", "zero", "mean", "median", "inf"]
 _BLOCK_ROWS = 65536
 
 
-def fill_values(X: Any, policy: str) -> npt.NDArray[np.float32]:
+def fill_values(X: Any, policy: str, share: Share | None = None) -> npt.NDArray[np.float32]:
     """Value that replaces NaN in each column of X.
 
     Parameters
     ----------
     X : training data: an array or SparseFeatures
+    share : which part of all rows X holds; None: it holds all
     policy : ``"keep"`` (NaN: each split learns where missing values go), ``"zero"``, ``"mean"`` or
         ``"median"`` of the finite values of the column (0 if there are none), ``"inf"`` (+infinity)
     """
@@ -34,44 +37,70 @@ def fill_values(X: Any, policy: str) -> npt.NDArray[np.float32]:
     if policy == "inf":
         return np.full(n_features, np.inf, np.float32)
     if policy == "mean":
-        return _column_means(X)
+        return _column_means(X, share or Share(len(X), 0))
     if policy == "median":
-        columns = each_column(X, range(n_features))
-        return np.array([_median(column) for _, column in columns], np.float32)
+        return _medians(X) if share is None or share.alone else _shared_medians(X, share)
     raise ValueError(
         f"missing must be one of {', '.join(map(repr, get_args(MissingPolicy)))}, not {policy!r}"
     )
 
 
-def _column_means(X: Any) -> npt.NDArray[np.float32]:
-    if isinstance(X, SparseFeatures) and X.n_features > 1:
-        return _sparse_means(X)
-    X = np.asarray(X)
-    sums = np.zeros(X.shape[1])
-    counts = np.zeros(X.shape[1], np.int64)
-    for start in range(0, len(X), _BLOCK_ROWS):
-        block = X[start : start + _BLOCK_ROWS]
+def _column_means(X: Any, share: Share) -> npt.NDArray[np.float32]:
+    """Return the means of finite values, by integer sums: the same for any parts and any layout."""
+    sums = _sparse_sums if isinstance(X, SparseFeatures) else _dense_sums
+    totals, counts, exponents = sums(X, share)
+    totals, counts = share.sum([totals, counts])
+    means = np.ldexp(totals.astype(np.float64), -exponents) / np.maximum(counts, 1)
+    result: npt.NDArray[np.float32] = means.astype(np.float32)
+    return result
+
+
+def _dense_sums(X: npt.NDArray[Any], share: Share) -> tuple[Integers, Integers, Integers]:
+    """Return sums and numbers of the finite values of each column; sums are times 2^exponent."""
+    blocks = [X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS)]
+    largest = np.zeros(X.shape[1])
+    for block in blocks:
+        np.maximum(largest, np.abs(np.where(np.isfinite(block), block, 0)).max(axis=0), out=largest)
+    exponents = share.headroom(largest)
+    totals, counts = np.zeros((2, X.shape[1]), np.int64)
+    for block in blocks:
         finite = np.isfinite(block)
-        sums += np.where(finite, block, 0).sum(axis=0, dtype=np.float64)
+        scaled = np.ldexp(np.where(finite, block, 0).astype(np.float64), exponents)
+        totals += scaled.astype(np.int64).sum(axis=0)
         counts += finite.sum(axis=0)
-    return (sums / np.maximum(counts, 1)).astype(np.float32)
+    return totals, counts, exponents
 
 
-def _sparse_means(X: SparseFeatures) -> npt.NDArray[np.float32]:
-    """Return the means by the same additions: those of zeros change nothing."""
-    sums = np.zeros(X.n_features)
-    counts = np.full(X.n_features, 0 if np.isnan(X.absent) else len(X), np.int64)
-    for start in range(0, len(X), _BLOCK_ROWS):
-        first, last = X.starts[start], X.starts[min(start + _BLOCK_ROWS, len(X))]
-        columns, values = X.columns[first:last], X.values[first:last]
-        finite = np.isfinite(values)
-        sums += np.bincount(columns[finite], values[finite], X.n_features)
-        counts += np.bincount(columns[finite], minlength=X.n_features)
-        if not np.isnan(X.absent):
-            counts -= np.bincount(columns, minlength=X.n_features)
-    return (sums / np.maximum(counts, 1)).astype(np.float32)
+def _sparse_sums(X: SparseFeatures, share: Share) -> tuple[Integers, Integers, Integers]:
+    """Return the same of what is stored; entries that are not stored are counted, if they are 0."""
+    finite = np.isfinite(X.values)
+    columns, values = X.columns[finite], X.values[finite].astype(np.float64)
+    largest = np.zeros(X.n_features)
+    np.maximum.at(largest, columns, np.abs(values))
+    exponents = share.headroom(largest)
+    totals = np.zeros(X.n_features, np.int64)
+    np.add.at(totals, columns, np.ldexp(values, exponents[columns]).astype(np.int64))
+    counts = np.bincount(columns, minlength=X.n_features)
+    if not np.isnan(X.absent):
+        counts += len(X) - np.bincount(X.columns, minlength=X.n_features)
+    return totals, counts, exponents
+
+
+def _medians(X: Any) -> npt.NDArray[np.float32]:
+    columns = each_column(X, range(X.shape[1]))
+    return np.array([_median(column) for _, column in columns], np.float32)
+
+
+def _shared_medians(X: Any, share: Share) -> npt.NDArray[np.float32]:
+    found = np.zeros(X.shape[1])
+    for own, columns in whole_columns(X, share):
+        found[own] = _medians(columns)
+    # Every column is one worker's; 0 is what the others have.
+    medians: npt.NDArray[np.float32]
+    medians = share.sum(found.view(np.int64)).view(np.float64).astype(np.float32)
+    return medians
 
 
 def _median(column: npt.NDArray[np.float32]) -> float:
     finite = column[np.isfinite(column)]
-    return float(np.median(finite)) if len(finite) else 0.0
+    return float(np.median(finite)) + 0.0 if len(finite) else 0.0  # which makes 0 of -0

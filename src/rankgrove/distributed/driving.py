@@ -17,6 +17,7 @@ from rankgrove.distributed.query_plan import SPLIT_QUERIES
 from rankgrove.errors import DataError
 from rankgrove.formats.container import read_container
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.parameters import check_parameters
 from rankgrove.rankers.base.state import set_learnt
 from rankgrove.training.progress import progress_bar
@@ -78,7 +79,8 @@ def fit(
         raise ValueError(
             f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
         )
-    ranker._refuse_without_effect(early_stopping_rounds, init_model, None)
+    options = FitOptions(None, eval_metric, early_stopping_rounds, init_model)
+    ranker._refuse_without_effect(options)
     check_parameters(type(ranker).__name__, ranker.get_params(deep=False), ranker._constraints)
     engine = find_engine(on)
     arrays = None if y is None and qid is None else Arrays(data, y, qid, sample_weight)
@@ -90,11 +92,6 @@ def fit(
         watched[name] = 0 if entry is data else len(sources)
         if watched[name]:
             sources.append(_watched_source(engine, f"eval_set {name!r}", entry, reading))
-    options = {
-        "eval_metric": eval_metric,
-        "early_stopping_rounds": early_stopping_rounds,
-        "init_model": init_model,
-    }
     undertaking = Undertaking(
         engine=engine,
         sources=sources,
@@ -103,7 +100,7 @@ def fit(
         job={
             "reading": [source.options for source in sources],
             "watched": watched,
-            "fit_options": {name: value for name, value in options.items() if value is not None},
+            "fit_options": {k: v for k, v in vars(options).items() if v is not None},
             "split_queries": split_queries,
             "patience": patience,
         },

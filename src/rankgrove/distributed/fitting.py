@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankgrove.data.share import Share
+from rankgrove.distributed.agreement import refuse_differences, refuse_shared_queries
+from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard
+from rankgrove.errors import ModelError, WorkerError
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import FitOptions
+from rankgrove.rankers.base.state import encoded_params
+from rankgrove.training.company import Company
+from rankgrove.training.inputs import RankingInput
+from rankgrove.training.journal import Journal, OnStep
+from rankgrove.training.watch import Given
 
-Ranker = TypeVar("Ranker")
+Ranker = TypeVar("Ranker", bound=BaseRanker)
 
-OnStep = Callable[[int, bytes, Mapping[str, Mapping[str, float]]], Any]
-"""``on_step(step, record, metrics)``, called by worker 0 after each step: the number of the step
-(from 1), a record of its trees, a few kilobytes, and ``{set: {metric: newest value}}``. A true
-answer ends the training. Kept in order, the records are what ``resume`` takes."""
+_OPTIONS = ("eval_metric", "early_stopping_rounds", "init_model", "callbacks")
 
 
 def fit_shard(
@@ -45,7 +54,9 @@ def fit_shard(
         whatever the number of its workers; those of worker 0 count. The fit goes on after them, to
         the bits that it would have had uninterrupted. They are checked: records of another fit are
         refused
-    on_step : called by worker 0 after each new step
+    on_step : ``on_step(step, record, metrics)``, called by worker 0 after each new step: the number
+        of the step (from 1), its record, a few kilobytes, and ``{set: {metric: newest value}}``. A
+        true answer ends the training. Kept in order, the records are what ``resume`` takes
 
     Raises
     ------
@@ -53,4 +64,70 @@ def fit_shard(
     DataError : for shards that do not belong together; names the workers
     WorkerLost, WorkerFailed : when another worker died, or gave up with an error
     """
-    raise NotImplementedError
+    try:
+        return _fit(ranker, shard, communicator, dict(fit_options or {}), resume, on_step)
+    except WorkerError:
+        raise
+    except BaseException as error:
+        communicator.abort(f"{type(error).__name__}: {error}")
+        raise
+
+
+class Workers(Company):
+    """Workers whose parts of the data must belong together."""
+
+    def input_of(self, given: Given) -> tuple[RankingInput, Share]:
+        """Check the data of this worker, and that they are like those of the others."""
+        data, share = super().input_of(given)
+        assert self.communicator is not None
+        refuse_differences(
+            self.communicator,
+            {
+                "number of columns": data.columns.count,
+                "names of columns": None if data.columns.names is None else [*data.columns.names],
+                "sample_weight": "given" if data.weight is not None else "not given",
+                "reading of absent features": data.absent,
+            },
+        )
+        return data, share
+
+
+def _fit(
+    ranker: Ranker,
+    shard: Shard,
+    communicator: Communicator,
+    options: dict[str, Any],
+    resume: Sequence[bytes],
+    on_step: OnStep | None,
+) -> Ranker:
+    unknown = sorted(set(options) - set(_OPTIONS))
+    if unknown:
+        raise ValueError(f"fit_options has no {unknown[0]!r}: it takes {', '.join(_OPTIONS)}")
+    if not ranker.fits_in_shards:
+        raise ModelError(
+            f"{type(ranker).__name__} cannot be fitted in shards: it needs all documents in one "
+            "place"
+        )
+    refuse_differences(communicator, _promises(ranker, options) | shard.promises())
+    refuse_shared_queries(communicator, shard)
+    own = [b"records kept" if on_step is not None else b"", *resume]
+    keeps, *records = from_frames(communicator.broadcast(to_frames(own)))
+    first = communicator.rank == 0
+    if not first:
+        options["callbacks"] = None
+    journal = Journal(records, on_step if first else None, keeps=bool(keeps))
+    company = Workers(communicator, journal)
+    return ranker._fit(shard.given(), FitOptions(shard.watched(), **options), company)
+
+
+def _promises(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what must be the same on all workers, by name."""
+    params = encoded_params(ranker)
+    params.pop("random_state", None)  # worker 0 draws
+    return {
+        "ranker": type(ranker).__name__,
+        **{f"parameter {name}": json.dumps(value) for name, value in params.items()},
+        "eval_metric": str(options.get("eval_metric")),
+        "early_stopping_rounds": str(options.get("early_stopping_rounds")),
+        "init_model": options.get("init_model") is not None,
+    }

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankgrove.training.watch import TRAIN, Given
+
 
 @dataclass(frozen=True, eq=False)
 class Shard:
@@ -30,3 +32,24 @@ class Shard:
     group_sizes: Any = None
     sample_weight: Any = None
     eval_set: Mapping[str, Any] = field(default_factory=dict)
+
+    def given(self) -> Given:
+        """Return the training data as ``fit`` wants them."""
+        return Given(self.X, self.y, self.qid, self.group_sizes, self.sample_weight)
+
+    def watched(self) -> dict[str, Any] | None:
+        """Return the sets to be watched as ``fit`` wants them; None if there are none."""
+        sets = {
+            name: TRAIN if isinstance(entry, str) and entry == "train" else entry
+            for name, entry in self.eval_set.items()
+        }
+        return sets or None
+
+    def promises(self) -> dict[str, Any]:
+        """Return what every worker must say alike."""
+        return {
+            "eval_set": [
+                [name, entry if isinstance(entry, str) else "data"]
+                for name, entry in self.eval_set.items()
+            ]
+        }

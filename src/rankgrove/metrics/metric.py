@@ -104,6 +104,7 @@ class Metric:
         *,
         doc_ids: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
+        part: bool = False,
     ) -> PreparedMetric:
         """Compute all that does not depend on scores, for repeated evaluation.
 
@@ -114,6 +115,7 @@ class Metric:
         query_weight : weight of each query in the mean, in the order of ``groups.ids``
         doc_ids : document ids of the rows, read only by the tie rule 'doc_id'
         n_jobs : number of threads, as in scikit-learn
+        part : whether these are a part of the data, whose labels alone deserve no warning
         """
         labels = as_labels(y_true)
         if not isinstance(groups, QueryGroups):
@@ -121,7 +123,7 @@ class Metric:
         query_groups(len(labels), groups=groups)
         queries = judged_queries(labels, groups, self.ranks_by_doc_id, doc_ids)
         weights = as_query_weights(query_weight, groups.n_queries)
-        kernel = self.judged_by(queries)
+        kernel = self.judged_by(queries, part)
         return PreparedMetric(self, kernel, groups, weights, resolve_n_jobs(n_jobs))
 
     def __call__(
@@ -172,13 +174,14 @@ class Metric:
         """Prepare what measures scores against the judgments."""
         raise NotImplementedError
 
-    def judged_by(self, queries: _native.JudgedQueries) -> Kernel:
-        """Return the kernel, after a look at the labels."""
+    def judged_by(self, queries: _native.JudgedQueries, part: bool = False) -> Kernel:
+        """Return the kernel, after a look at the labels (unless they are a part of all)."""
         try:
             kernel = self.kernel(queries)
         except ValueError as error:
             raise DataError(f"{self}: {error}") from None
-        self.warn_of(queries)
+        if not part:
+            self.warn_of(queries)
         return kernel
 
     def warn_of(self, queries: _native.JudgedQueries) -> None:

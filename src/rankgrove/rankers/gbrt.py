@@ -40,4 +40,5 @@ class GBRT(BoostedRanker):
     )
 
     def _objective(self, data: TrainingData) -> Objective:
-        return ProblemsSquaredError(data, problems_of(data.y, self.task, type(self).__name__))
+        problems = problems_of(data.y, self.task, type(self).__name__, data.share)
+        return ProblemsSquaredError(data, problems)

@@ -75,6 +75,11 @@ class IGBRT(GBRT):
         forest = self._forest()
         if forest.__sklearn_is_fitted__():
             model, bag = background_of(forest, fit.data, "the forest"), forest.oob_
+        elif not fit.share.alone:
+            raise ModelError(
+                f"{type(self).__name__} grows a forest first, and no worker has all documents: fit "
+                "a RandomForest and give it as forest"
+            )
         else:
             learnt = self._grown(forest, fit)
             model, bag = learnt.model, learnt.attributes["oob_"]
@@ -97,7 +102,8 @@ class IGBRT(GBRT):
         learnt = forest._learn(
             Fit(
                 data=fit.data,
-                fill=forest._fill(fit.data),
+                share=fit.share,
+                fill=forest._fill(fit.data, fit.share),
                 background=None,
                 seed=fit.seed if forest.random_state is None else forest._seed(),
                 watch=Watch([], True, None),

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.boosting.loop import Boosting, Followed
-from rankgrove.boosting.objectives.base import Floats, TrainingData
+from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.boosted_steps import take_steps
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.watch import WatchedSet
-from rankgrove.trees.binning import bin_matrix, find_bins
+from rankgrove.trees.binning import bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower
+from rankgrove.trees.shared_binning import shared_bins
 
 
 @register_ranker(
@@ -50,6 +49,7 @@ class RankBoost(BaseRanker):
 
     family: ClassVar[str] = "boosted stumps"
     learns_in_steps: ClassVar[bool] = True
+    fits_in_shards: ClassVar[bool] = True
 
     n_estimators: int = param(300, Integer(1), "rounds at most")
     max_bins: int = param(
@@ -58,10 +58,17 @@ class RankBoost(BaseRanker):
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
-        bins = find_bins(data.X, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
+        bins = shared_bins(data.X, fit.share, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = PairExponential(
-            TrainingData(data.y, data.groups.offsets, data.weight, resolve_n_jobs(n_jobs), fit.seed)
+            TrainingData(
+                data.y,
+                data.groups.offsets,
+                data.weight,
+                n_threads=resolve_n_jobs(n_jobs),
+                seed=fit.seed,
+                share=fit.share,
+            )
         )
         start = Start(objective.base_score())
         followed = {
@@ -70,22 +77,17 @@ class RankBoost(BaseRanker):
         }
         boosting = Boosting(
             objective=objective,
-            grower=TreeGrower(binned, max_leaf_nodes=2, criterion=rank_gain, n_jobs=n_jobs),
-            sampler=RowSampler(data.groups, 1.0, "queries", fit.seed),
+            grower=TreeGrower(
+                binned, max_leaf_nodes=2, criterion=rank_gain, n_jobs=n_jobs, share=fit.share
+            ),
+            sampler=RowSampler(data.groups, fit.share, 1.0, "queries", fit.seed),
             outputs=start.scores(data, n_jobs),
             learning_rate=1.0,
             seed=fit.seed,
             n_jobs=n_jobs,
             followed=list(followed.values()),
         )
-
-        def scores_of(watched: WatchedSet) -> Floats:
-            outputs = boosting.outputs if watched.is_train else followed[watched.name].outputs
-            return np.asarray(outputs[0])
-
-        outcome = fit.steps(self, self.n_estimators).follow(
-            boosting.steps(self.n_estimators), scores_of
-        )
+        outcome = take_steps(self, fit, boosting, followed, bins)
         stumps = [tree for (tree,) in boosting.trees[: outcome.n_kept]]
         model = TreesModel(
             columns=data.columns,

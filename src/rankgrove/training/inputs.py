@@ -73,6 +73,7 @@ def ranking_input(
     columns: Columns | None = None,
     absent: str | None = None,
     what: str = "fit",
+    may_be_empty: bool = False,
 ) -> RankingInput:
     """Check a Dataset, or a matrix with labels and queries.
 
@@ -83,6 +84,7 @@ def ranking_input(
     columns : the columns that X must have, matched by name where names are known; None: any
     absent : how features absent from text must have been read; None: any way
     what : how error messages start
+    may_be_empty : whether there may be no rows, as in a part of the data
     """
     if is_dataset(X):
         if y is not None or qid is not None or group_sizes is not None:
@@ -100,7 +102,7 @@ def ranking_input(
         matrix = columns.match(X, what)
     refuse_other_reading(X, absent, what)
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
-    if len(matrix) == 0:
+    if len(matrix) == 0 and not may_be_empty:
         raise DataError(f"{what}: there are no rows")
     if matrix.shape[1] == 0:
         raise DataError(
@@ -116,9 +118,9 @@ def ranking_input(
         )
         y = np.ravel(y)
     labels = row_values(y, n_given, "y", what)
-    weight = _weights(sample_weight, n_given, what)
+    weight = _weights(sample_weight, n_given, what, may_be_empty)
     counting: npt.NDArray[np.int64] | None = None
-    if weight is not None and weight.min() == 0:  # as if the row were not there
+    if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
         counting = np.flatnonzero(weight)
         matrix, labels, weight = matrix[counting], labels[counting], weight[counting]
         groups = QueryGroups.from_qid(groups.query_of_row()[counting])
@@ -159,13 +161,15 @@ def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.ND
     return row_numbers(values, n_rows, name if what == "fit" else f"{what}: {name}")
 
 
-def _weights(sample_weight: Any, n_rows: int, what: str) -> npt.NDArray[np.float64] | None:
+def _weights(
+    sample_weight: Any, n_rows: int, what: str, may_be_empty: bool
+) -> npt.NDArray[np.float64] | None:
     if sample_weight is None:
         return None
     weight = row_values(sample_weight, n_rows, "sample_weight", what)
-    if weight.min() < 0:
+    if weight.min(initial=0) < 0:
         row = int(weight.argmin())
         raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
-    if weight.max() == 0:
+    if weight.max(initial=0) == 0 and not may_be_empty:
         raise DataError("sample_weight is 0 in every row")
     return weight

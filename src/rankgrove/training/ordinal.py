@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.share import Share
 from rankgrove.errors import DataError
 from rankgrove.trees.links import IDENTITY, GradeSum, Link
 
@@ -29,11 +30,14 @@ class Problems:
     link: Link
 
 
-def problems_of(y: Floats, task: str, owner: str) -> Problems:
-    """Return the labels as one target, or as a binary target per grade but the lowest."""
+def problems_of(y: Floats, task: str, owner: str, share: Share | None = None) -> Problems:
+    """Return the labels as one target, or as a binary target per grade but the lowest.
+
+    ``share`` tells of whose labels these are a part; None: they are all.
+    """
     if task == "regression":
         return Problems(y[None], IDENTITY)
-    grades = np.unique(y)
+    grades = np.unique(y) if share is None else share.distinct(y)
     if not 2 <= len(grades) <= MAX_GRADES:
         raise DataError(
             f"{owner} with task='classification' learns one problem per grade: y has {len(grades)} "

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 History = dict[str, dict[str, list[float]]]
+Measured = dict[str, dict[str, float]]
+"""The metrics of the watched sets after one step."""
 
 
 @dataclass

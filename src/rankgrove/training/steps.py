@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.training.progress import Callback, FitProgress, progress_bar
+from rankgrove.data.share import Share
+from rankgrove.training.progress import Callback, FitProgress, Measured, progress_bar
 from rankgrove.training.watch import Watch, WatchedSet
 
 
@@ -41,13 +42,18 @@ class Steps:
     ranker : the estimator, as callbacks see it
     n_planned : steps at most
     watch : the sets whose metrics are recorded
-    callbacks : called after each step; a true answer ends the training
+    callbacks : called after each step; a true answer ends the training. Of several workers, the
+        first calls its own, and speaks for all
+    share : the documents that these steps learn from; None: all
+    resumed : what was measured after each step of an earlier attempt, which are not done again
     """
 
     ranker: Any
     n_planned: int
     watch: Watch
     callbacks: Sequence[Callback] = ()
+    share: Share | None = None
+    resumed: Sequence[Measured] = ()
 
     def follow(
         self,
@@ -67,7 +73,7 @@ class Steps:
         """
         running = self.start(scores_of)
         with running:
-            for _ in steps:
+            for _ in () if running.ended else steps:
                 if running.done():
                     break
         return running.outcome()
@@ -84,6 +90,7 @@ class RunningSteps(AbstractContextManager["RunningSteps"]):
     ----------
     n_steps : steps that were done
     interrupted : whether Ctrl-C ended them
+    ended : whether an earlier attempt, which these resume, had ended already
     """
 
     def __init__(
@@ -94,8 +101,15 @@ class RunningSteps(AbstractContextManager["RunningSteps"]):
         self._progress = FitProgress(
             steps.ranker, steps.n_planned, evals_result=steps.watch.history
         )
-        self._bar = progress_bar(steps.ranker.ranker_name, steps.ranker.verbose)
+        self._first = steps.share is None or steps.share.first_worker
+        verbose = steps.ranker.verbose if self._first else 0
+        self._bar = progress_bar(steps.ranker.ranker_name, verbose)
         self.interrupted = False
+        self.ended = False
+        for measured in steps.resumed:
+            self.ended = steps.watch.note(measured)
+        self._progress.iteration = len(steps.resumed)
+        self._progress.best_iteration = steps.watch.best_step
 
     @property
     def n_steps(self) -> int:
@@ -112,11 +126,16 @@ class RunningSteps(AbstractContextManager["RunningSteps"]):
         progress.iteration += 1
         stop = watch.record(self._scores_of)
         progress.best_iteration = watch.best_step
-        wishes = [callback(progress) for callback in (self._draw, *self._steps.callbacks)]
-        return stop or any(wishes)
+        callbacks = (self._draw, *self._steps.callbacks) if self._first else ()
+        wishes = [callback(progress) for callback in callbacks]
+        share = self._steps.share
+        wish = any(wishes)
+        return stop or (wish if share is None else share.any(wish))
 
     def __exit__(self, *error: Any) -> bool:
-        self.interrupted = error[0] is KeyboardInterrupt and self.n_steps > 0
+        share = self._steps.share
+        alone = share is None or share.alone  # others do not know of the Ctrl-C of one
+        self.interrupted = error[0] is KeyboardInterrupt and self.n_steps > 0 and alone
         if self.interrupted:
             error = (None, None, None)
         self._bar.__exit__(*error)

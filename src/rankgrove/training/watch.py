@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.features import is_dataset
-from rankgrove.errors import DataError
+from rankgrove.data.queries import QueryGroups
+from rankgrove.data.share import Share
+from rankgrove.errors import DataError, ModelError
 from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.leakage import warn_of_shared_queries
-from rankgrove.training.progress import History
+from rankgrove.training.progress import History, Measured
+
+if TYPE_CHECKING:
+    from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,23 +66,40 @@ class Watch:
 
     def record(self, scores_of: Callable[[WatchedSet], Floats]) -> bool:
         """Record the metrics after a step; True if training should stop."""
-        stop = False
-        deciding = next(iter(self.held_out), None)
+        measured: Measured = {}
         for watched in self.sets:
             scores = scores_of(watched)
-            for name, evaluate in watched.evaluators.items():
-                value = evaluate(scores)
-                values = self.history.setdefault(watched.name, {}).setdefault(name, [])
-                values.append(value)
-                if watched is deciding and name == next(iter(watched.evaluators)):
-                    stop = self._decide(value, len(values))
-        return stop
+            measured[watched.name] = {
+                name: evaluate(scores) for name, evaluate in watched.evaluators.items()
+            }
+        return self.note(measured)
+
+    def note(self, measured: Measured) -> bool:
+        """Record metrics that were measured after a step; True if training should stop."""
+        if {name: list(values) for name, values in measured.items()} != {
+            watched.name: list(watched.evaluators) for watched in self.sets
+        }:
+            raise ModelError("the step watched other sets or metrics than this fit does")
+        for name, values in measured.items():
+            history = self.history.setdefault(name, {})
+            for metric, value in values.items():
+                history.setdefault(metric, []).append(value)
+        deciding = next(iter(self.held_out), None)
+        if deciding is None:
+            return False
+        metric = next(iter(deciding.evaluators))
+        step = len(self.history[deciding.name][metric])
+        return self._decide(measured[deciding.name][metric], step)
 
     def _decide(self, value: float, step: int) -> bool:
         better = value > self._best_value if self.greater_is_better else value < self._best_value
         if self.best_step is None or better or np.isnan(self._best_value):
             self.best_step, self._best_value = step, value
         return self.patience is not None and step - self.best_step >= self.patience
+
+
+TRAIN = object()
+"""Stands for the training data among the watched sets, where they cannot be known again."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +110,14 @@ class Given:
     y: Any
     qid: Any
     group_sizes: Any
+    sample_weight: Any = None
 
     def is_entry(self, entry: Any) -> bool:
         """Tell whether an entry of eval_set is the very training data."""
         if isinstance(entry, tuple) and len(entry) == 3:
             same = zip(entry, (self.X, self.y, self.qid), strict=True)
             return self.group_sizes is None and all(one is other for one, other in same)
-        return is_dataset(entry) and entry is self.X
+        return entry is TRAIN or (is_dataset(entry) and entry is self.X)
 
 
 def make_watch(
@@ -104,6 +127,7 @@ def make_watch(
     *,
     train: RankingInput,
     given: Given,
+    share: Share,
     n_jobs: int | None,
 ) -> Watch:
     """Check the sets to be watched and prepare their metrics."""
@@ -122,15 +146,15 @@ def make_watch(
         if name in [watched.name for watched in sets]:
             raise ValueError(f"eval_set has two sets of the name {name!r}")
         is_train = given.is_entry(entry)
-        data = train if is_train else _as_input(entry, f"eval_set {name!r}", train)
-        grouped = replace(data.groups, order=None)
+        data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, share)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
         if not is_train:
             warn_of_shared_queries(train, data, f"eval_set {name!r}")
+        own = share if is_train else Share.of(data.groups.offsets, share.communicator)
+        if own.n_rows == 0:
+            raise DataError(f"eval_set {name!r}: there are no rows")
         with told_by_row(data):
-            evaluators = {
-                str(m): m.prepare(data.y, grouped, doc_ids=ids, n_jobs=n_jobs) for m in metrics
-            }
+            evaluators = {str(m): _evaluator(m, data, own, ids, n_jobs) for m in metrics}
         sets.append(WatchedSet(name, data, is_train, evaluators))
     if eval_metric is not None and not sets:
         raise ValueError("eval_metric has no effect without eval_set")
@@ -164,10 +188,29 @@ def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
     return data.groups.grouped(ids if data.counting is None else ids[data.counting])
 
 
-def _as_input(entry: Any, what: str, train: RankingInput) -> RankingInput:
+def _as_input(entry: Any, what: str, train: RankingInput, share: Share) -> RankingInput:
+    options: dict[str, Any] = {"what": what, "may_be_empty": not share.alone}
     if is_dataset(entry):
-        return ranking_input(entry, columns=train.columns, absent=train.absent, what=what)
+        return ranking_input(entry, columns=train.columns, absent=train.absent, **options)
     if not isinstance(entry, tuple) or len(entry) != 3:
         raise DataError(f"{what} must be a Dataset or a tuple (X, y, qid)")
     X, y, qid = entry
-    return ranking_input(X, y, qid=qid, columns=train.columns, what=what)
+    return ranking_input(X, y, qid=qid, columns=train.columns, **options)
+
+
+def _evaluator(
+    metric: Metric, data: RankingInput, share: Share, doc_ids: Any, n_jobs: int | None
+) -> Callable[[Floats], float]:
+    """Return what measures scores of a set, or of this worker's part of it, in grouped order."""
+    grouped = replace(data.groups, order=None)
+    part = not share.alone
+    prepared = metric.prepare(data.y, grouped, doc_ids=doc_ids, n_jobs=n_jobs, part=part)
+    if not part:
+        return prepared
+    sizes = share.gathered(data.groups.sizes.astype(np.float64))
+    whole = QueryGroups.from_sizes(sizes.astype(np.int64))
+
+    def mean(scores: Floats) -> float:
+        return metric.mean(share.gathered(prepared.per_query(scores)), whole, None)
+
+    return mean

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.share import Share
 from rankgrove.trees.links import IDENTITY, Link
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,7 @@ class TrainingData:
     n_threads : threads of the kernels; results do not depend on it
     seed : seed of objectives that draw random numbers
     query_ids : the caller's ids of the queries, for messages
+    share : which part of all documents these are; by default they are all
     """
 
     y: Floats
@@ -45,6 +47,11 @@ class TrainingData:
     n_threads: int = 1
     seed: int = 0
     query_ids: npt.NDArray[Any] | None = None
+    share: Share = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.share is None:
+            object.__setattr__(self, "share", Share.of(self.offsets))
 
     @property
     def n_documents(self) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
+from rankgrove.errors import ModelError
 
 Function = Callable[[Floats, Floats, Any, Floats], tuple[Any, Any]]
 
@@ -32,6 +33,11 @@ class PythonObjective(Objective):
 
     def __init__(self, data: TrainingData, function: Function) -> None:
         _require_signature(function)
+        if not data.share.alone:
+            raise ModelError(
+                f"the objective {_name(function)} sees all documents at once, and no worker has "
+                "them: fit in shards with per_query=True"
+            )
         self.data = data
         self.function = function
         self.query = _read_only(data.query_of_document())
@@ -82,7 +88,8 @@ class PerQueryObjective(Objective):
         if n == 0:
             return
         y, weight = _read_only(self.data.y[rows]), _read_only(self.weight[rows])
-        returned = self.function(scores[rows].copy(), y, query, weight)
+        number = self.data.share.first_query + query
+        returned = self.function(scores[rows].copy(), y, number, weight)
         where = f" for query {self.data.query_name(query)}"
         for target, values in zip(result, _as_pair(self.function, returned, n, where), strict=True):
             target[rows] = values
@@ -100,7 +107,8 @@ class PerQueryObjective(Objective):
         bounds = np.r_[0, np.searchsorted(offsets[:-1], shares), self.data.n_queries]
 
         def run(part: int) -> int:
-            return over_queries(scores, y, weight, offsets, bounds[part], bounds[part + 1], *result)
+            queries = bounds[part], bounds[part + 1], self.data.share.first_query
+            return over_queries(scores, y, weight, offsets, *queries, *result)
 
         with ThreadPoolExecutor(self.data.n_threads) as pool:
             wrong = [query for query in pool.map(run, range(parts)) if query >= 0]
@@ -120,6 +128,7 @@ def _over_queries(
     offsets: npt.NDArray[np.int64],
     first: int,
     last: int,
+    first_number: int,
     gradients: Floats,
     hessians: Floats,
 ) -> int:
@@ -131,7 +140,7 @@ def _over_queries(
         begin, end = offsets[query], offsets[query + 1]
         if end > begin:
             gradient, hessian = function(
-                scores[begin:end].copy(), y[begin:end], query, weight[begin:end]
+                scores[begin:end].copy(), y[begin:end], first_number + query, weight[begin:end]
             )
             if len(gradient) != end - begin or len(hessian) != end - begin:
                 return query

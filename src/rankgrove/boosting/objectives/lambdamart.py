@@ -90,7 +90,7 @@ class LambdaGradients(Objective):
             value = _satisfaction(data, gain, max_grade)
         else:
             value = worths(data.y, relevance_worth(relevant_from))
-            _warn_of_irrelevant_labels(data.y, value, relevant_from)
+            _warn_of_irrelevant_labels(data, value, relevant_from)
         self.value = value.astype(np.float32)
 
     def gradients(
@@ -115,10 +115,11 @@ class LambdaGradients(Objective):
         )
 
 
-def _warn_of_irrelevant_labels(y: Floats, relevance: Floats, relevant_from: float) -> None:
-    if len(y) and not relevance.any():
+def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_from: float) -> None:
+    if data.share.n_rows and data.share.maximum(relevance, 0.0) == 0.0:
+        highest = data.share.maximum(data.y, -np.inf)
         message = (
-            f"no label is relevant: the highest is {y.max():g}, relevant_from={relevant_from:g}; "
+            f"no label is relevant: the highest is {highest:g}, relevant_from={relevant_from:g}; "
             "there is nothing to learn: lower relevant_from"
         )
         warnings.warn(message, DataWarning, stacklevel=4)
@@ -126,7 +127,7 @@ def _warn_of_irrelevant_labels(y: Floats, relevance: Floats, relevant_from: floa
 
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
     """Return the probabilities of ERR; without a ``max_grade`` the scale ends at the top label."""
-    top = max_grade if max_grade is not None else data.y.max(initial=0.0)
+    top = max_grade if max_grade is not None else data.share.maximum(data.y, 0.0)
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
 
 

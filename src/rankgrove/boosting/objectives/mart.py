@@ -36,10 +36,7 @@ class SquaredError(Objective):
 
     def base_score(self) -> Floats:
         """Return the mean target."""
-        weight = self.data.weight
-        if not len(self.target) or (weight is not None and not weight.any()):
-            return np.zeros(1)
-        return np.array([np.average(self.target, weights=weight)])
+        return np.array([self.data.share.mean(self.target, self.data.weight)])
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int

@@ -44,7 +44,7 @@ class GradeProbabilities(Objective):
     def __init__(self, data: TrainingData, ordinal: bool = False, gain: Gain = "linear") -> None:
         self.data = data
         self.ordinal = ordinal
-        self.grades, classes = np.unique(data.y, return_inverse=True)
+        self.grades = data.share.distinct(data.y)
         if len(self.grades) > MAX_GRADES:
             raise DataError(
                 f"McRank learns one class per label, but y has {len(self.grades)} distinct labels "
@@ -63,12 +63,13 @@ class GradeProbabilities(Objective):
             )
         gains = label_gains(self.grades, gain)
         self.link = ExpectedGain(tuple(self.grades.tolist()), tuple(gains.tolist()), ordinal)
-        self.classes = classes.astype(np.int32)
+        self.classes = np.searchsorted(self.grades, data.y).astype(np.int32)
         self.n_outputs = self.link.n_outputs
 
     def base_score(self) -> Floats:
         """Return the scores at which the probabilities are the frequencies of the grades."""
-        counts = np.bincount(self.classes, self.data.weight, len(self.grades))
+        weight = np.ones(self.data.n_documents) if self.data.weight is None else self.data.weight
+        counts = self.data.share.totals(weight, self.classes, len(self.grades))
         # Half a document more per grade: a weight of 0 must not put a grade out of reach.
         frequencies = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
         if not self.ordinal:

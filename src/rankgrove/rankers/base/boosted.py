@@ -13,7 +13,9 @@ from rankgrove.boosting.loop import Boosting, Followed
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.data.share import Share
 from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.boosted_steps import take_steps
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
@@ -28,10 +30,10 @@ from rankgrove.rankers.base.parameters import (
     numbers_reader,
 )
 from rankgrove.training.inputs import RankingInput
-from rankgrove.training.watch import WatchedSet
-from rankgrove.trees.binning import BinnedMatrix, bin_matrix, find_bins
+from rankgrove.trees.binning import BinnedMatrix, bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
+from rankgrove.trees.shared_binning import shared_bins
 
 Floats = npt.NDArray[np.float64]
 Number = TypeVar("Number", int, float)
@@ -53,6 +55,7 @@ class BoostedRanker(BaseRanker):
     family: ClassVar[str] = "boosted trees"
     learns_in_steps: ClassVar[bool] = True
     continues_models: ClassVar[bool] = True
+    fits_in_shards: ClassVar[bool] = True
 
     n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
     learning_rate: float = param(
@@ -146,12 +149,12 @@ class BoostedRanker(BaseRanker):
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
-        if self.criterion == "least_squares" and data.weight is not None and np.ptp(data.weight):
+        if self.criterion == "least_squares" and _weights_differ(fit):
             raise ValueError(
                 f"parameter criterion of {type(self).__name__} is 'least_squares', which counts "
                 "every document alike: with different sample_weight, use 'newton'"
             )
-        bins = find_bins(data.X, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
+        bins = shared_bins(data.X, fit.share, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = self._objective(
             TrainingData(
@@ -161,6 +164,7 @@ class BoostedRanker(BaseRanker):
                 n_threads=resolve_n_jobs(n_jobs),
                 seed=fit.seed,
                 query_ids=data.groups.ids,
+                share=fit.share,
             )
         )
         self._refuse_monotone(objective, data.columns.count)
@@ -171,22 +175,15 @@ class BoostedRanker(BaseRanker):
         }
         boosting = Boosting(
             objective=objective,
-            grower=self._grower(binned),
-            sampler=RowSampler(data.groups, self.subsample, self.sampling, fit.seed),
+            grower=self._grower(binned, fit.share),
+            sampler=RowSampler(data.groups, fit.share, self.subsample, self.sampling, fit.seed),
             outputs=start.training_scores(data, n_jobs),
             learning_rate=self.learning_rate,
             seed=fit.seed,
             n_jobs=n_jobs,
             followed=list(followed.values()),
         )
-
-        def scores_of(watched: WatchedSet) -> Floats:
-            outputs = boosting.outputs if watched.is_train else followed[watched.name].outputs
-            return objective.link.apply(outputs, resolve_n_jobs(n_jobs))
-
-        outcome = fit.steps(self, self.n_estimators).follow(
-            boosting.steps(self.n_estimators), scores_of
-        )
+        outcome = take_steps(self, fit, boosting, followed, bins)
         trees = boosting.trees[: outcome.n_kept]
         n_outputs = len(start.base_score)
         model = TreesModel(
@@ -223,8 +220,8 @@ class BoostedRanker(BaseRanker):
                 "monotone constraints"
             )
 
-    def _grower(self, binned: BinnedMatrix) -> TreeGrower:
-        max_leaf_nodes = binned.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
+    def _grower(self, binned: BinnedMatrix, share: Share) -> TreeGrower:
+        max_leaf_nodes = share.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
         oblivious = self.tree == "oblivious"
         if oblivious and max_depth is None:
@@ -243,7 +240,15 @@ class BoostedRanker(BaseRanker):
             max_features_tree=self.max_features_tree,
             monotone=self.monotone,
             n_jobs=self.n_jobs,
+            share=share,
         )
+
+
+def _weights_differ(fit: Fit) -> bool:
+    weight = fit.data.weight
+    if weight is None:
+        return False
+    return fit.share.maximum(weight, -np.inf) != -fit.share.maximum(-weight, -np.inf)
 
 
 def _limit(given: Number | None, default: Number) -> Number:

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import RegressorTags, check_random_state
 
-from rankgrove.data.features import is_dataset
 from rankgrove.data.missing import fill_values
+from rankgrove.data.share import Share
 from rankgrove.errors import DataWarning
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt, background_of
+from rankgrove.rankers.base.fitting import Fit, FitOptions, Learnt, background_of
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -38,7 +38,8 @@ from rankgrove.rankers.base.parameters import (
     check_parameters,
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
-from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.company import Company
+from rankgrove.training.inputs import RankingInput
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
@@ -61,6 +62,8 @@ class BaseRanker(FittedRanker):
     # Whether fit learns in steps (and can stop early), and whether it can start from another model.
     learns_in_steps: ClassVar[bool] = False
     continues_models: ClassVar[bool] = False
+    # Whether several workers, each with a part of the queries, can fit it together.
+    fits_in_shards: ClassVar[bool] = False
 
     missing: str = param(
         "keep",
@@ -137,28 +140,35 @@ class BaseRanker(FittedRanker):
         """
         if unknown:
             refuse_fit_options(type(self).__name__, unknown)
-        self._refuse_without_effect(early_stopping_rounds, init_model, callbacks)
+        given = Given(X, y, qid, group_sizes, sample_weight)
+        options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
+        return self._fit(given, options, Company())
+
+    def _fit(self: Self, given: Given, options: FitOptions, company: Company) -> Self:
+        """Fit to the given data, or to this worker's part of them in the company of others."""
+        self._refuse_without_effect(options)
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        if sample_weight is None and is_dataset(X):
-            sample_weight = X.sample_weight
-        data = ranking_input(X, y, qid=qid, group_sizes=group_sizes, sample_weight=sample_weight)
+        data, share = company.input_of(given)
         self._refuse_idle(data)
-        _warn_of_equal_labels(data.y)
+        _warn_of_equal_labels(data.y, share)
         watch = make_watch(
-            eval_set,
-            eval_metric,
-            early_stopping_rounds,
+            options.eval_set,
+            options.eval_metric,
+            options.early_stopping_rounds,
             train=data,
-            given=Given(X, y, qid, group_sizes),
+            given=given,
+            share=share,
             n_jobs=self.n_jobs,
         )
         fit = Fit(
             data=data,
-            fill=self._fill(data),
-            background=background_of(init_model, data),
-            seed=self._seed(),
+            share=share,
+            fill=self._fill(data, share),
+            background=background_of(options.init_model, data),
+            seed=company.seed(self._seed()),
             watch=watch,
-            callbacks=callbacks or (),
+            callbacks=options.callbacks or (),
+            journal=company.journal,
         )
         with told_by_row(data):
             learnt = self._learn(fit)
@@ -168,9 +178,9 @@ class BaseRanker(FittedRanker):
             raise KeyboardInterrupt
         return self
 
-    def _fill(self, data: RankingInput) -> npt.NDArray[np.float32] | None:
+    def _fill(self, data: RankingInput, share: Share) -> npt.NDArray[np.float32] | None:
         """Return what stands in for missing values, per feature; None: they stay missing."""
-        return None if self.missing == "keep" else fill_values(data.X, self.missing)
+        return None if self.missing == "keep" else fill_values(data.X, self.missing, share)
 
     def _seed(self) -> int:
         """Draw the seed of a fit from ``random_state``."""
@@ -217,15 +227,15 @@ class BaseRanker(FittedRanker):
             )
         self.evals_result_ = watch.history
 
-    def _refuse_without_effect(self, rounds: Any, init_model: Any, callbacks: Any) -> None:
+    def _refuse_without_effect(self, options: FitOptions) -> None:
         """Refuse options of fit that this ranker could only ignore."""
         steps, models = self.learns_in_steps, self.continues_models
-        for name, value, allowed, why in (
-            ("early_stopping_rounds", rounds, steps, "it does not learn in steps"),
-            ("callbacks", callbacks, steps, "it does not learn in steps"),
-            ("init_model", init_model, models, "it cannot start from another model"),
+        for name, allowed, why in (
+            ("early_stopping_rounds", steps, "it does not learn in steps"),
+            ("callbacks", steps, "it does not learn in steps"),
+            ("init_model", models, "it cannot start from another model"),
         ):
-            if value is not None and not allowed:
+            if getattr(options, name) is not None and not allowed:
                 raise ValueError(f"{type(self).__name__} has no use for {name}: {why}")
 
     def __sklearn_tags__(self) -> Any:
@@ -240,7 +250,10 @@ class BaseRanker(FittedRanker):
         return tags
 
 
-def _warn_of_equal_labels(y: npt.NDArray[np.float64]) -> None:
-    if y.min() == y.max():
-        message = f"every label is {y[0]:g}: there is no order to learn; check that y holds labels"
-        warnings.warn(message, DataWarning, stacklevel=3)
+def _warn_of_equal_labels(y: npt.NDArray[np.float64], share: Share) -> None:
+    highest, lowest = share.maximum(y, -np.inf), -share.maximum(-y, -np.inf)
+    if lowest == highest:
+        message = (
+            f"every label is {lowest:g}: there is no order to learn; check that y holds labels"
+        )
+        warnings.warn(message, DataWarning, stacklevel=4)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
 from rankgrove.training.inputs import RankingInput
+from rankgrove.training.journal import Journal
 from rankgrove.training.progress import Callback
 from rankgrove.training.steps import Steps
 from rankgrove.training.watch import Watch
@@ -22,29 +24,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class FitOptions:
+    """The options of ``fit`` besides the data, as the caller gave them."""
+
+    eval_set: Any = None
+    eval_metric: Any = None
+    early_stopping_rounds: int | None = None
+    init_model: Any = None
+    callbacks: Sequence[Callback] | None = None
+
+
+@dataclass(frozen=True)
 class Fit:
     """What one fit is given, checked.
 
     Attributes
     ----------
     data : the training data
+    share : which part of all data they are
     fill : per feature, the value that stands in for NaN; None: it stays missing
     background : the model whose scores are to be improved, with the columns of the data, or None
     seed : seed of everything random
     watch : the sets whose metrics are recorded
     callbacks : what the caller wants to be called after each step
+    journal : records of steps, to go on from and to be written
     """
 
     data: RankingInput
+    share: Share
     fill: npt.NDArray[np.float32] | None
     background: Model | None
     seed: int
     watch: Watch
     callbacks: Sequence[Callback]
+    journal: Journal = field(default_factory=Journal)
 
     def steps(self, ranker: BaseRanker, n_planned: int) -> Steps:
         """Return the loop of this fit."""
-        return Steps(ranker, n_planned, self.watch, self.callbacks)
+        callbacks = (*self.journal.callbacks, *self.callbacks)
+        return Steps(ranker, n_planned, self.watch, callbacks, self.share, self.journal.measured)
 
 
 @dataclass(frozen=True)

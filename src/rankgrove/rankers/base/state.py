@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arr
         )
     state = {
         "ranker": name or type(ranker).__name__,
-        "params": _encoded_params(ranker),
+        "params": encoded_params(ranker),
         "fitted": _encoded(values),
         "model": model_values,
     }
@@ -87,7 +88,8 @@ def checked_step(value: Any) -> int | None:
     return value
 
 
-def _encoded_params(ranker: BaseRanker) -> dict[str, Any]:
+def encoded_params(ranker: BaseRanker) -> dict[str, Any]:
+    """Return the parameters that decide what comes out, as JSON can hold them."""
     params = ranker.get_params(deep=False)
     return {k: _encoded_param(v) for k, v in params.items() if k not in _OF_THE_MACHINE}
 
@@ -99,7 +101,7 @@ def _encoded_param(value: Any) -> Any:
     if isinstance(value, BaseRanker):
         name = name_of(type(value))
         if name is not None:
-            return {"ranker": name, "params": _encoded_params(value)}
+            return {"ranker": name, "params": encoded_params(value)}
     if isinstance(value, NotStored):
         return {"description": value.description}
     if isinstance(value, np.ndarray | np.generic):
@@ -107,7 +109,8 @@ def _encoded_param(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
-        return {"description": f"{value!r:.500}"}
+        # Where in memory something was is no part of the model.
+        return {"description": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:500]}
 
 
 def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:

@@ -1,0 +1,59 @@
+"""Whether what the workers of a fit bring belongs together."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from rankgrove.data.features import is_dataset
+from rankgrove.data.queries import QueryGroups
+from rankgrove.distributed.arrow_bytes import from_frames, to_frames
+from rankgrove.distributed.communicator import Communicator
+from rankgrove.distributed.shard import Shard
+from rankgrove.errors import DataError
+
+
+def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> None:
+    """Refuse workers that say different things under the same names."""
+    said = [json.loads(part) for part in communicator.gather(json.dumps(own).encode())]
+    for rank, other in enumerate(said):
+        for name, value in said[0].items():
+            if other.get(name) != value:
+                raise DataError(
+                    f"the workers do not fit the same: {name} is {value!r:.200} for worker 0, but "
+                    f"{other.get(name)!r:.200} for worker {rank}"
+                )
+
+
+def refuse_shared_queries(communicator: Communicator, shard: Shard) -> None:
+    """Refuse a query that is in several shards: its documents would be ranked apart.
+
+    Ids meet at the worker that their hash names. Queries given by their sizes have no ids.
+    """
+    parts: list[list[bytes]] = [[] for _ in range(communicator.size)]
+    for name in _query_names(shard):
+        parts[zlib.crc32(name) % communicator.size].append(name)
+    owner: dict[bytes, int] = {}
+    shared = ""
+    for rank, part in enumerate(communicator.exchange([to_frames(part) for part in parts])):
+        for name in from_frames(part):
+            if owner.setdefault(name, rank) != rank:
+                workers = f"workers {owner[name]} and {rank}"
+                shared = f"query {name.decode()} is in the shards of {workers}"
+    found = [text for text in communicator.gather(shared.encode()) if text]
+    if found:
+        raise DataError(f"{found[0].decode()}: all documents of a query belong into one shard")
+
+
+def _query_names(shard: Shard) -> list[bytes]:
+    if is_dataset(shard.X):
+        ids = shard.X.groups.ids
+    elif shard.qid is not None:
+        ids = QueryGroups.from_qid(shard.qid).ids
+    else:
+        return []
+    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+    names: list[Any] = (ids.astype("int64") if whole else ids).tolist()
+    return [str(name).encode() for name in names]

@@ -1,0 +1,82 @@
+"""The steps of a boosted fit: watched, recorded, and resumed where an earlier attempt ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.boosting.loop import Boosting, Followed
+from rankgrove.models.model import Model, pack_model
+from rankgrove.rankers.base.state import encoded_params
+from rankgrove.training.steps import Outcome
+from rankgrove.training.watch import WatchedSet
+from rankgrove.trees.binning import Bins
+
+if TYPE_CHECKING:
+    from rankgrove.rankers.base.estimator import BaseRanker
+    from rankgrove.rankers.base.fitting import Fit
+
+
+def take_steps(
+    ranker: Any, fit: Fit, boosting: Boosting, followed: Mapping[str, Followed], bins: Bins
+) -> Outcome:
+    """Take the steps of a fit, after those that its journal has.
+
+    Parameters
+    ----------
+    followed : of the watched sets but the training data, by name
+    bins : of the training data
+    """
+    fit.journal.open(_fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
+    boosting.replay(fit.journal.trees)
+    n_steps, n_threads = ranker.n_estimators, resolve_n_jobs(ranker.n_jobs)
+
+    def scores_of(watched: WatchedSet) -> npt.NDArray[np.float64]:
+        outputs = boosting.outputs if watched.is_train else followed[watched.name].outputs
+        return boosting.objective.link.apply(outputs, n_threads)
+
+    return fit.steps(ranker, n_steps).follow(boosting.steps(n_steps), scores_of)
+
+
+def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
+    """Return seed, parameters and sums of the data of a fit; empty if nobody keeps records.
+
+    It is the same for any number of workers. How many steps are planned is no part of it.
+    """
+    if not fit.journal.used:
+        return {}
+    params = encoded_params(ranker)
+    seed = params.pop("random_state", None)
+    params.pop("n_estimators", None)
+    labels = fit.data.y.view(np.int64)
+    places = np.arange(1, len(labels) + 1, dtype=np.int64) + fit.share.first_row
+    with np.errstate(over="ignore"):
+        checksum = int(fit.share.sum([np.sum(labels * places)])[0])
+    cuts = hashlib.sha256(b"".join(array.tobytes() for array in bins.arrays()))
+    return {
+        "ranker": ranker.ranker_name,
+        "params": hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest(),
+        "random_state": seed if isinstance(seed, int) else None,
+        "seed": fit.seed,
+        "rows": fit.share.n_rows,
+        "queries": fit.share.n_queries,
+        "labels": checksum,
+        "features": cuts.hexdigest(),
+        "background": _digest(fit.background),
+    }
+
+
+def _digest(model: Model | None) -> str | None:
+    if model is None:
+        return None
+    values, arrays = pack_model(model)
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,146 @@
+"""Records of the steps of a fit, so that another attempt can go on where one was cut off.
+
+A record is data, never code: what was measured after the step, its trees as plain arrays, and a key
+of the fit that it belongs to.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankgrove.errors import ModelError
+from rankgrove.training.progress import Callback, FitProgress, Measured
+from rankgrove.trees.ensemble import NODE_TYPES
+from rankgrove.trees.growing import Tree
+
+OnStep = Callable[[int, bytes, Measured], Any]
+"""``on_step(step, record, metrics)``: the number of the step (from 1), its record, and
+``{set: {metric: newest value}}``. A true answer ends the training."""
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What is kept of one step.
+
+    Attributes
+    ----------
+    key : of the fit (seed, data, parameters): a record of another one is refused
+    step : its number, from 1
+    trees : that the step added, one per output
+    measured : metrics of the watched sets after it
+    """
+
+    key: Mapping[str, Any]
+    step: int
+    trees: Sequence[Tree]
+    measured: Measured
+
+    def to_bytes(self) -> bytes:
+        """Return the record as bytes, with a checksum."""
+        head = {"key": dict(self.key), "step": self.step, "measured": self.measured}
+        arrays = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
+        for number, tree in enumerate(self.trees):
+            arrays |= {f"{number}/{name}": getattr(tree, name) for name in NODE_TYPES}
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> StepRecord:
+        """Read what ``to_bytes`` made; nothing in it is trusted."""
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                head = json.loads(arrays["head"].tobytes())
+                n_trees = (len(arrays.files) - 1) // len(NODE_TYPES)
+                trees = [
+                    Tree(
+                        **{
+                            name: np.ascontiguousarray(arrays[f"{i}/{name}"], widest)
+                            for name, (*_, widest) in NODE_TYPES.items()
+                        }
+                    )
+                    for i in range(n_trees)
+                ]
+            return cls(dict(head["key"]), int(head["step"]), trees, head["measured"])
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise ModelError(f"a record to resume from cannot be read: {error}") from error
+
+
+class Journal:
+    """The records of an earlier attempt, and those of this one as they are written.
+
+    Life: 1. made with what the caller gives. 2. the fit takes ``seed`` from it. 3. ``open`` checks
+    that the records belong to this fit. 4. its callback hands out a record after each step.
+
+    Parameters
+    ----------
+    records : of the steps that an earlier attempt finished, in order
+    on_step : gets the record of each new step
+    keeps : whether any worker has an ``on_step``
+    """
+
+    def __init__(
+        self, records: Sequence[bytes] = (), on_step: OnStep | None = None, keeps: bool = False
+    ) -> None:
+        self.keeps = keeps
+        self._finished = [StepRecord.from_bytes(data) for data in records]
+        self._on_step = on_step
+        self._key: Mapping[str, Any] = {}
+        self._newest: Callable[[], Sequence[Tree]] = list
+
+    @property
+    def used(self) -> bool:
+        """Whether there are records, or will be."""
+        return bool(self._finished) or self.keeps
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the earlier attempt, None if there was none."""
+        return int(self._finished[0].key.get("seed", -1)) if self._finished else None
+
+    @property
+    def trees(self) -> list[list[Tree]]:
+        """The trees of the finished steps."""
+        return [list(record.trees) for record in self._finished]
+
+    @property
+    def measured(self) -> list[Measured]:
+        """What was measured after the finished steps."""
+        return [record.measured for record in self._finished]
+
+    @property
+    def callbacks(self) -> list[Callback]:
+        """What is to be called after each new step."""
+        return [] if self._on_step is None else [self._write]
+
+    def open(self, key: Mapping[str, Any], newest: Callable[[], Sequence[Tree]]) -> None:
+        """Begin: ``key`` is that of the fit, ``newest`` returns the trees of the last step."""
+        self._key, self._newest = key, newest
+        for number, record in enumerate(self._finished, 1):
+            if record.step != number:
+                raise ModelError(
+                    f"the records to resume from are not in order: number {number} is of step "
+                    f"{record.step}"
+                )
+            for name, value in key.items():
+                if record.key.get(name) != value:
+                    raise ModelError(
+                        f"the record of step {number} belongs to another fit: its {name} is "
+                        f"{record.key.get(name)!r:.100}, not {value!r:.100}"
+                    )
+
+    def _write(self, progress: FitProgress) -> Any:
+        assert self._on_step is not None
+        measured = {
+            name: {metric: values[-1] for metric, values in metrics.items()}
+            for name, metrics in progress.evals_result.items()
+        }
+        record = StepRecord(self._key, progress.iteration, self._newest(), measured)
+        return self._on_step(progress.iteration, record.to_bytes(), measured)
