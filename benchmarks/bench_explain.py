@@ -83,14 +83,15 @@ def measure(
         return lambda X: explain(ranker, X, n_jobs=threads).values
 
     counts = sorted({1, arguments.threads}, reverse=True)
+    many = 4096 if caption == "boosted" else 256  # deep trees take their time
     table(
         report,
         f"Contributions: {title}",
         {f"rankgrove, {threads_text(n)}": ours(n) for n in counts}
         | peers
         | {"shap's C code, 1 thread": explainer.shap_values},
-        documents[: 64 if arguments.quick else 4096],
-        documents[: 16 if arguments.quick else 256],
+        documents[: 64 if arguments.quick else many],
+        documents[: 16 if arguments.quick else many // 16],
     )
     if caption == "boosted":
         table(
