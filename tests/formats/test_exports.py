@@ -7,17 +7,27 @@ and RankLib are played by ``oracles.export_targets``.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
 import subprocess
-import warnings
 
 import numpy as np
 import pytest
 
 import rankgrove
+from formats.export_cases import (
+    MODELS,
+    N_FEATURES,
+    NAMES,
+    QUERIES,
+    assert_close,
+    data,
+    edge_rows,
+    exported,
+    model_of,
+    xgboost_model,
+)
 from oracles import export_targets
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import ModelError
@@ -27,111 +37,6 @@ from rankgrove.formats.foreign_trees import ForeignTree, to_ensemble
 from rankgrove.formats.plain_trees import plain_trees
 from rankgrove.formats.solr import before_slack
 from rankgrove.rankers.base.imported import ImportedRanker
-
-N_FEATURES = 8
-NAMES = tuple(f"feature {j}" for j in range(N_FEATURES))
-
-
-@functools.cache
-def data(missing: bool = True):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, N_FEATURES)).astype(np.float32)
-    X[:, 1] = np.round(X[:, 1] * 2)
-    X[:, 2] *= 1e-6  # gaps below the slack of Solr
-    X[:, 3] *= 1e6
-    y = np.clip(np.round(X[:, 0] + X[:, 1] + X[:, 2] * 1e6 + rng.normal(size=600)), 0, 3)
-    if missing:
-        X[rng.random(X.shape) < 0.15] = np.nan
-    return X, y, np.repeat(np.arange(30), 20)
-
-
-def lightgbm_model():
-    lightgbm = pytest.importorskip("lightgbm")
-    X, y, qid = data()
-    params = {"objective": "lambdarank", "verbose": -1, "num_threads": 1, "min_data_in_leaf": 5}
-    train = lightgbm.Dataset(X, y, group=np.bincount(qid))
-    return rankgrove.from_lightgbm(lightgbm.train(params, train, 10))
-
-
-def xgboost_model(objective: str = "rank:ndcg"):
-    xgboost = pytest.importorskip("xgboost")
-    X, y, qid = data()
-    matrix = xgboost.DMatrix(X, np.minimum(y, 1) if "logistic" in objective else y)
-    if objective.startswith("rank"):
-        matrix.set_info(qid=qid)
-    params = {"objective": objective, "base_score": 0.3, "nthread": 1, "max_depth": 4}
-    return rankgrove.from_xgboost(xgboost.train(params, matrix, 10))
-
-
-def fitted(ranker, missing: bool = True):
-    X, y, qid = data(missing)
-    return ranker.fit(X, y, qid=qid)
-
-
-def with_base_score():
-    from sklearn.ensemble import GradientBoostingRegressor
-
-    X, y, _ = data(missing=False)
-    return rankgrove.from_sklearn(GradientBoostingRegressor(n_estimators=8).fit(X, y + 100))
-
-
-MODELS = {
-    "boosted": lambda: fitted(rankgrove.LambdaMART(n_estimators=12, random_state=0)),
-    "one tree": lambda: fitted(rankgrove.LambdaMART(n_estimators=1, random_state=0)),
-    "single leaf": lambda: fitted(
-        rankgrove.MART(n_estimators=2, min_samples_leaf=400, random_state=0)
-    ),
-    "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=3, random_state=0)),
-    "oblivious": lambda: fitted(rankgrove.RCRank(n_estimators=5, random_state=0)),
-    "fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="median", random_state=0)),
-    "zero": lambda: fitted(rankgrove.LambdaMART(n_estimators=8, missing="zero", random_state=0)),
-    "infinite fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="inf", random_state=0)),
-    "base score": with_base_score,
-    "lightgbm": lightgbm_model,
-    "xgboost": xgboost_model,
-}
-
-
-@functools.cache
-def model_of(name: str):
-    return MODELS[name]()
-
-
-def edge_rows(ranker, n_rows: int = 400, wide: bool = False):
-    """Rows of the values that the model tells apart; ``wide``: also values between float32s."""
-    rng = np.random.default_rng(5)
-    ensemble = ranker.model_.ensemble
-    X = data()[0][rng.integers(600, size=n_rows)].astype(np.float64)
-    for feature in range(N_FEATURES):
-        on = ensemble.threshold[(ensemble.feature == feature) & np.isfinite(ensemble.threshold)]
-        if len(on):
-            picks = rng.choice(on, n_rows)
-            with np.errstate(over="ignore"):
-                up = np.nextafter(picks, np.float32(np.inf))
-            down = np.nextafter(picks, np.float32(-np.inf))
-            share = rng.uniform(size=n_rows)
-            between = picks + (up.astype(np.float64) - picks) * share if wide else up
-            choices = [picks, up, down, between, X[:, feature]]
-            X[:, feature] = np.choose(rng.integers(5, size=n_rows), choices)
-    # XGBoost takes no infinities, and has no number above the largest; tiny ones are 0 to LightGBM.
-    X[np.abs(X) >= np.finfo(np.float32).max] = 0.0
-    X[np.abs(X) <= 1e-35] = 0.0
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X if wide else X.astype(np.float32)
-
-
-def exported(ranker, to: str, path, **options):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*thresholds cannot be written for Solr")
-        return ranker.export(path, to, feature_names=NAMES, **options)
-
-
-def assert_close(found, expected, to: str):
-    """Float64 targets give the same bits; float32 ones the rounding of a sum."""
-    if to in ("lightgbm", "vespa", "c"):
-        np.testing.assert_array_equal(found, expected)
-    else:
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
 
 
 def in_gaps_of_solr(ranker, X):
@@ -319,120 +224,6 @@ class TestLinks:
         for to in ("solr", "ranklib"):
             with pytest.raises(ModelError, match=f"{to} has no place for the sigmoid"):
                 exported(xgboost_model("binary:logistic"), to, tmp_path / "m", missing="zero")
-
-
-def QUERIES(n_rows):  # noqa: N802
-    from rankgrove.data.queries import QueryGroups
-
-    return QueryGroups.from_sizes([n_rows])
-
-
-@pytest.mark.filterwarnings("ignore:.*thresholds cannot be written for Solr")
-class TestRefusals:
-    """What a format cannot carry is refused by name, and nothing is written."""
-
-    def refused(self, ranker, to, tmp_path, match, **options):
-        with pytest.raises((ModelError, ValueError), match=match):
-            ranker.export(tmp_path / "model", to, **options)
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.parametrize("to", TARGETS)
-    def test_pairs_and_several_outputs(self, to, tmp_path):
-        X, y, qid = data()
-        pairs = rankgrove.RFPair(n_estimators=2, random_state=0).fit(X, y, qid=qid)
-        self.refused(pairs, to, tmp_path, "'pairs' cannot be exported", feature_names=NAMES)
-        several = rankgrove.McRank(n_estimators=2, random_state=0).fit(X, y, qid=qid)
-        self.refused(several, to, tmp_path, "outputs", feature_names=NAMES)
-
-    @pytest.mark.parametrize("to", [t for t in TARGETS if not target_of(t).carries_missing])
-    def test_missing_values_that_are_not_zero(self, to, tmp_path):
-        self.refused(model_of("boosted"), to, tmp_path, "missing='zero'", feature_names=NAMES)
-        exported(model_of("zero"), to, tmp_path / "model")
-
-    @pytest.mark.parametrize("to", [t for t in TARGETS if target_of(t).needs_names])
-    def test_features_without_names(self, to, tmp_path):
-        self.refused(model_of("zero"), to, tmp_path, "knows features by name")
-
-    def test_features_that_the_target_does_not_have(self, tmp_path):
-        options = {"feature_names": NAMES, "known_features": NAMES[:2]}
-        self.refused(model_of("zero"), "solr", tmp_path, "'feature 2'", **options)
-        options["known_features"] = NAMES
-        model_of("zero").export(tmp_path / "model", "solr", **options)
-
-    def test_unknown_words(self, tmp_path):
-        self.refused(model_of("zero"), "pmml", tmp_path, "there are lightgbm")
-        self.refused(model_of("zero"), "c", tmp_path, "missing must be", missing="no")
-        self.refused(model_of("zero"), "c", tmp_path, "nothing to upload", with_request=True)
-        self.refused(model_of("zero"), "c", tmp_path, "8 different names", feature_names=["a"])
-
-    def test_zero_as_missing_where_there_is_no_place_for_it(self, tmp_path):
-        lightgbm = pytest.importorskip("lightgbm")
-        X, y, _ = data()
-        params = {"zero_as_missing": True, "verbose": -1, "num_threads": 1}
-        ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
-        self.refused(ranker, "xgboost", tmp_path, "takes 0 for missing")
-
-    def test_a_missing_folder(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="no folder"):
-            model_of("zero").export(tmp_path / "absent" / "m.c", "c")
-
-
-class TestLinear:
-    def model(self, **options):
-        from rankgrove.data.columns import Columns
-        from rankgrove.models.linear import LinearModel
-
-        weights = np.linspace(-1, 1, N_FEATURES)
-        fill = np.zeros(N_FEATURES, np.float32)
-        columns = Columns(NAMES, N_FEATURES)
-        return LinearModel(columns=columns, **{"weights": weights, "fill": fill, **options})
-
-    @pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
-    def test_search_engines_take_weights(self, to, tmp_path):
-        from rankgrove.formats.exporting import export_model
-
-        model = self.model()
-        X = data()[0]
-        export = export_model(model, tmp_path / "m.json", to, with_request=True)
-        (agreement,) = check_export(model, export, X, QUERIES(len(X)))
-        assert agreement.largest_difference < 1e-6 * np.nansum(np.abs(X), axis=1).max()
-        if to != "solr":
-            body = json.loads((tmp_path / "m.createmodel.json").read_text())
-            assert body["model"]["model"]["type"] == "model/linear"
-
-    def test_trees_are_wanted_elsewhere(self, tmp_path):
-        from rankgrove.formats.exporting import export_model
-
-        for to in ("lightgbm", "onnx", "c", "vespa"):
-            with pytest.raises(ModelError, match="weights, not trees"):
-                export_model(self.model(), tmp_path / "m", to)
-        with pytest.raises(ModelError, match="within each query"):
-            export_model(self.model(normalisation="query-minmax"), tmp_path / "m", "solr")
-        with pytest.raises(ModelError, match="fills missing values"):
-            export_model(self.model(fill=np.ones(N_FEATURES, np.float32)), tmp_path / "m", "solr")
-
-
-class TestRequests:
-    def test_bodies_are_written_beside_the_model(self, tmp_path):
-        for to in ("elasticsearch", "opensearch", "solr", "vespa"):
-            path = tmp_path / to / "my_model.json"
-            path.parent.mkdir()
-            export = exported(model_of("zero"), to, path, with_request=True)
-            assert len(export.requests) >= 2
-            for body in export.requests:
-                if body.suffix == ".json" and to != "vespa":
-                    json.loads(body.read_text())
-                assert body.name.startswith("my_model.")
-
-    def test_the_definition_is_the_file(self, tmp_path):
-        path = tmp_path / "m.json"
-        exported(model_of("boosted"), "opensearch", path, with_request=True)
-        body = json.loads((tmp_path / "m.createmodel.json").read_text())["model"]
-        assert body["name"] == "m"
-        assert body["model"]["type"] == "model/xgboost+json"
-        assert body["model"]["definition"] == path.read_text()
-        features = json.loads((tmp_path / "m.featureset.json").read_text())["featureset"]
-        assert [feature["name"] for feature in features["features"]] == list(NAMES)
 
 
 class TestDetails:

@@ -1,0 +1,129 @@
+"""What an export refuses, what it writes of linear models, and what is uploaded."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankgrove
+from formats.export_cases import (
+    N_FEATURES,
+    NAMES,
+    QUERIES,
+    data,
+    exported,
+    model_of,
+)
+from rankgrove.errors import ModelError
+from rankgrove.formats.export_check import check_export
+from rankgrove.formats.exporting import TARGETS, target_of
+
+
+@pytest.mark.filterwarnings("ignore:.*thresholds cannot be written for Solr")
+class TestRefusals:
+    """What a format cannot carry is refused by name, and nothing is written."""
+
+    def refused(self, ranker, to, tmp_path, match, **options):
+        with pytest.raises((ModelError, ValueError), match=match):
+            ranker.export(tmp_path / "model", to, **options)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("to", TARGETS)
+    def test_pairs_and_several_outputs(self, to, tmp_path):
+        X, y, qid = data()
+        pairs = rankgrove.RFPair(n_estimators=2, random_state=0).fit(X, y, qid=qid)
+        self.refused(pairs, to, tmp_path, "'pairs' cannot be exported", feature_names=NAMES)
+        several = rankgrove.McRank(n_estimators=2, random_state=0).fit(X, y, qid=qid)
+        self.refused(several, to, tmp_path, "outputs", feature_names=NAMES)
+
+    @pytest.mark.parametrize("to", [t for t in TARGETS if not target_of(t).carries_missing])
+    def test_missing_values_that_are_not_zero(self, to, tmp_path):
+        self.refused(model_of("boosted"), to, tmp_path, "missing='zero'", feature_names=NAMES)
+        exported(model_of("zero"), to, tmp_path / "model")
+
+    @pytest.mark.parametrize("to", [t for t in TARGETS if target_of(t).needs_names])
+    def test_features_without_names(self, to, tmp_path):
+        self.refused(model_of("zero"), to, tmp_path, "knows features by name")
+
+    def test_features_that_the_target_does_not_have(self, tmp_path):
+        options = {"feature_names": NAMES, "known_features": NAMES[:2]}
+        self.refused(model_of("zero"), "solr", tmp_path, "'feature 2'", **options)
+        options["known_features"] = NAMES
+        model_of("zero").export(tmp_path / "model", "solr", **options)
+
+    def test_unknown_words(self, tmp_path):
+        self.refused(model_of("zero"), "pmml", tmp_path, "there are lightgbm")
+        self.refused(model_of("zero"), "c", tmp_path, "missing must be", missing="no")
+        self.refused(model_of("zero"), "c", tmp_path, "nothing to upload", with_request=True)
+        self.refused(model_of("zero"), "c", tmp_path, "8 different names", feature_names=["a"])
+
+    def test_zero_as_missing_where_there_is_no_place_for_it(self, tmp_path):
+        lightgbm = pytest.importorskip("lightgbm")
+        X, y, _ = data()
+        params = {"zero_as_missing": True, "verbose": -1, "num_threads": 1}
+        ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
+        self.refused(ranker, "xgboost", tmp_path, "takes 0 for missing")
+
+    def test_a_missing_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no folder"):
+            model_of("zero").export(tmp_path / "absent" / "m.c", "c")
+
+
+class TestLinear:
+    def model(self, **options):
+        from rankgrove.data.columns import Columns
+        from rankgrove.models.linear import LinearModel
+
+        weights = np.linspace(-1, 1, N_FEATURES)
+        fill = np.zeros(N_FEATURES, np.float32)
+        columns = Columns(NAMES, N_FEATURES)
+        return LinearModel(columns=columns, **{"weights": weights, "fill": fill, **options})
+
+    @pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
+    def test_search_engines_take_weights(self, to, tmp_path):
+        from rankgrove.formats.exporting import export_model
+
+        model = self.model()
+        X = data()[0]
+        export = export_model(model, tmp_path / "m.json", to, with_request=True)
+        (agreement,) = check_export(model, export, X, QUERIES(len(X)))
+        assert agreement.largest_difference < 1e-6 * np.nansum(np.abs(X), axis=1).max()
+        if to != "solr":
+            body = json.loads((tmp_path / "m.createmodel.json").read_text())
+            assert body["model"]["model"]["type"] == "model/linear"
+
+    def test_trees_are_wanted_elsewhere(self, tmp_path):
+        from rankgrove.formats.exporting import export_model
+
+        for to in ("lightgbm", "onnx", "c", "vespa"):
+            with pytest.raises(ModelError, match="weights, not trees"):
+                export_model(self.model(), tmp_path / "m", to)
+        with pytest.raises(ModelError, match="within each query"):
+            export_model(self.model(normalisation="query-minmax"), tmp_path / "m", "solr")
+        with pytest.raises(ModelError, match="fills missing values"):
+            export_model(self.model(fill=np.ones(N_FEATURES, np.float32)), tmp_path / "m", "solr")
+
+
+class TestRequests:
+    def test_bodies_are_written_beside_the_model(self, tmp_path):
+        for to in ("elasticsearch", "opensearch", "solr", "vespa"):
+            path = tmp_path / to / "my_model.json"
+            path.parent.mkdir()
+            export = exported(model_of("zero"), to, path, with_request=True)
+            assert len(export.requests) >= 2
+            for body in export.requests:
+                if body.suffix == ".json" and to != "vespa":
+                    json.loads(body.read_text())
+                assert body.name.startswith("my_model.")
+
+    def test_the_definition_is_the_file(self, tmp_path):
+        path = tmp_path / "m.json"
+        exported(model_of("boosted"), "opensearch", path, with_request=True)
+        body = json.loads((tmp_path / "m.createmodel.json").read_text())["model"]
+        assert body["name"] == "m"
+        assert body["model"]["type"] == "model/xgboost+json"
+        assert body["model"]["definition"] == path.read_text()
+        features = json.loads((tmp_path / "m.featureset.json").read_text())["featureset"]
+        assert [feature["name"] for feature in features["features"]] == list(NAMES)
