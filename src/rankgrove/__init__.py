@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Dataset": "rankgrove.data.dataset",
     "load": "rankgrove.data.loading",
+    "scan": "rankgrove.data.scan",
+    "clear_cache": "rankgrove.data.cache",
     "load_folds": "rankgrove.data.folds",
     "kfold": "rankgrove.data.folds",
     "align_features": "rankgrove.data.alignment",

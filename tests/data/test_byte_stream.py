@@ -111,7 +111,7 @@ def test_a_line_without_end_is_refused(monkeypatch):
 
 
 def test_folders_and_files_that_are_not_there(tmp_path):
-    with pytest.raises(DataError, match="not a file"):
+    with pytest.raises(DataError, match="the folder holds no data files"):
         rg.load(tmp_path)
     with pytest.raises(DataError, match="no such file"):
         rg.load(tmp_path / "none.txt")

@@ -164,7 +164,7 @@ def test_files_without_rows_are_refused(read, text):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         rg.load(tmp_path / "none.txt")
-    with pytest.raises(DataError, match="not a file"):
+    with pytest.raises(DataError, match="holds no data files"):
         rg.load(tmp_path)
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Objective
+from rankgrove.data.streamed import by_rows
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Model
 from rankgrove.models.sums import add_up
 from rankgrove.models.trees import TreesModel
-from rankgrove.training.inputs import RankingInput
+from rankgrove.training.inputs import RankingInput, scores
 from rankgrove.trees.links import IDENTITY
 
 Floats = npt.NDArray[np.float64]
@@ -67,9 +68,10 @@ class Start:
         if self.model is None:
             return np.repeat(self.base_score[:, None], len(data.X), axis=1)
         if self.raw and isinstance(self.model, TreesModel):
-            outputs = self.model.scorer.raw(data.X, n_jobs=n_jobs)
+            scorer = self.model.scorer
+            outputs = by_rows(data.X, lambda X: scorer.raw(X, n_jobs=n_jobs))
         else:
-            outputs = self.model.scores(data.X, data.groups, n_jobs)[:, None]
+            outputs = scores(self.model, data, n_jobs)[:, None]
         return np.ascontiguousarray(data.groups.grouped(outputs).T)
 
     def followed_by(self, trees: TreesModel) -> Model:

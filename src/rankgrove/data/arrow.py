@@ -11,7 +11,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,23 +34,43 @@ ACCEPTS = frozenset(
 )
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
+_PIECE_VALUES = 1 << 22  # of a piece of a file that is read piece by piece
 
 
-def read_parquet(path: Path, options: LoadOptions) -> Dataset:
-    """Read a Parquet file; columns that are not wanted stay on disk."""
+@dataclass(frozen=True)
+class Batches:
+    """Record batches of an open file, and what is known before they are read.
+
+    Attributes
+    ----------
+    n_rows : number of rows in all, None if the file does not tell
+    typed_ids : turns the column of query ids into what it should be
+    """
+
+    batches: Iterable[Any]
+    n_rows: int | None
+    columns: TableColumns
+    schema: pa.Schema
+    source: str | None
+    typed_ids: Callable[[Any], Any] = lambda ids: ids
+
+
+@contextmanager
+def parquet_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+    """Open a Parquet file; columns that are not wanted stay on disk."""
     import pyarrow.parquet as pq
 
     require_file(path)
-    with naming(path):
-        file = pq.ParquetFile(path)
+    with naming(path), pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         columns = settled_columns(schema, options)
         batches = file.iter_batches(_BLOCK_ROWS, columns=columns.wanted())
-        return from_batches(batches, file.metadata.num_rows, columns, options, schema, str(path))
+        yield Batches(batches, file.metadata.num_rows, columns, schema, str(path))
 
 
-def read_ipc(path: Path, options: LoadOptions) -> Dataset:
-    """Read a Feather file or an Arrow IPC file or stream, batch by batch."""
+@contextmanager
+def ipc_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+    """Open a Feather file or an Arrow IPC file or stream."""
     import pyarrow as pa
 
     require_file(path)
@@ -62,7 +82,47 @@ def read_ipc(path: Path, options: LoadOptions) -> Dataset:
             source.seek(0)
             reader = batches = pa.ipc.open_stream(source)
         columns = settled_columns(reader.schema, options)
-        return from_batches(batches, None, columns, options, reader.schema, str(path))
+        yield Batches(batches, None, columns, reader.schema, str(path))
+
+
+def read_parquet(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Parquet file."""
+    with parquet_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def read_ipc(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Feather file or an Arrow IPC file or stream, batch by batch."""
+    with ipc_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def parquet_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Parquet file piece by piece."""
+    with parquet_batches(path, options) as batches:
+        yield from pieces(batches, options)
+
+
+def ipc_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Feather or Arrow file piece by piece."""
+    with ipc_batches(path, options) as batches:
+        yield from pieces(batches, options)
+
+
+def pieces(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
+    """Make a Dataset of every few batches."""
+    waiting: list[Any] = []
+    first_row = n_rows = 0
+    for batch in given.batches:
+        waiting.append(batch)
+        n_rows += len(batch)
+        if n_rows * max(len(given.columns.features), 1) >= _PIECE_VALUES:
+            piece = replace(given, batches=waiting, n_rows=n_rows)
+            yield from_batches(piece, options, first_row)
+            first_row += n_rows
+            waiting, n_rows = [], 0
+    if n_rows or first_row == 0:
+        yield from_batches(replace(given, batches=waiting, n_rows=n_rows), options, first_row)
 
 
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
@@ -76,7 +136,7 @@ def from_columns(
 ) -> Dataset:
     """Take the columns of a pyarrow table."""
     batches = table.select(columns.wanted()).to_batches(_BLOCK_ROWS)
-    return from_batches(batches, table.num_rows, columns, options, table.schema, source)
+    return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
 
 
 def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
@@ -137,33 +197,23 @@ def naming_column(name: str) -> Iterator[None]:
         raise DataError(f"column {name!r} cannot be read: {error}") from None
 
 
-def from_batches(
-    batches: Iterable[Any],
-    n_rows: int | None,
-    columns: TableColumns,
-    options: LoadOptions,
-    schema: pa.Schema,
-    source: str | None,
-    typed_ids: Callable[[Any], Any] = lambda ids: ids,
-) -> Dataset:
-    """Take record batches; ``n_rows`` is None if they do not tell before they are read.
-
-    ``typed_ids`` turns the column of query ids into what it should be.
-    """
+def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:
+    """Take record batches, of which the first begins with row ``first_row`` of the file."""
     import pyarrow as pa
 
+    n_rows, columns = given.n_rows, given.columns
     _check_size(n_rows or 0, len(columns.features))
     X = np.empty((n_rows or 0, len(columns.features)), np.float32)
     sides: dict[str, list[Any]] = {}
     start = 0
-    for batch in batches:
+    for batch in given.batches:
         end = start + len(batch)
         if end > len(X):
             n_grown = max(end, len(X) * 3 // 2)
             _check_size(n_grown, X.shape[1])
             X.resize((n_grown, X.shape[1]), refcheck=False)
         for j, name in enumerate(columns.features):
-            write_feature(X[start:end, j], batch.column(name), name, start)
+            write_feature(X[start:end, j], batch.column(name), name, first_row + start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
@@ -174,17 +224,17 @@ def from_batches(
     if n_rows == 0:
         for kind in ("label", "query", "weight"):
             if getattr(columns, kind) is not None:
-                sides[kind] = [pa.array([], schema.field(getattr(columns, kind)).type)]
+                sides[kind] = [pa.array([], given.schema.field(getattr(columns, kind)).type)]
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
     y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:
-        y = _numbers(joined["label"], columns.label)
+        y = _numbers(joined["label"], columns.label, first_row)
     qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:
-        qid = _ids(typed_ids(joined["query"]), columns.query)
+        qid = _ids(given.typed_ids(joined["query"]), columns.query, first_row)
     weight: Any = options.sample_weight
     if "weight" in joined:
-        weight = _numbers(joined["weight"], columns.weight)
+        weight = _numbers(joined["weight"], columns.weight, first_row)
     names = options.feature_names
     return Dataset(
         X,
@@ -195,8 +245,8 @@ def from_batches(
         sample_weight=weight,
         doc_ids=joined.get("doc_id", options.doc_ids),
         comments=joined.get("comment"),
-        absent=_absent(schema),
-        source=source,
+        absent=_absent(given.schema),
+        source=given.source,
     )
 
 
@@ -243,12 +293,12 @@ def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str, start: int
             )
 
 
-def _numbers(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[np.float64]:
+def _numbers(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column.null_count:
-        row = pc.index(column.is_null(), True)
+        row = first_row + pc.index(column.is_null(), True).as_py()
         raise DataError(f"the value of column {name!r} is missing in row {row}")
     if not holds_numbers(column.type):
         raise DataError(f"column {name!r} holds {column.type}, not numbers")
@@ -256,14 +306,13 @@ def _numbers(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[np.float6
     return numbers
 
 
-def _ids(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[Any]:
+def _ids(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column.null_count:
-        raise DataError(
-            f"column {name!r}: the query id is missing in row {pc.index(column.is_null(), True)}"
-        )
+        row = first_row + pc.index(column.is_null(), True).as_py()
+        raise DataError(f"column {name!r}: the query id is missing in row {row}")
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_integer(column.type):
@@ -273,7 +322,8 @@ def _ids(column: pa.ChunkedArray, name: str | None) -> npt.NDArray[Any]:
         bad = ~((np.abs(numbers) < 2.0**53) & (np.trunc(numbers) == numbers))
         if bad.any():
             row = int(bad.argmax())
-            raise DataError(f"column {name!r}, row {row}: {numbers[row]} is not a query id")
+            wrong = f"{numbers[row]} is not a query id"
+            raise DataError(f"column {name!r}, row {first_row + row}: {wrong}")
         return numbers.astype(np.int64)
     try:
         texts = column.cast(pa.large_string())

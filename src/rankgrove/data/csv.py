@@ -11,11 +11,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
-from rankgrove.data.arrow import from_batches, naming, settled_columns
+from rankgrove.data.arrow import Batches, from_batches, naming, pieces, settled_columns
 from rankgrove.data.byte_stream import ByteStream, open_bytes
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
@@ -34,6 +36,19 @@ _LOOKED_AT_ROWS = 1000
 
 def read_csv(path: Path, options: LoadOptions) -> Dataset:
     """Read a CSV or TSV file, block by block."""
+    with csv_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def csv_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a CSV or TSV file piece by piece."""
+    with csv_batches(path, options) as batches:
+        yield from pieces(batches, options)
+
+
+@contextmanager
+def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+    """Open a CSV or TSV file."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -50,9 +65,7 @@ def read_csv(path: Path, options: LoadOptions) -> Dataset:
                 parse_options=arrow_csv.ParseOptions(delimiter=separator),
                 convert_options=convert,
             )
-            return from_batches(
-                batches, None, columns, options, batches.schema, str(path), _typed_ids
-            )
+            yield Batches(batches, None, columns, batches.schema, str(path), _typed_ids)
         except pa.ArrowInvalid as error:
             raise DataError(_with_column_name(str(error), names)) from None
 

@@ -17,7 +17,7 @@ from rankgrove.errors import DataError
 
 def is_dataset(value: Any) -> bool:
     """Tell whether the value is a Dataset, without importing the readers."""
-    return all(hasattr(value, name) for name in ("X", "y", "groups", "feature_names"))
+    return all(hasattr(value, name) for name in ("feature_names", "X", "y", "groups"))
 
 
 def feature_matrix(X: Any, *, double: bool = False) -> tuple[Any, tuple[str, ...] | None]:

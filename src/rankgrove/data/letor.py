@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from rankgrove.data.lines import PIECE_BYTES, whole_lines
 from rankgrove.data.memory import memory_limit
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.progress import progress_reporter
+from rankgrove.data.queries import QueryGroups
 from rankgrove.data.side_files import find_group_sizes
 from rankgrove.errors import DataError
 
@@ -50,11 +52,12 @@ ACCEPTS = frozenset(
     | {"n_features", "first_feature", "comments", "negative_labels", "progress", "n_jobs"}
 )
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_STREAMED_BYTES = 16 << 20  # of a piece of text that is read piece by piece
 
 
 def read_letor(path: Path, options: LoadOptions) -> Dataset:
     """Read a LETOR text file, plain or compressed."""
-    n_features, first_feature = _declared_features(options)
+    n_features, first_feature = declared_features(options)
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
         with_qid, group_sizes = _queries_beside(stream, options)
         reader = letor_reader(options, n_features, first_feature, with_qid)
@@ -64,16 +67,79 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
             report(stream.position(), stream.size)
     if reader.n_rows == 0:
         raise DataError(f"{path}: the file holds no rows")
+    return read_rows(reader, path, options, with_qid, group_sizes=group_sizes)
+
+
+def letor_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a text file piece by piece; where ``n_features`` is not declared, widths differ.
+
+    Comments are kept only if they name the queries.
+    """
+    n_features, first_feature = declared_features(options)
+    options = replace(options, comments=options.query == "comment")
+    n_threads = resolve_n_jobs(options.n_jobs)
+    n_rows = n_lines = 0
+    with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
+        with_qid, group_sizes = _queries_beside(stream, options)
+        queries = None if group_sizes is None else _numbered_queries(path, group_sizes)
+        for text in letor_lines(stream, _STREAMED_BYTES):
+            reader = letor_reader(options, n_features, first_feature, with_qid)
+            reader.start_after(n_lines)
+            feed(reader, path, text, n_threads)
+            n_lines = reader.n_lines
+            report(stream.position(), stream.size)
+            if reader.n_rows == 0:
+                continue
+            rows = slice(n_rows, n_rows + reader.n_rows)
+            n_rows = rows.stop
+            qid = queries
+            if queries is not None:
+                qid = queries[rows]
+                _check_sizes(path, queries, n_rows, last=False)
+            yield read_rows(reader, path, options, with_qid, qid=qid)
+    if n_rows == 0:
+        raise DataError(f"{path}: the file holds no rows")
+    if queries is not None:
+        _check_sizes(path, queries, n_rows, last=True)
+
+
+def _numbered_queries(path: Path, group_sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return the number of each row's query; queries without rows cannot be told from ids."""
+    groups = QueryGroups.from_sizes(group_sizes)
+    if (groups.sizes == 0).any():
+        raise DataError(f"{path}: query {int(groups.sizes.argmin())} has no documents")
+    return groups.query_of_row()
+
+
+def _check_sizes(path: Path, queries: npt.NDArray[np.int64], n_rows: int, *, last: bool) -> None:
+    if n_rows > len(queries) or (last and n_rows < len(queries)):
+        raise DataError(
+            f"{path}: group sizes add up to {len(queries)} but there are "
+            f"{n_rows} rows{'' if last else ' or more'}"
+        )
+
+
+def read_rows(
+    reader: Any,
+    path: Path,
+    options: LoadOptions,
+    with_qid: bool,
+    *,
+    qid: Any = None,
+    group_sizes: npt.ArrayLike | None = None,
+) -> Dataset:
+    """Make a Dataset of what the reader has read."""
     first_feature = reader.first_feature
     X, y, ids, text_ids, comments = reader.take()
     texts = None if comments is None else _text_array(*comments)
-    qid: Any = options.qid
+    if qid is None:
+        qid = options.qid
     if with_qid:
         qid = ids if text_ids is None else np.array(text_ids)[ids]
     elif options.query == "comment":
         qid = _ids_of_comments(path, texts)
     elif "query" in options.unread:
-        group_sizes = [len(X)]
+        qid, group_sizes = None, [len(X)]
     names = options.feature_names
     if names is None:
         names = default_feature_names(X.shape[1], first_feature)
@@ -122,7 +188,7 @@ def letor_lines(stream: ByteStream, piece_bytes: int) -> Iterator[npt.NDArray[np
     return whole_lines(stream, piece_bytes)
 
 
-def _declared_features(options: LoadOptions) -> tuple[int | None, int | None]:
+def declared_features(options: LoadOptions) -> tuple[int | None, int | None]:
     """Return the number of features and the first one, as far as the caller tells them."""
     if options.features is not None:
         if len(options.features):

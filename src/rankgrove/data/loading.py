@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,11 +21,15 @@ from rankgrove.errors import DataError
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name, the module and function that read it, and how files are known."""
+    """A file format: its name, the module that reads it, and how files are known.
+
+    ``function`` reads a whole file, ``pieces`` one that need not fit into memory.
+    """
 
     name: str
     module: str
     function: str
+    pieces: str | None
     suffixes: tuple[str, ...]
     magic: bytes | None = None
 
@@ -33,11 +37,31 @@ class Format:
 # A new format is one module with ``ACCEPTS`` (the options it understands) and one line here.
 # The first is the default for unknown suffixes.
 FORMATS = (
-    Format("letor", "rankgrove.data.letor", "read_letor", (".txt", ".letor", ".svm", ".libsvm")),
-    Format("parquet", "rankgrove.data.arrow", "read_parquet", (".parquet", ".pq"), b"PAR1"),
-    Format("arrow", "rankgrove.data.arrow", "read_ipc", (".feather", ".arrow", ".ipc"), b"ARROW1"),
-    Format("csv", "rankgrove.data.csv", "read_csv", (".csv", ".tsv")),
-    Format("npz", "rankgrove.data.npz", "read_npz", (".npz",), b"PK\x03\x04"),
+    Format(
+        "letor",
+        "rankgrove.data.letor",
+        "read_letor",
+        "letor_pieces",
+        (".txt", ".letor", ".svm", ".libsvm"),
+    ),
+    Format(
+        "parquet",
+        "rankgrove.data.arrow",
+        "read_parquet",
+        "parquet_pieces",
+        (".parquet", ".pq"),
+        b"PAR1",
+    ),
+    Format(
+        "arrow",
+        "rankgrove.data.arrow",
+        "read_ipc",
+        "ipc_pieces",
+        (".feather", ".arrow", ".ipc"),
+        b"ARROW1",
+    ),
+    Format("csv", "rankgrove.data.csv", "read_csv", "csv_pieces", (".csv", ".tsv")),
+    Format("npz", "rankgrove.data.npz", "read_npz", None, (".npz",), b"PK\x03\x04"),
 )
 
 
@@ -72,8 +96,9 @@ def load(
     Parameters
     ----------
     source : path of LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow
-        IPC, CSV / TSV or .npz; a list of paths, read one after the other; a pandas, polars or
-        pyarrow table; a numpy array or scipy sparse matrix; a Dataset (returned as it is)
+        IPC, CSV / TSV or .npz; a list of paths, or a folder of such files, read one after the
+        other; a pandas, polars or pyarrow table; a numpy array or scipy sparse matrix; a Dataset
+        (returned as it is)
     y : labels, for a matrix without them
     qid, group_sizes : query id of each row, or number of consecutive rows of each query, where the
         source does not hold them. A file ``FILE.query`` or ``FILE.group`` beside text is found.
@@ -107,15 +132,8 @@ def load(
     DataError
         Bad data, with file, line and column, or row, and the offending text.
     """
-    _check_choice("absent", absent, (None, "zero", "missing"))
-    _check_choice("negative_labels", negative_labels, ("error", "keep", "drop"))
     _check_choice("shared_queries", shared_queries, ("error", "merge", "apart"))
-    first_feature = _whole_number("first_feature", first_feature)
-    _check_choice("first_feature", first_feature, (None, 0, 1))
-    n_features = _whole_number("n_features", n_features)
-    if n_features is not None and not 0 <= n_features <= 10_000_000:
-        raise ValueError(f"n_features must be between 0 and 10000000, not {n_features}")
-    options = LoadOptions(
+    options = checked_options(
         y=y,
         qid=qid,
         group_sizes=group_sizes,
@@ -128,8 +146,8 @@ def load(
         ignore=ignore,
         weight=weight,
         doc_id=doc_id,
-        absent=absent or absent_like(like),
-        like=None if like is None else Columns.of(like),
+        absent=absent,
+        like=like,
         n_features=n_features,
         first_feature=first_feature,
         comments=comments,
@@ -137,10 +155,83 @@ def load(
         progress=progress,
         n_jobs=n_jobs,
     )
-    if not _is_paths(source):
+    if is_folder(source):
+        source = files_in(Path(source))
+    if not is_paths(source):
         return _checked_labels(_read(source, options, format), options)
     parts = [_checked_labels(_read(path, options, format), options) for path in source]
     return concatenate(parts, shared_queries)
+
+
+def checked_options(
+    *,
+    like: Any = None,
+    absent: Absent | None = None,
+    n_features: int | None = None,
+    first_feature: int | None = None,
+    negative_labels: Literal["error", "keep", "drop"] = "error",
+    **others: Any,
+) -> LoadOptions:
+    """Check what a caller of ``load`` says about the data."""
+    _check_choice("absent", absent, (None, "zero", "missing"))
+    _check_choice("negative_labels", negative_labels, ("error", "keep", "drop"))
+    first_feature = _whole_number("first_feature", first_feature)
+    _check_choice("first_feature", first_feature, (None, 0, 1))
+    n_features = _whole_number("n_features", n_features)
+    if n_features is not None and not 0 <= n_features <= 10_000_000:
+        raise ValueError(f"n_features must be between 0 and 10000000, not {n_features}")
+    return LoadOptions(
+        like=None if like is None else Columns.of(like),
+        absent=absent or absent_like(like),
+        n_features=n_features,
+        first_feature=first_feature,
+        negative_labels=negative_labels,
+        **others,
+    )
+
+
+def load_pieces(
+    path: Path, options: LoadOptions, format: str | None, *, whole: bool = False
+) -> Iterator[Dataset]:
+    """Read a file piece by piece (or ``whole``), with the labels and columns asked for.
+
+    Pieces of text come as wide as they are, without the columns of ``like``.
+    """
+    chosen = format_of(path, format)
+    if chosen.pieces is None or whole:
+        yield _checked_labels(_read(path, options, format), options)
+        return
+    module = importlib.import_module(chosen.module)
+    _check_options(options, module.ACCEPTS, f"{chosen.name} files")
+    first_row = 0
+    for piece in getattr(module, chosen.pieces)(path, options):
+        matched = piece if chosen.name == "letor" else _matched(piece, options)
+        yield _checked_labels(matched, options, first_row)
+        first_row += piece.n_rows
+
+
+def load_batch(batch: Any, options: LoadOptions) -> Dataset:
+    """Take one batch of an iterator: a Dataset or a table."""
+    return _checked_labels(_read(batch, options, None), options)
+
+
+def is_folder(source: Any) -> bool:
+    """Tell whether the source is the path of a folder."""
+    return isinstance(source, (str, os.PathLike)) and Path(source).is_dir()
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the data files of a folder by name; hidden ones, and Spark's ``_SUCCESS``, are not."""
+    known = tuple(suffix for format in FORMATS for suffix in format.suffixes)
+    names = [*known, *(suffix + packed for suffix in known for packed in COMPRESSED_SUFFIXES)]
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name[0] not in "._" and path.name.lower().endswith(tuple(names))
+    ]
+    if not files:
+        raise DataError(f"{folder}: the folder holds no data files ({', '.join(known)})")
+    return files
 
 
 def load_documents(
@@ -174,7 +265,8 @@ def absent_like(like: Any) -> Absent:
     return absent or "zero"
 
 
-def _is_paths(source: Any) -> bool:
+def is_paths(source: Any) -> bool:
+    """Tell whether the source is a list of paths."""
     return (
         isinstance(source, (list, tuple))
         and len(source) > 0
@@ -183,7 +275,11 @@ def _is_paths(source: Any) -> bool:
 
 
 def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
-    dataset = _read_source(source, options, format)
+    return _matched(_read_source(source, options, format), options)
+
+
+def _matched(dataset: Dataset, options: LoadOptions) -> Dataset:
+    """Bring the columns of a Dataset to those of ``like``, if it is given."""
     if options.like is None:
         return dataset
     X = options.like.match(dataset, dataset.source or "X")
@@ -265,14 +361,15 @@ def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) ->
         raise ValueError(f"{refused[0]} does not apply to {what}")
 
 
-def _checked_labels(dataset: Dataset, options: LoadOptions) -> Dataset:
-    if options.negative_labels == "keep" or dataset.n_rows == 0 or dataset.y.min() >= 0:
+def _checked_labels(dataset: Dataset, options: LoadOptions, first_row: int = 0) -> Dataset:
+    unread = "label" in options.unread
+    if options.negative_labels == "keep" or unread or not (dataset.y < 0).any():
         return dataset
     if options.negative_labels == "drop":
         return dataset.select_rows(dataset.y >= 0)
     row = int((dataset.y < 0).argmax())
     where = "" if dataset.source is None else f"{dataset.source}, "
     raise DataError(
-        f"{where}row {row}: the label {dataset.y[row]:g} is negative "
+        f"{where}row {first_row + row}: the label {dataset.y[row]:g} is negative "
         "(negative_labels='keep' or 'drop' allows it)"
     )

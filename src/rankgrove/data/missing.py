@@ -14,9 +14,9 @@ import numpy.typing as npt
 from rankgrove.data.share import Integers, Share
 from rankgrove.data.shared_columns import whole_columns
 from rankgrove.data.sparse import SparseFeatures, each_column
+from rankgrove.data.streamed import StreamedMatrix, column_blocks, remembered, row_blocks
 
 MissingPolicy = Literal["keep", "zero", "mean", "median", "inf"]
-_BLOCK_ROWS = 65536
 
 
 def fill_values(X: Any, policy: str, share: Share | None = None) -> npt.NDArray[np.float32]:
@@ -37,9 +37,12 @@ def fill_values(X: Any, policy: str, share: Share | None = None) -> npt.NDArray[
     if policy == "inf":
         return np.full(n_features, np.inf, np.float32)
     if policy == "mean":
-        return _column_means(X, share or Share(len(X), 0))
+        whole = share or Share(len(X), 0)
+        return remembered(X, "mean", lambda: {"mean": _column_means(X, whole)})["mean"]
     if policy == "median":
-        return _medians(X) if share is None or share.alone else _shared_medians(X, share)
+        if share is not None and not share.alone:
+            return _shared_medians(X, share)
+        return remembered(X, "median", lambda: {"median": _medians(X)})["median"]
     raise ValueError(
         f"missing must be one of {', '.join(map(repr, get_args(MissingPolicy)))}, not {policy!r}"
     )
@@ -55,15 +58,14 @@ def _column_means(X: Any, share: Share) -> npt.NDArray[np.float32]:
     return result
 
 
-def _dense_sums(X: npt.NDArray[Any], share: Share) -> tuple[Integers, Integers, Integers]:
+def _dense_sums(X: Any, share: Share) -> tuple[Integers, Integers, Integers]:
     """Return sums and numbers of the finite values of each column; sums are times 2^exponent."""
-    blocks = [X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS)]
     largest = np.zeros(X.shape[1])
-    for block in blocks:
+    for block in row_blocks(X):
         np.maximum(largest, np.abs(np.where(np.isfinite(block), block, 0)).max(axis=0), out=largest)
     exponents = share.headroom(largest)
     totals, counts = np.zeros((2, X.shape[1]), np.int64)
-    for block in blocks:
+    for block in row_blocks(X):
         finite = np.isfinite(block)
         scaled = np.ldexp(np.where(finite, block, 0).astype(np.float64), exponents)
         totals += scaled.astype(np.int64).sum(axis=0)
@@ -87,8 +89,11 @@ def _sparse_sums(X: SparseFeatures, share: Share) -> tuple[Integers, Integers, I
 
 
 def _medians(X: Any) -> npt.NDArray[np.float32]:
-    columns = each_column(X, range(X.shape[1]))
-    return np.array([_median(column) for _, column in columns], np.float32)
+    if isinstance(X, StreamedMatrix):
+        medians = [_median(column) for _, block in column_blocks(X) for column in block.T]
+    else:
+        medians = [_median(column) for _, column in each_column(X, range(X.shape[1]))]
+    return np.array(medians, np.float32)
 
 
 def _shared_medians(X: Any, share: Share) -> npt.NDArray[np.float32]:

@@ -50,6 +50,17 @@ class LoadOptions:
             and not _same(value, field.default)
         }
 
+    def described(self) -> str:
+        """Return the options in words, but for those that change no value that is read."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("progress", "n_jobs", "comments", "doc_id"):
+            del told[name]
+        return repr(sorted((name, _plain(value)) for name, value in told.items()))
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
+
 
 def _same(value: Any, default: Any) -> bool:
     return isinstance(value, (str, bool, int)) and bool(value == default)

@@ -16,12 +16,18 @@ _SUFFIXES = (".query", ".group")
 
 def find_group_sizes(path: Path) -> tuple[Path, npt.NDArray[np.int64]] | None:
     """Read ``FILE.query`` or ``FILE.group`` beside FILE: one number of rows per query and line."""
+    side = side_file(path)
+    return None if side is None else (side, read_group_sizes(side))
+
+
+def side_file(path: Path) -> Path | None:
+    """Return ``FILE.query`` or ``FILE.group`` beside FILE, if there is one."""
     stems = [path] if path.suffix not in COMPRESSED_SUFFIXES else [path, path.with_suffix("")]
     for stem in stems:
         for suffix in _SUFFIXES:
             side = stem.with_name(stem.name + suffix)
             if side.is_file():
-                return side, read_group_sizes(side)
+                return side
     return None
 
 

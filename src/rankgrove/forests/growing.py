@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.data import sparse
+from rankgrove.data.streamed import column_blocks, remembered
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
@@ -265,11 +266,19 @@ def _may_be_dense(X: Any, max_bins: int) -> bool:
 def _extremes(
     X: Any, fill: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Smallest and largest value of each feature, finite."""
-    if isinstance(X, sparse.SparseFeatures):
-        low, high = X.extremes()
-    else:
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    """Smallest and largest value of each feature, finite; a zero has no sign."""
+
+    def find() -> dict[str, npt.NDArray[Any]]:
+        if isinstance(X, sparse.SparseFeatures):
+            low, high = X.extremes()
+        else:
+            blocks = (block for _, block in column_blocks(X))
+            ends = [(np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)) for x in blocks]
+            low, high = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+        return {"low": low + np.float32(0), "high": high + np.float32(0)}
+
+    found = remembered(X, "extremes", find)
+    low, high = found["low"], found["high"]
     if fill is not None:
         low, high = np.fmin(low, fill), np.fmax(high, fill)
     limit = np.finfo(np.float32).max

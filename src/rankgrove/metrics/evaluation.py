@@ -112,7 +112,8 @@ def evaluate(
 
     Parameters
     ----------
-    y_true : labels of the rows, or a Dataset, which brings labels, queries and document ids
+    y_true : labels of the rows, or a Dataset, which brings labels, queries and document ids, or a
+        path or scan, of which labels and queries alone are read
     y_score : scores of the rows
     qid, group_sizes, groups : one of them says which rows belong to which query
     metrics : names such as ``ndcg@10``, or Metric objects

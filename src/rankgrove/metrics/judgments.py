@@ -11,13 +11,17 @@ from rankgrove import _native
 from rankgrove.data.features import is_dataset
 from rankgrove.data.numbers import as_numbers
 from rankgrove.data.queries import QueryGroups, query_groups
+from rankgrove.data.scan import Scan, as_scan
 from rankgrove.errors import DataError
 
 
 def judgments(
     y_true: Any, qid: Any = None, group_sizes: Any = None, groups: Any = None, doc_ids: Any = None
 ) -> tuple[npt.NDArray[np.float64], QueryGroups, Any]:
-    """Return labels, queries and document ids: those of a Dataset, or as they are given."""
+    """Return labels, queries and document ids: those of a Dataset or scan, or as given."""
+    y_true = as_scan(y_true)
+    if isinstance(y_true, Scan):
+        y_true = y_true.judgments()
     if is_dataset(y_true):
         if any(value is not None for value in (qid, group_sizes, groups)):
             raise DataError("a Dataset brings its queries: give labels alone, or the Dataset alone")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.streamed import by_rows
 from rankgrove.forests.boosting import ForestBoosting, Points
 from rankgrove.forests.extension_points import (
     ERRORS,
@@ -169,7 +170,8 @@ class BROOF(BaseRanker):
         }
 
         def predict(trees: TreeEnsemble, of: RankingInput = data) -> Floats:
-            return of.groups.grouped(Scorer(trees, fit.fill).predict(of.X, n_jobs=n_jobs))
+            scorer = Scorer(trees, fit.fill)
+            return of.groups.grouped(by_rows(of.X, lambda X: scorer.predict(X, n_jobs=n_jobs)))
 
         def on_forest(trees: TreeEnsemble, say: float) -> None:
             for one in followed.values():

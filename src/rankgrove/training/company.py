@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rankgrove.data.features import is_dataset
+from rankgrove.data.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError
 from rankgrove.training.inputs import RankingInput, ranking_input
@@ -32,7 +33,9 @@ class Company:
     def input_of(self, given: Given) -> tuple[RankingInput, Share]:
         """Check the data of this worker; return them, and which part of all they are."""
         weight = given.sample_weight
-        if weight is None and is_dataset(given.X):
+        if isinstance(given.X, Scan) and weight is not None:
+            raise DataError("fit: a scan brings its weights: name their column, weight=")
+        if weight is None and (is_dataset(given.X) or isinstance(given.X, Scan)):
             weight = given.X.sample_weight
         data = ranking_input(
             given.X,

@@ -15,10 +15,14 @@ import numpy.typing as npt
 from sklearn.exceptions import DataConversionWarning
 
 from rankgrove.data.columns import Columns
+from rankgrove.data.dataset import Absent
 from rankgrove.data.features import feature_matrix, is_dataset
 from rankgrove.data.numbers import row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups
+from rankgrove.data.scan import Scan, as_scan
+from rankgrove.data.streamed import by_rows
 from rankgrove.errors import DataError
+from rankgrove.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class RankingInput:
 
     Attributes
     ----------
-    X : float32 matrix in the caller's row order, any strides, or SparseFeatures
+    X : float32 matrix in the caller's row order, any strides, or SparseFeatures, or a stream
     y : float64 labels in grouped order
     groups : the queries; ``groups.order`` are the rows of X in grouped order
     weight : float64 document weights in grouped order, or None
@@ -42,7 +46,7 @@ class RankingInput:
     groups: QueryGroups
     weight: npt.NDArray[np.float64] | None
     columns: Columns
-    absent: str | None = None
+    absent: Absent | None = None
     n_given: int = 0
     counting: npt.NDArray[np.int64] | None = None
 
@@ -75,7 +79,7 @@ def ranking_input(
     what: str = "fit",
     may_be_empty: bool = False,
 ) -> RankingInput:
-    """Check a Dataset, or a matrix with labels and queries.
+    """Check a Dataset, a scan (or what one is made of), or a matrix with labels and queries.
 
     Parameters
     ----------
@@ -86,6 +90,11 @@ def ranking_input(
     what : how error messages start
     may_be_empty : whether there may be no rows, as in a part of the data
     """
+    X = as_scan(X)
+    if isinstance(X, Scan):
+        if y is not None or qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a scan brings its labels and queries, give X alone")
+        return _scanned_input(X, sample_weight, columns, absent, what)
     if is_dataset(X):
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
@@ -102,12 +111,7 @@ def ranking_input(
         matrix = columns.match(X, what)
     refuse_other_reading(X, absent, what)
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
-    if len(matrix) == 0 and not may_be_empty:
-        raise DataError(f"{what}: there are no rows")
-    if matrix.shape[1] == 0:
-        raise DataError(
-            f"{what}: X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
-        )
+    _refuse_nothing(matrix.shape, may_be_empty, what)
     if matrix.dtype != np.float32:
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which splits as it should
             matrix = matrix.astype(np.float32)
@@ -136,9 +140,45 @@ def ranking_input(
     )
 
 
+def _scanned_input(
+    scan: Scan, sample_weight: Any, columns: Columns | None, absent: str | None, what: str
+) -> RankingInput:
+    """Read a scan once; its matrix stays a stream."""
+    whole = (scan if columns is None else scan.like(columns, absent, what)).read()
+    _refuse_readings(whole.absent, absent, what)
+    _refuse_nothing(whole.X.shape, False, what)
+    weight = _weights(sample_weight, whole.groups.n_rows, what)
+    if weight is not None and weight.min() == 0:
+        raise DataError(
+            f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
+            "that are streamed"
+        )
+    return RankingInput(
+        X=whole.X,
+        y=whole.y,
+        groups=whole.groups,
+        weight=weight,
+        columns=whole.columns if columns is None else columns,
+        absent=whole.absent,
+        n_given=whole.groups.n_rows,
+    )
+
+
+def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> None:
+    if shape[0] == 0 and not may_be_empty:
+        raise DataError(f"{what}: there are no rows")
+    if shape[1] == 0:
+        raise DataError(
+            f"{what}: X has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
+
+
 def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
     """Refuse a Dataset whose absent features were read otherwise than those of the model."""
-    own = getattr(X, "absent", None) if is_dataset(X) else None
+    _refuse_readings(getattr(X, "absent", None) if is_dataset(X) else None, absent, what)
+
+
+def _refuse_readings(own: str | None, absent: str | None, what: str) -> None:
     if own is not None and absent is not None and own != absent:
         raise DataError(
             f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
@@ -154,6 +194,13 @@ def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> Que
         groups: QueryGroups = X.groups
         return groups
     return query_groups(n_rows, qid=qid, group_sizes=group_sizes, what=what)
+
+
+def scores(model: Model, data: RankingInput, n_jobs: int | None) -> npt.NDArray[np.float64]:
+    """Return the model's scores of the documents; those of a stream are scored block by block."""
+    if model.needs_queries:
+        return model.scores(np.asarray(data.X), data.groups, n_jobs)
+    return by_rows(data.X, lambda X: model.scores(X, None, n_jobs))
 
 
 def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:

@@ -6,6 +6,7 @@ scores of each watched set after each step.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from rankgrove.data.features import is_dataset
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
 from rankgrove.training.inputs import RankingInput, ranking_input
@@ -117,7 +119,9 @@ class Given:
         if isinstance(entry, tuple) and len(entry) == 3:
             same = zip(entry, (self.X, self.y, self.qid), strict=True)
             return self.group_sizes is None and all(one is other for one, other in same)
-        return entry is TRAIN or (is_dataset(entry) and entry is self.X)
+        if entry is TRAIN:
+            return True
+        return (is_dataset(entry) or isinstance(entry, Scan)) and entry is self.X
 
 
 def make_watch(
@@ -169,12 +173,12 @@ def _named_sets(eval_set: Any) -> Iterable[tuple[str, Any]]:
         return []
     if isinstance(eval_set, Mapping):
         return [(str(name), entry) for name, entry in eval_set.items()]
-    if is_dataset(eval_set) or isinstance(eval_set, tuple):
+    if is_dataset(eval_set) or isinstance(eval_set, tuple | str | os.PathLike | Scan):
         return [("valid", eval_set)]
     if not isinstance(eval_set, list):
         raise DataError(
-            "eval_set must be a Dataset, a tuple (X, y, qid), a list of those, or a dict with a "
-            f"name for each, not {type(eval_set).__name__}"
+            "eval_set must be a Dataset, a path or scan, a tuple (X, y, qid), a list of those, or "
+            f"a dict with a name for each, not {type(eval_set).__name__}"
         )
     numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
     return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]
@@ -190,10 +194,10 @@ def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
 
 def _as_input(entry: Any, what: str, train: RankingInput, share: Share) -> RankingInput:
     options: dict[str, Any] = {"what": what, "may_be_empty": not share.alone}
-    if is_dataset(entry):
+    if is_dataset(entry) or isinstance(entry, str | os.PathLike | Scan):
         return ranking_input(entry, columns=train.columns, absent=train.absent, **options)
     if not isinstance(entry, tuple) or len(entry) != 3:
-        raise DataError(f"{what} must be a Dataset or a tuple (X, y, qid)")
+        raise DataError(f"{what} must be a Dataset, a path or scan, or a tuple (X, y, qid)")
     X, y, qid = entry
     return ranking_input(X, y, qid=qid, columns=train.columns, **options)
 

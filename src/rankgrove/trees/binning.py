@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -13,7 +14,11 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.cache import Arrays
 from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.streamed import StreamedMatrix, column_blocks
+from rankgrove.errors import DataError
+from rankgrove.trees.code_file import coded_stream
 
 __all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
 
@@ -53,13 +58,13 @@ def find_bins(
 
     Parameters
     ----------
-    X : float32 matrix with any strides, or SparseFeatures; it is not copied
+    X : float32 matrix with any strides, or SparseFeatures, which are not copied; or a stream
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
-    key = ("bins", _memory(X), max_bins, fill.tobytes())
     n_threads = resolve_n_jobs(n_jobs)
+    key = ("bins", _memory(X), max_bins, fill.tobytes())
     if isinstance(X, SparseFeatures):
         return _once(
             key,
@@ -68,6 +73,9 @@ def find_bins(
                 *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
             ),
         )
+    if isinstance(X, StreamedMatrix):
+        kept_fill = fill
+        return _once(key, X, lambda: _stream_bins(X, max_bins, kept_fill, n_threads))
     return _once(key, X, lambda: _native.find_bins(X, max_bins, fill, n_threads))
 
 
@@ -82,7 +90,7 @@ def bin_matrix(
     """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None).
 
     Columns of SparseFeatures that are mostly alike are kept as the rows that differ, unless all are
-    wanted ``dense``.
+    wanted ``dense``. Codes of a stream are in a file.
     """
     key = ("codes", _memory(X), id(bins), None if rows is None else _memory(rows), dense)
     made_of = (X, bins, rows)
@@ -93,6 +101,11 @@ def bin_matrix(
             made_of,
             lambda: _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads),
         )
+    if isinstance(X, StreamedMatrix):
+        if rows is not None:
+            raise DataError("rows of a stream have the order that they have")
+        digest = _digest(*bins.arrays())
+        return _once(key, made_of, lambda: coded_stream(X, bins, digest, n_threads))
     return _once(key, made_of, lambda: _native.bin_matrix(X, bins, rows, n_threads))
 
 
@@ -100,10 +113,43 @@ def _entries(X: SparseFeatures) -> tuple[Any, Any, Any]:
     return X.starts, X.columns, X.values.astype(np.float32, copy=False)
 
 
+def _stream_bins(
+    X: StreamedMatrix, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int
+) -> Bins:
+    """Find the bins of a stream, a few columns at a time; the result is kept with it."""
+
+    def make() -> Arrays:
+        parts = []
+        for begin, block in column_blocks(X):
+            part = fill[begin : begin + block.shape[1]]
+            parts.append(_native.find_bins(block, max_bins, part, n_threads).arrays())
+        offsets, *others = zip(*parts, strict=True)
+        sizes = np.concatenate([np.diff(part) for part in offsets])
+        joined = [np.concatenate(arrays) for arrays in others]
+        return dict(zip(_ARRAYS, [np.r_[0, np.cumsum(sizes)], *joined], strict=True))
+
+    name = f"bins-{_digest(np.array(max_bins), fill)}"
+    arrays = X.entry.arrays(name, make)
+    return _native.bins_from_arrays(*(arrays[key] for key in _ARRAYS))
+
+
+_ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill")
+
+
+def _digest(*arrays: npt.NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
+
+
 def _memory(array: Any) -> tuple[Any, ...]:
     if isinstance(array, SparseFeatures):
         entries = _memory(array.columns), _memory(array.values)
         return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
+    if isinstance(array, StreamedMatrix):
+        return (id(array),)
     return (array.ctypes.data, array.shape, array.strides)
 
 

@@ -67,7 +67,8 @@ class EarlyExit:
             data, columns=own.columns, absent=own.absent, what="EarlyExit.learn"
         )
         groups = checked.groups
-        matrix = checked.X if groups.order is None else checked.X[groups.order]
+        whole = np.asarray(checked.X)
+        matrix = whole if groups.order is None else whole[groups.order]
         n_trees = scorer.ensemble.n_trees
         partial = [
             scorer.part(0, n).predict(matrix, n_jobs=model.n_jobs) for n in (*stages, n_trees)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sklearn.utils import RegressorTags, check_random_state
 
 from rankgrove.data.missing import fill_values
+from rankgrove.data.scan import as_scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataWarning
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
@@ -39,7 +40,7 @@ from rankgrove.rankers.base.parameters import (
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.company import Company
-from rankgrove.training.inputs import RankingInput
+from rankgrove.training.inputs import RankingInput, scores
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
@@ -123,16 +124,18 @@ class BaseRanker(FittedRanker):
 
         Parameters
         ----------
-        X : matrix, data frame, or a Dataset (which brings labels and queries)
+        X : matrix, data frame, or a Dataset (which brings labels and queries). Data that do not fit
+            into memory: a path, a list of paths, a folder, an iterator of batches, or the result of
+            ``rankgrove.scan``; the model has the same bits
         y : relevance labels, one per row
         qid : one query id per row, in any order, integers or strings
         group_sizes : documents per query for grouped rows, instead of ``qid``
         sample_weight : weight of each document (repeat a query's weight for its documents)
-        eval_set : a Dataset or tuple (X, y, qid), a list of those, or a dict that names them; their
-            columns are matched by name. The training data themselves are watched without being
-            scored again (rows of weight 0 are left out there; metrics know no other weights). A
-            ranker that learns in steps is cut where the first metric was best on the first set that
-            is not the training data; others are measured when they are done.
+        eval_set : a Dataset, path, scan or tuple (X, y, qid), a list of those, or a dict that names
+            them; their columns are matched by name. The training data themselves are watched
+            without being scored again (rows of weight 0 are left out there; metrics know no other
+            weights). A ranker that learns in steps is cut where the first metric was best on the
+            first set that is not the training data; others are measured when they are done.
         eval_metric : a metric or several, by name or object; the first one decides (``ndcg@10``)
         early_stopping_rounds : stop after so many steps without a better validation metric
         init_model : a fitted ranker whose scores the new model improves, and part of it
@@ -140,7 +143,7 @@ class BaseRanker(FittedRanker):
         """
         if unknown:
             refuse_fit_options(type(self).__name__, unknown)
-        given = Given(X, y, qid, group_sizes, sample_weight)
+        given = Given(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
         return self._fit(given, options, Company())
 
@@ -222,7 +225,7 @@ class BaseRanker(FittedRanker):
         elif not learnt.interrupted:
             watch.record(
                 lambda watched: watched.data.groups.grouped(
-                    learnt.model.scores(watched.data.X, watched.data.groups, self.n_jobs)
+                    scores(learnt.model, watched.data, self.n_jobs)
                 )
             )
         self.evals_result_ = watch.history

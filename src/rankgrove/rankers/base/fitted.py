@@ -14,8 +14,10 @@ from sklearn.exceptions import NotFittedError
 from rankgrove.data.columns import Columns
 from rankgrove.data.features import is_dataset
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.scan import Scan, as_scan
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
+from rankgrove.models.scanned import scanned_scores
 from rankgrove.training.inputs import groups_of, ranking_input, refuse_other_reading, row_values
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
@@ -58,7 +60,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : matrix, data frame or Dataset; columns are taken by name where names are known
+        X : matrix, data frame or Dataset; columns are taken by name where names are known. If they
+            do not fit into memory: what ``fit`` takes (paths, batches, a scan), without labels
         qid : one query id per row (a Dataset brings its own), where queries matter
         group_sizes : documents per query, instead of ``qid``
         n_jobs : threads; None: those of the ranker
@@ -67,8 +70,13 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         -------
         float64 array, one score per row of X, in the order of X
         """
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        X = as_scan(X)
+        if isinstance(X, Scan):
+            _refuse_beside_scan("predict", qid=qid, group_sizes=group_sizes)
+            return scanned_scores(self._fitted(), X, n_jobs).scores
         matrix, groups = self._asked(X, qid, group_sizes, "predict")
-        return self.model_.scores(matrix, groups, self.n_jobs if n_jobs is None else n_jobs)
+        return self.model_.scores(matrix, groups, n_jobs)
 
     def staged_predict(
         self, X: Any, qid: Any = None, *, group_sizes: Any = None
@@ -82,6 +90,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[npt.NDArray[Any], QueryGroups | None]:
         """Return documents with the model's columns, and queries where they are given or matter."""
         model = self._fitted()
+        if isinstance(as_scan(X), Scan):
+            raise DataError(f"{what} takes data in memory: rankgrove.load reads them")
         matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, what)
         if is_dataset(X) and (uncertain := model.uncertain(matrix)):
@@ -118,6 +128,12 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         -------
         int64 array, one rank per row of X, in the order of X
         """
+        X = as_scan(X)
+        if isinstance(X, Scan):
+            _refuse_beside_scan("rank", qid=qid, group_sizes=group_sizes)
+            found = scanned_scores(self._fitted(), X, self.n_jobs, queries=True, what="rank")
+            assert found.groups is not None
+            return found.groups.ranks(found.scores)
         matrix, groups = self._listed(X, qid, group_sizes, "rank")
         return groups.ranks(self.model_.scores(matrix, groups, self.n_jobs))
 
@@ -141,6 +157,13 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
             raise ValueError("score has no use for sample_weight: metrics weigh queries alike")
         from rankgrove.metrics.metric import metric as as_metric
 
+        measure = as_metric(metric)
+        X = as_scan(X)
+        if isinstance(X, Scan):
+            _refuse_beside_scan("score", y=y, qid=qid, group_sizes=group_sizes)
+            found = scanned_scores(self._fitted(), X, self.n_jobs, labels=True, what="score")
+            assert found.y is not None
+            return measure(found.y, found.scores, groups=found.groups, n_jobs=self.n_jobs)
         if qid is None and group_sizes is None and not is_dataset(X):
             raise DataError(
                 "score needs the queries: pass qid (one query id per row) or group_sizes, or a "
@@ -154,7 +177,6 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
             raise DataError("score needs the labels: pass y, or a Dataset")
         labels = row_values(X.y if is_dataset(X) else y, len(matrix), "y", "score")
         scores = self.model_.scores(matrix, groups, self.n_jobs)
-        measure = as_metric(metric)
         doc_ids = X.doc_ids if is_dataset(X) and measure.ranks_by_doc_id else None
         return measure(labels, scores, groups=groups, doc_ids=doc_ids, n_jobs=self.n_jobs)
 
@@ -339,3 +361,9 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
 
         self.__dict__.update(state["params"])
         set_learnt(self, *read_container(state["model"], "pickled ranker"))
+
+
+def _refuse_beside_scan(what: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise DataError(f"{what}: data that are streamed bring their own {name}")

@@ -1,0 +1,99 @@
+"""Codes of a matrix in a file that is mapped into memory when trees are grown.
+
+The file: magic, version, rows, features, bytes per code and a checksum of these; a checksum per
+feature; then, from a multiple of 4096 on, the codes feature by feature. It is written block of rows
+by block of rows, the header last.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from rankgrove import _native
+from rankgrove._native import BinnedMatrix, Bins
+from rankgrove.data.streamed import StreamedMatrix
+
+_MAGIC = b"rgcodes\n"
+_HEADER = struct.Struct("<8sIqqII")
+_VERSION = 1
+_PAGE = 4096
+
+
+def coded_stream(X: StreamedMatrix, bins: Bins, digest: str, n_threads: int) -> BinnedMatrix:
+    """Return the codes of a stream, mapped from a file that is written if it is not there yet."""
+    n_rows, n_features = X.shape
+    wide = bool((bins.n_bins() > 255).any())
+    shape = (n_rows, n_features, 2 if wide else 1)
+
+    def write(file: BinaryIO) -> None:
+        blocks = X.values.row_blocks()
+        codes = (_native.bin_matrix(x, bins, None, n_threads).all_codes for x in blocks)
+        _write(file, shape, codes)
+
+    def check(file: BinaryIO) -> bool:
+        return _is_whole(file, shape)
+
+    file = X.entry.file(f"codes-{digest}", write, check)
+    begin = _codes_begin(n_features)
+    codes: Any = np.memmap(file, np.uint8, "r", begin, (n_rows * n_features * shape[2],))
+    return _native.mapped_matrix(bins, codes, n_rows, str(X.entry.folder))
+
+
+def _codes_begin(n_features: int) -> int:
+    return -(-(_HEADER.size + 4 * n_features) // _PAGE) * _PAGE
+
+
+def _header(shape: tuple[int, int, int]) -> bytes:
+    n_rows, n_features, width = shape
+    plain = _HEADER.pack(_MAGIC, _VERSION, n_rows, n_features, width, 0)
+    return _HEADER.pack(_MAGIC, _VERSION, n_rows, n_features, width, zlib.crc32(plain))
+
+
+def _write(file: BinaryIO, shape: tuple[int, int, int], blocks: Iterable[Any]) -> None:
+    n_rows, n_features, width = shape
+    begin = _codes_begin(n_features)
+    descriptor = file.fileno()
+    if hasattr(os, "posix_fallocate"):  # a disk without room is an error before the work
+        os.posix_fallocate(descriptor, 0, begin + n_rows * n_features * width)
+    sums = [0] * n_features
+    start = 0
+    for block in blocks:
+        for f in range(n_features):
+            column = np.ascontiguousarray(block[f]).view(np.uint8).data
+            sums[f] = zlib.crc32(column, sums[f])
+            place = begin + (f * n_rows + start) * width
+            while column:
+                done = os.pwrite(descriptor, column, place)
+                column, place = column[done:], place + done
+        start += block.shape[1]
+    os.pwrite(descriptor, _header(shape) + np.array(sums, "<u4").tobytes(), 0)
+
+
+def _is_whole(file: BinaryIO, shape: tuple[int, int, int]) -> bool:
+    """Tell whether a file holds codes of this shape, undamaged."""
+    n_rows, n_features, width = shape
+    begin = _codes_begin(n_features)
+    if os.fstat(file.fileno()).st_size != begin + n_rows * n_features * width:
+        return False
+    if file.read(_HEADER.size) != _header(shape):
+        return False
+    sums = np.frombuffer(file.read(4 * n_features), "<u4")
+    file.seek(begin)
+    buffer = memoryview(bytearray(1 << 20))
+    for wanted in sums.tolist():
+        found, rest = 0, n_rows * width
+        while rest:
+            got = file.readinto(buffer[: min(rest, len(buffer))])  # type: ignore[attr-defined]
+            if not got:
+                return False
+            found = zlib.crc32(buffer[:got], found)
+            rest -= got
+        if found != wanted:
+            return False
+    return True
