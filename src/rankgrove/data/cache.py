@@ -75,7 +75,7 @@ class Entry:
     def file(
         self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
     ) -> BinaryIO:
-        """Open the file of this name; ``check`` tells whether an old one is whole."""
+        """Open the file of this name for reading; ``check`` tells whether an old one is whole."""
         raise NotImplementedError
 
 
@@ -100,10 +100,18 @@ class TemporaryEntry(Entry):
         if name not in self._files:
             with naming_folder(self.folder):
                 file: Any = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
-                write(file)
-                file.flush()
+                try:
+                    write(file)
+                    file.flush()
+                except BaseException:
+                    file.close()
+                    raise
             self._files[name] = file
-        return self._files[name]
+        return os.fdopen(os.dup(self._files[name].fileno()), "rb")
+
+    def __del__(self) -> None:
+        for file in self._files.values():
+            file.close()
 
 
 class CacheEntry(Entry):

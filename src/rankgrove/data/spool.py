@@ -56,6 +56,10 @@ class Spool:
         self.n_rows = 0
         self.n_columns = 0
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
     def append(self, X: Floats, first_column: int = 0) -> None:
         """Add rows whose first column has this number."""
         self._waiting.append((X, first_column))

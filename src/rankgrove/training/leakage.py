@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from rankgrove.data.streamed import StreamedMatrix
 from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
 
@@ -15,8 +16,11 @@ _LOOKED_AT = 100  # queries
 def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: str) -> None:
     """Warn if a set that is held out has queries of the training data, with the same documents.
 
-    Equal ids alone tell nothing: every file may count its queries from 1.
+    Equal ids alone tell nothing: every file may count its queries from 1. Data that are streamed
+    are not looked at: single documents of theirs are not at hand.
     """
+    if isinstance(train.X, StreamedMatrix) or isinstance(held_out.X, StreamedMatrix):
+        return
     place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
     others = enumerate(held_out.groups.ids.tolist())
     pairs = [(place[query], i) for i, query in others if query in place]

@@ -39,9 +39,9 @@ def coded_stream(X: StreamedMatrix, bins: Bins, digest: str, n_threads: int) -> 
     def check(file: BinaryIO) -> bool:
         return _is_whole(file, shape)
 
-    file = X.entry.file(f"codes-{digest}", write, check)
-    begin = _codes_begin(n_features)
-    codes: Any = np.memmap(file, np.uint8, "r", begin, (n_rows * n_features * shape[2],))
+    with X.entry.file(f"codes-{digest}", write, check) as file:
+        n_bytes = n_rows * n_features * shape[2]
+        codes: Any = np.memmap(file, np.uint8, "r", _codes_begin(n_features), (n_bytes,))
     return _native.mapped_matrix(bins, codes, n_rows, str(X.entry.folder))
 
 
