@@ -34,9 +34,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr("rankgrove.data.arrow._BLOCK_ROWS", 50)
     monkeypatch.setattr("rankgrove.data.arrow._PIECE_VALUES", 700)
     monkeypatch.setattr("rankgrove.data.letor._STREAMED_BYTES", 3000)
-    monkeypatch.setattr("rankgrove.data.spool.ROW_UNIT", 64)
-    monkeypatch.setattr("rankgrove.data.streamed.ROW_UNIT", 64)
-    monkeypatch.setattr("rankgrove.data.spool._BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("rankgrove.data.spool._MOST_ROWS", 70)
     monkeypatch.setattr("rankgrove.data.streamed._COLUMNS_BYTES", 5_000)
 
 

@@ -19,11 +19,8 @@ from rankgrove.errors import DataError
 
 Floats = npt.NDArray[np.float32]
 
-# Blocks hold whole multiples of so many rows, except for the last one: sums over rows that are made
-# part by part (means) have the same parts as in memory.
-ROW_UNIT = 4096
-_MOST_ROWS = 16 * ROW_UNIT
 _BLOCK_BYTES = 32 << 20
+_LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 16  # of a block
 
 
 @dataclass(frozen=True)
@@ -163,5 +160,4 @@ class naming_folder:  # noqa: N801 - reads as a phrase: with naming_folder(folde
 
 
 def _block_rows(width: int) -> int:
-    rows = _BLOCK_BYTES // (4 * max(width, 1)) // ROW_UNIT * ROW_UNIT
-    return min(max(rows, ROW_UNIT), _MOST_ROWS)
+    return min(max(_BLOCK_BYTES // (4 * max(width, 1)), _LEAST_ROWS), _MOST_ROWS)

@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from rankgrove.data.cache import Arrays, Entry
 from rankgrove.data.memory import memory_limit
-from rankgrove.data.spool import ROW_UNIT, Spool
+from rankgrove.data.spool import Spool
 from rankgrove.errors import DataError
 
 # Bytes of a block of columns in memory (at least one column is).
 _COLUMNS_BYTES = 128 << 20
+_BLOCK_ROWS = 1 << 16  # of an array
 
 
 class StreamedMatrix:
@@ -79,10 +80,12 @@ def by_rows(X: Any, function: Callable[[Any], npt.NDArray[Any]]) -> npt.NDArray[
 
 
 def row_blocks(X: Any) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows in blocks of ``ROW_UNIT``, of which only the last is shorter."""
-    for block in X.values.row_blocks() if isinstance(X, StreamedMatrix) else [X]:
-        for start in range(0, len(block), ROW_UNIT):
-            yield block[start : start + ROW_UNIT]
+    """Yield the rows in blocks."""
+    if isinstance(X, StreamedMatrix):
+        yield from X.values.row_blocks()
+        return
+    for start in range(0, len(X), _BLOCK_ROWS):
+        yield X[start : start + _BLOCK_ROWS]
 
 
 def column_blocks(X: Any) -> Iterator[tuple[int, npt.NDArray[Any]]]:

@@ -147,7 +147,7 @@ def _scanned_input(
     whole = (scan if columns is None else scan.like(columns, absent, what)).read()
     _refuse_readings(whole.absent, absent, what)
     _refuse_nothing(whole.X.shape, False, what)
-    weight = _weights(sample_weight, whole.groups.n_rows, what)
+    weight = _weights(sample_weight, whole.groups.n_rows, what, False)
     if weight is not None and weight.min() == 0:
         raise DataError(
             f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
