@@ -14,6 +14,7 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import fit
+from rankgrove.distributed.meeting import Meeting
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
 
@@ -59,6 +60,67 @@ def test_every_forest_has_the_bits_of_a_local_fit(name, threads):
     ranker = make_ranker(name, random_state=3, **FORESTS[name])
     local = make_ranker(name, random_state=3, **FORESTS[name]).fit(data, eval_set=valid)
     same(fit(ranker, tables_of(data, 5), on=threads, eval_set=valid), local)
+
+
+BOOSTED = {
+    "lambdamart": {"subsample": 0.6, "max_features": 0.5},
+    "plrank": {},
+    "yetirank": {},
+    "rcrank": {"missing": "median"},
+    "mcrank": {},
+}
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_boosted_rankers_have_the_bits_of_a_local_fit(name, threads):
+    data = with_gaps(shuffled(make_ranking(20, seed=4)))
+    valid = make_ranking(8, seed=5)
+    params = {"n_estimators": 6, "random_state": 3, "min_samples_leaf": 3, **BOOSTED[name]}
+    if name == "rcrank":
+        del params["min_samples_leaf"]
+    local = make_ranker(name, **params).fit(
+        data, eval_set={"all": data, "valid": valid}, early_stopping_rounds=2
+    )
+    tables = tables_of(data, 5)
+    far = fit(
+        make_ranker(name, **params),
+        tables,
+        on=threads,
+        eval_set={"all": tables, "valid": valid},
+        early_stopping_rounds=2,
+    )
+    assert far.evals_result_ == local.evals_result_
+    same(far, local)
+
+
+def test_ctrl_c_keeps_the_trees_that_are_finished(two_threads, monkeypatch):
+    next_message, pressed = Meeting.next, []
+
+    def next_and_press(self, seconds):
+        message = next_message(self, seconds)
+        if message is not None and message.values.get("step") == 3:
+            pressed.append(True)
+        elif pressed == [True]:
+            pressed.append(False)
+            raise KeyboardInterrupt
+        return message
+
+    monkeypatch.setattr(Meeting, "next", next_and_press)
+    data = make_ranking(20, seed=4)
+    ranker = rankgrove.LambdaMART(n_estimators=3000, random_state=1)
+    with pytest.raises(KeyboardInterrupt):
+        fit(ranker, data, on=two_threads)
+    n_trees = ranker.model_.ensemble.n_trees
+    assert 3 <= n_trees < 3000
+    same(
+        ranker.set_params(n_estimators=n_trees),
+        rankgrove.LambdaMART(n_estimators=n_trees, random_state=1).fit(data),
+    )
+
+
+def test_linear_rankers_are_refused_by_name(two_threads):
+    with pytest.raises(rankgrove.ModelError, match="ListMLE is fitted on one machine only"):
+        fit(rankgrove.ListMLE(), make_ranking(5, seed=4), on=two_threads)
 
 
 def forest(**params):

@@ -16,7 +16,7 @@ from typing import Any
 from rankgrove import errors
 from rankgrove.distributed.engine import Engine, Running, Source
 from rankgrove.distributed.meeting import Meeting, Message
-from rankgrove.distributed.worker import Job
+from rankgrove.distributed.worker import Job, grows_forests
 from rankgrove.errors import RankgroveError, WorkerLost
 from rankgrove.training.progress import Callback, FitProgress
 
@@ -89,7 +89,7 @@ class Undertaking:
             try:
                 return attendance.model()
             except KeyboardInterrupt:
-                if not self.records:
+                if not self.records or grows_forests(self.ranker):
                     raise
                 self.interrupted = True
                 meeting.tell_all(Message("stop"))

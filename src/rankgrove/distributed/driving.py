@@ -14,7 +14,8 @@ from rankgrove.distributed.attempts import Undertaking
 from rankgrove.distributed.engine import Engine, Source, find_engine
 from rankgrove.distributed.parts import READING, Arrays, local_parts, path_parts
 from rankgrove.distributed.query_plan import SPLIT_QUERIES
-from rankgrove.errors import DataError
+from rankgrove.distributed.worker import grows_forests
+from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.container import read_container
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
@@ -72,13 +73,7 @@ def fit(
     ------
     WorkerLost : workers were lost again and again without a step being finished in between
     """
-    unknown = sorted(set(reading) - set(READING))
-    if unknown:
-        raise TypeError(f"fit has no option {unknown[0]!r}")
-    if split_queries not in SPLIT_QUERIES:
-        raise ValueError(
-            f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
-        )
+    _refuse(ranker, split_queries, reading)
     options = FitOptions(None, eval_metric, early_stopping_rounds, init_model)
     ranker._refuse_without_effect(options)
     check_parameters(type(ranker).__name__, ranker.get_params(deep=False), ranker._constraints)
@@ -111,6 +106,22 @@ def fit(
     if undertaking.interrupted:
         raise KeyboardInterrupt
     return ranker
+
+
+def _refuse(ranker: BaseRanker, split_queries: str, reading: Mapping[str, Any]) -> None:
+    """Refuse what no data could make right."""
+    unknown = sorted(set(reading) - set(READING))
+    if unknown:
+        raise TypeError(f"fit has no option {unknown[0]!r}")
+    if split_queries not in SPLIT_QUERIES:
+        raise ValueError(
+            f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
+        )
+    if not ranker.fits_in_shards and not grows_forests(ranker):
+        raise ModelError(
+            f"{type(ranker).__name__} is fitted on one machine only: boosted trees and forests can "
+            "be fitted on many"
+        )
 
 
 def _for_workers(ranker: BaseRanker) -> BaseRanker:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from rankgrove._optional import require
-from rankgrove.distributed.engine import Running, Source
+from rankgrove.distributed.engine import Running, Source, address_towards
 from rankgrove.distributed.parts import Arrays, Part, settled_options, shares
 from rankgrove.distributed.prediction import Scoring, refuse_scores
 from rankgrove.distributed.worker import Job, work
@@ -26,8 +26,9 @@ class RayEngine:
             self._ray.init()
 
     def host(self) -> str:
-        """Return the address of this machine in the cluster."""
-        return str(self._ray.util.get_node_ip_address())
+        """Return the address of this machine on the way to the head of the cluster."""
+        head, _, _ = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        return address_towards(head)
 
     def n_workers(self, wanted: int | None) -> int:
         """Return one worker per machine of the cluster, unless another number is wanted."""
@@ -42,7 +43,7 @@ class RayEngine:
         """Take a Ray Dataset."""
         if not hasattr(data, "to_arrow_refs"):
             return None
-        settled, wanted = settled_options(data.schema().base_schema, options)
+        settled, wanted = settled_options(_schema(data), options)
         return Source(name, settled, frame=_blocks(data, wanted, name))
 
     def start(self, job: Job, sources: list[Source]) -> Running:
@@ -64,7 +65,7 @@ class RayEngine:
         """Return the Dataset with a column of scores."""
         if not hasattr(data, "to_arrow_refs"):
             return None
-        schema = data.schema().base_schema
+        schema = _schema(data)
         refuse_scores(schema.names)
         return data.map_batches(scoring.of_schema(schema).with_scores, batch_format="pyarrow")
 
@@ -124,6 +125,14 @@ class _RayTasks:
         for actor in self._actors:
             with contextlib.suppress(Exception):  # it may be gone already
                 self._ray.kill(actor)
+
+
+def _schema(data: Any) -> Any:
+    """Return the Arrow schema of a Dataset, whatever its blocks are."""
+    import pyarrow as pa
+
+    schema = data.schema()
+    return pa.schema(list(zip(schema.names, schema.types, strict=True)))
 
 
 def _blocks(data: Any, wanted: list[str], name: str) -> list[Part]:

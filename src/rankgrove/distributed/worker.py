@@ -82,8 +82,13 @@ def _work(job: Job, rank: int, sets: Sequence[Sequence[Part]], n_threads: int, s
             seat.say("model", to_bytes(fitted, named=False))
 
 
+def grows_forests(ranker: Any) -> bool:
+    """Tell whether a ranker needs all documents in one place, and grows trees that are shared."""
+    return isinstance(ranker, ForestRanker | BROOF | IGBRT)
+
+
 def _fit(job: Job, ranker: Any, held: list[Rows], communicator: Communicator, seat: Seat) -> Any:
-    if not isinstance(ranker, ForestRanker | BROOF | IGBRT):
+    if not grows_forests(ranker):
 
         def on_step(step: int, record: bytes, metrics: Any) -> bool:
             seat.say("step", record, step=step, planned=ranker.n_estimators, metrics=metrics)

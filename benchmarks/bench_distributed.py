@@ -1,0 +1,281 @@
+"""One LambdaMART on 1, 2 and 4 worker processes, beside lightgbm.dask and xgboost.dask.
+
+What it shows: seconds per tree, bytes and messages per tree (which do not grow with the rows), time
+spent waiting, and what two workers of one thread cost over one of two threads. Every worker is a
+process that holds whole queries of WEB10K-shaped data and talks over loopback::
+
+    python benchmarks/bench_distributed.py            # 2 M rows; needs 8 GB and half an hour
+    python benchmarks/bench_distributed.py --quick    # a minute or two, to see that it works
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _report import Report, benchmark_arguments, ratio
+
+LEAVES, LEARNING_RATE = 31, 0.1
+
+
+def main() -> None:
+    parser = benchmark_arguments(__doc__)
+    parser.add_argument("--queries", type=int, default=17_000, help="of about 120 documents")
+    parser.add_argument("--trees", type=int, default=50)
+    parser.add_argument("--child", help="(a worker process: what it is to do, as JSON)")
+    args = parser.parse_args()
+    if args.child:
+        work(json.loads(args.child))
+        return
+    if args.quick:
+        args.queries, args.trees = 800, 10
+    libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]
+    report = Report("distributed", args, libraries=libraries)
+    with tempfile.TemporaryDirectory() as folder:
+        n_rows = make_data(Path(folder), args.queries)
+        workers_table(report, folder, args, n_rows)
+        rows_table(report, folder, args)
+        peers_table(report, folder, args, n_rows)
+    report.write()
+
+
+def make_data(folder: Path, n_queries: int) -> int:
+    from rankgrove.datasets import make_ranking
+
+    data = make_ranking(n_queries, preset="mslr", seed=1)
+    np.save(folder / "X.npy", data.X)
+    np.save(folder / "y.npy", data.y)
+    np.save(folder / "sizes.npy", data.group_sizes)
+    return data.n_rows
+
+
+def workers_table(report: Report, folder: str, args: Any, n_rows: int) -> None:
+    """Print what workers and threads cost; the model files must have the same bytes."""
+    rows, baseline, models = [], None, set()
+    for n_workers, n_threads in ((1, 2), (1, 1), (2, 1), (4, 1)):
+        found = fit_in_processes(folder, n_workers, n_threads, args.queries, args.trees)
+        baseline = baseline or found["per_tree"]
+        models.add(found["model"])
+        overhead = f"{100 * (found['per_tree'] / baseline - 1):+.0f} %"
+        waiting = f"{100 * found['waiting'] / found['seconds']:.0f} %"
+        measured = [found[name] for name in ("messages", "sent_mb")]
+        shape = f"{n_workers} x {n_threads} threads"
+        rows.append([shape, found["seconds"], found["per_tree"], overhead, *measured, waiting])
+    report.table(
+        ["workers", "seconds", "per tree", "against 1 x 2", "messages/tree", "MB/tree", "waiting"],
+        rows,
+        f"LambdaMART, {args.trees} trees, {n_rows} rows x 136",
+    )
+    report.note(f"Different model files: {len(models)} (1: the same bits for all)")
+
+
+def rows_table(report: Report, folder: str, args: Any) -> None:
+    """Print what is sent per tree as the rows grow."""
+    rows = []
+    for share in (8, 4, 2, 1):
+        found = fit_in_processes(folder, 2, 1, args.queries // share, args.trees)
+        rows.append([found["rows"], found["per_tree"], found["messages"], found["sent_mb"]])
+    columns = ["rows", "seconds/tree", "messages/tree", "MB/tree"]
+    report.table(columns, rows, "Two workers: what is sent does not grow with the rows")
+
+
+def peers_table(report: Report, folder: str, args: Any, n_rows: int) -> None:
+    """Print seconds of a whole fit on a Dask cluster of processes, each of one thread."""
+    rows = []
+    for n_workers in (1, 2, 4):
+        from dask.distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            data = dask_data(folder, n_workers)
+            ours = None
+            for name, fit in CONTESTANTS.items():
+                seconds = timed(fit, client, data, args.trees)
+                ours = ours or seconds
+                rows.append([f"{name}, {n_workers}", seconds, ratio(seconds, ours)])
+    caption = f"Whole fits on Dask with binning, {args.trees} trees, {n_rows} rows"
+    report.table(["library, workers", "seconds", "rankgrove is"], rows, caption)
+
+
+def fit_in_processes(
+    folder: str, n_workers: int, n_threads: int, n_queries: int, n_trees: int
+) -> dict[str, Any]:
+    """Let worker processes fit together; worker 0 tells what it measured."""
+    job = {
+        "folder": folder,
+        "size": n_workers,
+        "threads": n_threads,
+        "queries": n_queries,
+        "trees": n_trees,
+        "token": secrets.token_hex(32),
+        "port": free_port(),
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--child", json.dumps(job | {"rank": rank})],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(n_workers)
+    ]
+    answers = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise RuntimeError("a worker process failed")
+    result: dict[str, Any] = json.loads(answers[0].splitlines()[-1])
+    return result
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def work(job: dict[str, Any]) -> None:
+    """Fit a shard in this process."""
+    import hashlib
+
+    import rankgrove
+    from rankgrove.distributed import Hub, Shard, fit_shard, join
+    from rankgrove.formats.container import to_bytes
+
+    rank, size, token = job["rank"], job["size"], bytes.fromhex(job["token"])
+    sizes = np.load(f"{job['folder']}/sizes.npy")[: job["queries"]]
+    ends = np.r_[0, np.cumsum(sizes)]
+    first, last = (len(sizes) * r // size for r in (rank, rank + 1))
+    mine = slice(int(ends[first]), int(ends[last]))
+    X = np.load(f"{job['folder']}/X.npy", mmap_mode="r")[mine].copy()
+    y = np.load(f"{job['folder']}/y.npy")[mine]
+    qid = np.repeat(np.arange(first, last), sizes[first:last])
+    hub = Hub("127.0.0.1", job["port"]) if rank == 0 else None
+    address = f"127.0.0.1:{job['port']}"
+    joined = hub.accept(size, token) if hub else join(address, rank, size, token)
+    moments: list[tuple[float, Any]] = []
+    with joined as communicator:
+        communicator.barrier()
+        start = time.perf_counter()
+        ranker = fit_shard(
+            rankgrove.LambdaMART(
+                n_estimators=job["trees"],
+                max_leaf_nodes=LEAVES,
+                learning_rate=LEARNING_RATE,
+                random_state=1,
+                n_jobs=job["threads"],
+            ),
+            Shard(X, y, qid),
+            communicator,
+            on_step=lambda *_: moments.append((time.perf_counter(), communicator.traffic)) or False,
+        )
+        seconds = time.perf_counter() - start
+    if rank > 0:
+        return
+    (t0, before), (t1, after), n_trees = moments[0], moments[-1], len(moments) - 1
+    sent = after.bytes_sent + after.bytes_received - before.bytes_sent - before.bytes_received
+    print(
+        json.dumps(
+            {
+                "rows": int(ends[-1]),
+                "seconds": seconds,
+                "per_tree": (t1 - t0) / n_trees,
+                "messages": (after.messages - before.messages) / n_trees,
+                "sent_mb": sent / n_trees / 1e6,
+                "waiting": after.seconds_waiting,
+                "model": hashlib.sha256(to_bytes(ranker)).hexdigest(),
+            }
+        )
+    )
+
+
+def dask_data(folder: str, n_workers: int) -> dict[str, Any]:
+    """Make dask arrays whose blocks, one per worker, are whole queries."""
+    import dask.array as da
+
+    sizes = np.load(f"{folder}/sizes.npy")
+    ends = np.r_[0, np.cumsum(sizes)]
+    cuts = [int(ends[len(sizes) * r // n_workers]) for r in range(n_workers + 1)]
+    chunks = tuple(np.diff(cuts).tolist())
+    groups = tuple(np.diff([len(sizes) * r // n_workers for r in range(n_workers + 1)]).tolist())
+    X = np.load(f"{folder}/X.npy", mmap_mode="r")
+    y, qid = np.load(f"{folder}/y.npy"), np.repeat(np.arange(len(sizes)), sizes)
+    return {
+        "X": da.from_array(X, chunks=(chunks, X.shape[1])),
+        "y": da.from_array(y, chunks=(chunks,)),
+        "qid": da.from_array(qid, chunks=(chunks,)),
+        "group": da.from_array(sizes, chunks=(groups,)),
+    }
+
+
+def timed(fit: Any, client: Any, data: dict[str, Any], n_trees: int) -> float:
+    held = client.persist(data)
+    from dask.distributed import wait
+
+    wait(held)
+    start = time.perf_counter()
+    fit(client, held, n_trees)
+    return time.perf_counter() - start
+
+
+def fit_rankgrove(client: Any, data: dict[str, Any], n_trees: int) -> None:
+    import rankgrove
+
+    ranker = rankgrove.LambdaMART(
+        n_estimators=n_trees, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, random_state=1
+    )
+    rankgrove.distributed.fit(ranker, data["X"], data["y"], qid=data["qid"], on=client)
+
+
+def fit_lightgbm(client: Any, data: dict[str, Any], n_trees: int) -> None:
+    from lightgbm.dask import DaskLGBMRanker
+
+    ranker = DaskLGBMRanker(
+        client=client,
+        n_estimators=n_trees,
+        num_leaves=LEAVES,
+        learning_rate=LEARNING_RATE,
+        verbosity=-1,
+    )
+    ranker.fit(data["X"], data["y"].astype(int), group=data["group"])
+
+
+def fit_xgboost(client: Any, data: dict[str, Any], n_trees: int) -> None:
+    from xgboost import dask as xgboost
+
+    matrix = xgboost.DaskQuantileDMatrix(client, data["X"], data["y"], qid=data["qid"])
+    xgboost.train(
+        client,
+        {
+            "objective": "rank:ndcg",
+            "tree_method": "hist",
+            "max_leaves": LEAVES,
+            "max_depth": 0,
+            "grow_policy": "lossguide",
+            "learning_rate": LEARNING_RATE,
+        },
+        matrix,
+        num_boost_round=n_trees,
+    )
+
+
+CONTESTANTS = {
+    "rankgrove": fit_rankgrove,
+    "lightgbm.dask": fit_lightgbm,
+    "xgboost.dask": fit_xgboost,
+}
+
+
+if __name__ == "__main__":
+    main()

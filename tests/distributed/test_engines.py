@@ -1,0 +1,202 @@
+"""The same tests on real clusters of Dask, Ray and Spark, all on this machine.
+
+They are in one file so that no two clusters run at the same time (``--dist loadfile``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import rankgrove
+from rankgrove.data.writing import to_arrow
+from rankgrove.datasets import make_ranking
+from rankgrove.distributed import fit, predict
+from rankgrove.distributed.meeting import Meeting
+from rankgrove.formats.container import to_bytes
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@dataclass
+class Cluster:
+    """A running cluster of two workers.
+
+    ``frame`` makes data of the engine of Arrow tables, ``scores`` reads what ``predict`` returns.
+    """
+
+    on: Any
+    frame: Any
+    scores: Any
+
+
+def start_dask():
+    distributed = pytest.importorskip("dask.distributed")
+    frames = pytest.importorskip("dask.dataframe")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield Cluster(
+            client,
+            lambda tables: frames.concat(
+                [frames.from_pandas(table.to_pandas(), npartitions=1) for table in tables]
+            ),
+            lambda predicted: predicted.compute().to_numpy(),
+        )
+
+
+def start_ray():
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        object_store_memory=100 << 20,
+    )
+    try:
+        yield Cluster("ray", ray.data.from_arrow, lambda data: data.to_pandas()["score"].to_numpy())
+    finally:
+        ray.shutdown()
+
+
+def start_spark():
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.default.parallelism": "2",
+    }
+    session = sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+
+    def frame(tables):
+        frames = [session.createDataFrame(table).coalesce(1) for table in tables]
+        return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+
+    try:
+        yield Cluster(session, frame, lambda data: data.toArrow()["score"].to_numpy())
+    finally:
+        session.stop()
+
+
+@pytest.fixture(scope="module", params=[start_dask, start_ray, start_spark])
+def cluster(request):
+    yield from request.param()
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Queries that are cut in two, documents in any order, and values that are missing."""
+    data = make_ranking(40, seed=3)
+    data = data.select_rows(np.random.default_rng(1).permutation(data.n_rows))
+    data.X[np.random.default_rng(2).random(data.X.shape) < 0.1] = np.nan
+    return data
+
+
+@pytest.fixture(scope="module")
+def tables(data):
+    table = to_arrow(data)
+    half = table.num_rows // 2
+    return [table.slice(0, half), table.slice(half)]
+
+
+@pytest.fixture
+def killing(monkeypatch):
+    """Kill one of two workers (-9) when the driver hears of the third step; return its process."""
+    killed = []
+    next_message, processes, n_steps = Meeting.next, {}, itertools.count(1)
+
+    def next_and_kill(self, seconds):
+        message = next_message(self, seconds)
+        if message is not None and message.kind == "joined":
+            processes[message.rank] = message.values["process"]
+        if message is not None and message.kind == "step" and next(n_steps) == 3:
+            killed.append(processes[1])
+            os.kill(processes[1], signal.SIGKILL)
+        return message
+
+    monkeypatch.setattr(Meeting, "next", next_and_kill)
+    return killed
+
+
+def boosted(**params):
+    return rankgrove.LambdaMART(
+        **{"n_estimators": 10, "random_state": 7, "subsample": 0.7} | params
+    )
+
+
+def forest(**params):
+    return rankgrove.RFPoint(**{"n_estimators": 30, "random_state": 7, "oob_score": True} | params)
+
+
+def test_boosting_and_its_validation_have_the_bits_of_a_local_fit(cluster, data, tables):
+    valid = make_ranking(10, seed=4)
+    local = boosted().fit(data, eval_set=valid, early_stopping_rounds=4)
+    far = fit(
+        boosted(),
+        cluster.frame(tables),
+        on=cluster.on,
+        n_workers=2,
+        eval_set=cluster.frame([to_arrow(valid)]),
+        early_stopping_rounds=4,
+    )
+    assert far.evals_result_ == local.evals_result_
+    assert to_bytes(far) == to_bytes(local)
+
+
+def test_a_forest_has_the_bits_of_a_local_fit_and_scores_where_the_data_are(cluster, data, tables):
+    far = fit(forest(), cluster.frame(tables), on=cluster.on, n_workers=2)
+    assert to_bytes(far) == to_bytes(forest().fit(data))
+    reordered = [table.select(table.column_names[::-1]) for table in tables]
+    scores = cluster.scores(predict(far, cluster.frame(reordered), on=cluster.on))
+    np.testing.assert_array_equal(scores, far.predict(data))
+
+
+def test_workers_read_files(cluster, tmp_path):
+    data = make_ranking(20, seed=5)
+    for name, queries in (("b", np.arange(10)), ("a", np.arange(10, 20))):
+        rankgrove.write_letor(data.select_queries(queries), tmp_path / f"{name}.txt")
+    local = boosted().fit(rankgrove.load([tmp_path / "a.txt", tmp_path / "b.txt"]))
+    far = fit(boosted(), tmp_path, on=cluster.on, n_workers=2)
+    assert to_bytes(far) == to_bytes(local)
+    scored = predict(far, tmp_path, on=cluster.on)
+    if hasattr(scored, "compute"):
+        scores = scored.compute()
+    else:
+        table = scored.toArrow() if hasattr(scored, "toArrow") else scored.to_pandas()
+        frame = table.to_pandas() if hasattr(table, "schema") else table
+        scores = frame.sort_values(["path", "row"])["score"].to_numpy()
+    files = rankgrove.load([tmp_path / "a.txt", tmp_path / "b.txt"])
+    np.testing.assert_array_equal(scores, local.predict(files))
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(cluster, data, tables, killing):
+    ranker = forest(n_estimators=300) if cluster.on == "ray" else boosted(n_estimators=60)
+    local = type(ranker)(**ranker.get_params()).fit(data)
+    with pytest.warns(RuntimeWarning, match=r"worker 1 \(.* is gone; the fit goes on after step"):
+        far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2)
+    assert len(killing) == 1
+    assert to_bytes(far) == to_bytes(local)
+
+
+def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):
+    bad = tables[1].set_column(0, "label", pa.array(-tables[1].column("label").to_numpy() - 1.0))
+    with pytest.raises(
+        rankgrove.DataError, match=r"the training data, .*: the label -\d is negative"
+    ):
+        fit(forest(), cluster.frame([tables[0], bad]), on=cluster.on, n_workers=2)
