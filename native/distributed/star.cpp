@@ -152,13 +152,15 @@ void Star::reduce(Kind kind, int64_t* values, size_t n, Combine&& combine) {
       move({{&peers_[0], header(kind, length), bytes_of(values, n)}}, in);
       return;
     }
-    std::vector<std::vector<int64_t>> received(peers_.size(), std::vector<int64_t>(n));
+    received_.resize(peers_.size());
     std::vector<Incoming> in;
     for (size_t i = 0; i < peers_.size(); ++i) {
-      in.push_back({&peers_[i], header(kind, length), reinterpret_cast<char*>(received[i].data())});
+      if (received_[i].size() < n) received_[i].resize(n);
+      in.push_back(
+          {&peers_[i], header(kind, length), reinterpret_cast<char*>(received_[i].data())});
     }
     move({}, in);
-    for (const std::vector<int64_t>& theirs : received) combine(theirs.data());
+    for (const std::vector<int64_t>& theirs : received_) combine(theirs.data());
     answer(kind, std::vector<std::string_view>(peers_.size(), bytes_of(values, n)));
   });
 }

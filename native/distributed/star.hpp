@@ -60,6 +60,7 @@ class Star final : public Communicator {
   uint32_t number_ = 0;  // of the message under way
   std::atomic<bool> busy_{false};
   Traffic traffic_;
+  std::vector<std::vector<int64_t>> received_;  // of each peer; the memory is kept
 };
 
 }  // namespace rankgrove

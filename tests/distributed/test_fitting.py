@@ -144,7 +144,7 @@ def test_queries_by_their_sizes(fleet):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_a_worker_without_rows(fleet, name, empty):
-    """Also without rows of the watched set; weights of 0 take all rows of another worker."""
+    """Also without rows of the watched set."""
     data, half = DATA, cuts(DATA, 2)[0][1]
     ends = [(0, half), (half, len(data.y))]
     ends.insert(empty, (ends[empty - 1][1] if empty else 0,) * 2)
@@ -157,6 +157,35 @@ def test_a_worker_without_rows(fleet, name, empty):
     ranker = quick(name, n_estimators=3)
     local = ranker.fit(data.X, data.y, qid=data.qid, eval_set=(VALID.X, VALID.y, VALID.qid))
     assert fleet.fit(quick(name, n_estimators=3), shards) == [saved(local)] * 3
+
+
+def test_a_worker_whose_rows_weigh_nothing(fleet):
+    weight = DATA.weight.copy()
+    (_, begin), (_, end), _ = cuts(DATA, 3)
+    weight[begin:end] = 0.0
+    shards = [
+        Shard(part.X, part.y, part.qid, sample_weight=part_weight)
+        for part, part_weight in (
+            (DATA.rows(*ends), weight[slice(*ends)]) for ends in cuts(DATA, 3)
+        )
+    ]
+    local = quick("plrank").fit(DATA.X, DATA.y, qid=DATA.qid, sample_weight=weight)
+    assert fleet.fit(quick("plrank"), shards) == [saved(local)] * 3
+    nothing = [Shard(s.X, s.y, s.qid, sample_weight=0 * s.sample_weight) for s in shards]
+    for error in fleet.fit(quick("plrank"), nothing):
+        assert isinstance(error, DataError | WorkerFailed)
+        assert "their sample_weight is 0" in str(error)
+
+
+def test_sparse_shards(fleet):
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    X = np.nan_to_num(DATA.X)
+    X[np.abs(X) < 1] = 0.0
+    parts = [DATA.rows(*ends) for ends in cuts(DATA, 3)]
+    matrices = [scipy_sparse.csr_array(X[slice(*ends)]) for ends in cuts(DATA, 3)]
+    shards = [Shard(m, part.y, part.qid) for m, part in zip(matrices, parts, strict=True)]
+    local = saved(quick("lambdamart").fit(X, DATA.y, qid=DATA.qid))
+    assert fleet.fit(quick("lambdamart"), shards) == [local] * 3
 
 
 def test_callbacks_of_the_first_worker_end_the_fit_of_all(fleet):

@@ -106,7 +106,7 @@ class Share:
             self.communicator.maximum(bits)
         places = 61 - max(self.n_rows, self.n_queries).bit_length()
         exponents: Integers = places - np.frexp(bits.view(np.float64))[1].astype(np.int64)
-        return np.minimum(exponents, 1000)
+        return exponents
 
     def total(self, values: Floats) -> float:
         """Return the sum of values of documents, or queries, of all workers."""
