@@ -8,6 +8,7 @@ import pytest
 from fleet import cuts, fit_locally, make_data, make_shards, own_objective, saved
 from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.dataset import Dataset
+from rankgrove.data.scan import scan
 from rankgrove.distributed import Shard, WorkerFailed
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
@@ -272,3 +273,11 @@ def test_unknown_options_are_refused(fleet):
     (error,) = fleet.fit(quick("mart"), make_shards(DATA, 1), fit_options={"qid": 1})
     assert isinstance(error, ValueError)
     assert "fit_options has no 'qid'" in str(error)
+
+
+def test_a_scan_is_refused_by_name(fleet, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("1 qid:1 1:0.5\n0 qid:1 1:0.1\n")
+    (error,) = fleet.fit(quick("mart"), [Shard(scan(path))])
+    assert isinstance(error, DataError)
+    assert "a shard must be at hand" in str(error)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankgrove.data.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.distributed.agreement import refuse_differences, refuse_shared_queries
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard
-from rankgrove.errors import ModelError, WorkerError
+from rankgrove.errors import DataError, ModelError, WorkerError
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.state import encoded_params
@@ -78,6 +79,8 @@ class Workers(Company):
 
     def input_of(self, given: Given) -> tuple[RankingInput, Share]:
         """Check the data of this worker, and that they are like those of the others."""
+        if isinstance(given.X, Scan):
+            raise DataError("a shard must be at hand, as a matrix or a Dataset; a scan streams it")
         data, share = super().input_of(given)
         assert self.communicator is not None
         refuse_differences(
