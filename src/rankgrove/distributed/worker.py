@@ -74,7 +74,6 @@ def _work(job: Job, rank: int, sets: Sequence[Sequence[Part]], n_threads: int, s
     with _connected(job, rank, seat) as communicator:
         held = [whole_queries(parts, communicator, job.split_queries) for parts in located]
         located.clear()
-
         fitted = _fit(job, ranker, held, communicator, seat)
         if rank == 0:
             from rankgrove.formats.container import to_bytes
