@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from fleet import cuts, fit_locally, make_data, make_shards, own_objective, save
 from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.scan import scan
-from rankgrove.distributed import Shard, WorkerFailed
+from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
@@ -281,3 +284,54 @@ def test_a_scan_is_refused_by_name(fleet, tmp_path):
     (error,) = fleet.fit(quick("mart"), [Shard(scan(path))])
     assert isinstance(error, DataError)
     assert "a shard must be at hand" in str(error)
+
+
+class PlainCommunicator(Communicator):
+    """A communicator that is Python alone, as one over MPI would be."""
+
+    def __init__(self, inner):
+        self.inner, self.rank, self.size = inner, inner.rank, inner.size
+
+    def sum(self, values):
+        self.inner.sum(values)
+
+    def maximum(self, values):
+        self.inner.maximum(values)
+
+    def gather(self, data):
+        return self.inner.gather(data)
+
+    def broadcast(self, data):
+        return self.inner.broadcast(data)
+
+    def exchange(self, parts):
+        return self.inner.exchange(parts)
+
+    @property
+    def traffic(self):
+        return self.inner.traffic
+
+    def abort(self, reason):
+        self.inner.abort(reason)
+
+    def close(self):
+        self.inner.close()
+
+
+@pytest.mark.parametrize("name", ["lambdamart", "plrank", "rcrank"])
+def test_kernels_take_a_communicator_that_is_python(name):
+    hub, token = Hub(), secrets.token_bytes(32)
+    shards = make_shards(DATA, 2)
+    results: list = [None, None]
+
+    def run(rank):
+        inner = hub.accept(2, token) if rank == 0 else join(hub.address, 1, 2, token)
+        with PlainCommunicator(inner) as communicator:
+            results[rank] = saved(fit_shard(quick(name), shards[rank], communicator))
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [saved(fit_locally(quick(name), DATA))] * 2
