@@ -40,6 +40,12 @@ CLASSICAL = (
     "random",
 )
 MEASURED = DOCS / "rankers" / "classical.json"
+# The table of a paper in which a ranker stands, as benchmarks/bench_papers.py measured it.
+IN_PAPER = {
+    "gbrt": "igbrt",
+    "igbrt": "igbrt",
+    **dict.fromkeys(("mart", "lambdamart", "mcrank", "plrank", "cosmart", "klmart"), "plrank"),
+}
 # What an example gives besides the number of iterations.
 EXTRA = {"igbrt": {"n_forest_trees": 100}}
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
@@ -77,6 +83,15 @@ NDCG@10 per iteration on 300 training and 150 validation queries of
 `make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.curves.history_svg`:
 
 ![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
+{in_paper}"""
+
+IN_PAPER_SECTION = """
+## Beside the other methods of a paper
+
+{caption}, five folds; fewer trees than in the paper, whose own figures, on other data, are at the
+right (`benchmarks/results/papers-{table}.md` has the settings, and more data):
+
+{rows}
 """
 
 CLASSICAL_PAGE = """\
@@ -162,7 +177,17 @@ def page(name: str) -> str:
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
+        in_paper=in_paper(IN_PAPER[name]) if name in IN_PAPER else "",
     )
+
+
+def in_paper(table: str) -> str:
+    """Return the first table of a result of ``bench_papers.py``, with what it shows."""
+    path = DOCS.parent / "benchmarks" / "results" / f"papers-{table}.md"
+    caption, _, rest = path.read_text().partition("\n## ")[2].partition("\n\n")
+    rows = rest.partition("\n\n")[0].replace("|  |", "| method |", 1)
+    caption = caption.partition(";")[0]
+    return IN_PAPER_SECTION.format(caption=caption, table=table, rows=rows)
 
 
 def markdown(text: str) -> str:
