@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
-from rankgrove.distributed import fit
+from rankgrove.distributed import WorkerLost, fit
 from rankgrove.distributed.meeting import Meeting
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
@@ -116,6 +116,25 @@ def test_ctrl_c_keeps_the_trees_that_are_finished(two_threads, monkeypatch):
         ranker.set_params(n_estimators=n_trees),
         rankgrove.LambdaMART(n_estimators=n_trees, random_state=1).fit(data),
     )
+
+
+def test_a_worker_that_never_comes_is_named_and_nobody_waits_for_ever(thread_engine):
+    class Absent(thread_engine):
+        """Worker 1 never starts."""
+
+        def start(self, job, sources):
+            self.size = 1
+            try:
+                return super().start(job, sources)
+            finally:
+                self.size = 2
+
+    with (
+        pytest.warns(RuntimeWarning, match="worker 1 said nothing .* goes on after step 0"),
+        pytest.raises(WorkerLost, match=r"worker 1 said nothing for 0\.2 seconds") as caught,
+    ):
+        fit(forest(), make_ranking(5, seed=4), on=Absent(2), patience=0.2)
+    assert caught.value.rank == 1
 
 
 def test_linear_rankers_are_refused_by_name(two_threads):
