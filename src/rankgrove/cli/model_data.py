@@ -19,9 +19,29 @@ def is_text(path: str, arguments: argparse.Namespace) -> bool:
     return format_of(Path(path), arguments.format).name == "letor"
 
 
-def load_training(path: str, arguments: argparse.Namespace) -> Any:
-    """Load training data."""
-    return _load(path, arguments)
+def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
+    """Load training data, or scan them if they are to be streamed."""
+    source: Any = paths[0] if len(paths) == 1 else list(paths)
+    if not _streams(paths, arguments):
+        return _load(source, arguments)
+    from rankgrove.data.scan import scan
+
+    options = column_options(arguments)
+    negative_labels = arguments.negative_labels
+    return scan(source, cache=arguments.cache, negative_labels=negative_labels, **options)
+
+
+def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
+    """Tell whether training data are streamed: as the options say, else by their size."""
+    from rankgrove.data.loading import files_in, is_folder
+    from rankgrove.data.sizes import should_stream
+
+    if arguments.stream is not None:
+        if arguments.cache is not None and not arguments.stream:
+            raise ValueError("--cache has no effect with --no-stream")
+        return bool(arguments.stream)
+    files = files_in(Path(paths[0])) if is_folder(paths[0]) else [Path(path) for path in paths]
+    return arguments.cache is not None or should_stream(files, arguments.format)
 
 
 def load_like(
@@ -30,6 +50,19 @@ def load_like(
     """Load judged data with the columns of the training data."""
     columns = Columns(None if names is None else tuple(names), n_features)
     return _load(path, arguments, like=columns)
+
+
+def scan_like(path: str, train: Any, arguments: argparse.Namespace) -> Any:
+    """Scan judged data with the columns of the training data, which are streamed."""
+    from rankgrove.data.scan import scan
+
+    return scan(
+        path,
+        cache=arguments.cache,
+        negative_labels=arguments.negative_labels,
+        like=train.columns,
+        **column_options(arguments),
+    )
 
 
 def load_documents(
@@ -69,7 +102,7 @@ def _declared_features(ranker: Any, arguments: argparse.Namespace) -> tuple[int,
     return given if given[0] == columns.count and given[1] is not None else None
 
 
-def _load(path: str, arguments: argparse.Namespace, **options: Any) -> Any:
+def _load(path: Any, arguments: argparse.Namespace, **options: Any) -> Any:
     from rankgrove import load
 
     negative_labels = getattr(arguments, "negative_labels", "error")

@@ -25,6 +25,7 @@ EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
   rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
   rankgrove train mart judgments.csv --label rating --query search --out model.rg
+  rankgrove train lambdamart parts/ --stream --cache codes/ --out model.rg
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
 _SET_HERE = ("verbose", "random_state")
@@ -71,7 +72,22 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
     parser.usage = f"{parser.prog} DATA --out MODEL [options]"
     parser.add_argument(
-        "data", metavar="DATA", help="training data (LETOR text, Parquet, CSV, ...)"
+        "data",
+        metavar="DATA",
+        nargs="+",
+        help="training data (LETOR text, Parquet, CSV, ...): a file, several, or a folder of them",
+    )
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        help="read the data piece by piece instead of loading them; the model is the same "
+        "(default: if training would take more than half of the free memory)",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        help="keep what is made of streamed data here, for the next time (default: "
+        "RANKGROVE_CACHE, else nothing is kept)",
     )
     parser.add_argument("--out", required=True, metavar="MODEL", help="model file to write")
     parser.add_argument("--valid", metavar="DATA", help="validation data")
@@ -124,7 +140,8 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
 def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
     from rankgrove._files import require_place
-    from rankgrove.cli.model_data import load_like, load_training
+    from rankgrove.cli.model_data import load_like, load_training, scan_like
+    from rankgrove.data.features import is_dataset
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)
@@ -132,8 +149,11 @@ def run(arguments: argparse.Namespace) -> None:
     metrics = _metrics(arguments)
     ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
+    streamed = not is_dataset(train)
     sets = {
-        name: load_like(path, train.n_features, train.feature_names, arguments)
+        name: scan_like(path, train, arguments)
+        if streamed
+        else load_like(path, train.n_features, train.feature_names, arguments)
         for name, path in (("valid", arguments.valid), ("test", arguments.test))
         if path is not None
     }

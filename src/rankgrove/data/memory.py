@@ -13,6 +13,23 @@ def memory_limit() -> int:
     return min(_physical(), _control_groups(), _address_space())
 
 
+def free_memory() -> int:
+    """Return the bytes that are free: what the machine has available, within all limits."""
+    return min(_available(), memory_limit())
+
+
+def _available() -> int:
+    """Read what Linux thinks is available without swapping; elsewhere, all there is."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return _UNLIMITED
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return _UNLIMITED
+
+
 def _physical() -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

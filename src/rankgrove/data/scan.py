@@ -350,6 +350,21 @@ class Scan:
         """The columns of X."""
         return self.read().columns
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.groups.n_rows
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.groups.n_queries
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.columns.count
+
     def __repr__(self) -> str:
         if callable(self._source):
             return "<Scan of batches>"

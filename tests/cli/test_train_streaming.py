@@ -1,0 +1,74 @@
+"""``rankgrove train`` on data that are streamed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankgrove as rg
+from rankgrove.cli.main import main
+from rankgrove.data import sizes
+from rankgrove.datasets import make_ranking
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    data = make_ranking(30, docs_per_query=10, n_features=6, seed=2)
+    (folder / "parts").mkdir()
+    rg.write_parquet(data.select_queries(np.arange(10)), folder / "parts" / "a.parquet")
+    rg.write_parquet(data.select_queries(np.arange(10, 20)), folder / "parts" / "b.parquet")
+    rg.write_parquet(data.select_queries(np.arange(20, 30)), folder / "valid.parquet")
+    rg.write_letor(data, folder / "train.txt")
+    return folder
+
+
+def train(folder, *options):
+    out = folder / "model.rg"
+    options = [*map(str, options), "--n-estimators", "5", "--quiet", "--out", str(out)]
+    assert main(["train", "lambdamart", *options]) in (None, 0)
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("source", ["parts", "parts/a.parquet", "train.txt"])
+def test_streamed_and_loaded_data_give_the_same_file(folder, source, capsys):
+    data = [folder / source, "--valid", folder / "valid.parquet"]
+    if source == "train.txt":
+        data = data[:1]
+    streamed = train(folder, *data, "--stream")
+    assert streamed == train(folder, *data, "--no-stream") == train(folder, *data)
+
+
+def test_several_files_are_one_set(folder):
+    files = [folder / "parts" / "a.parquet", folder / "parts" / "b.parquet"]
+    assert train(folder, *files) == train(folder, folder / "parts", "--stream")
+
+
+def test_the_summary_counts_what_was_read(folder, capsys):
+    data = [folder / "parts", "--test", folder / "valid.parquet", "--json"]
+    train(folder, *data, "--stream")
+    streamed = json.loads(capsys.readouterr().out)
+    train(folder, *data, "--no-stream")
+    loaded = json.loads(capsys.readouterr().out)
+    for key in ("rows", "queries", "features", "size", "metrics"):
+        assert streamed[key] == loaded[key]
+
+
+def test_a_cache_is_kept_where_it_is_wanted(folder, tmp_path, capsys):
+    train(folder, folder / "parts", "--cache", tmp_path / "cache")
+    assert list((tmp_path / "cache").glob("rankgrove-*/codes-*"))
+    loaded = ["train", "mart", str(folder / "parts"), "--no-stream", "--cache", str(tmp_path)]
+    assert main([*loaded, "--out", str(tmp_path / "m.rg")]) != 0
+    assert "--cache has no effect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["parts/a.parquet", "train.txt"])
+def test_the_size_of_the_matrix_decides(folder, name, monkeypatch):
+    path = folder / name
+    needed = sizes._TRAINING * rg.load(path).X.nbytes
+    monkeypatch.setattr(sizes, "free_memory", lambda: 3 * needed)
+    assert not sizes.should_stream([path])
+    monkeypatch.setattr(sizes, "free_memory", lambda: needed)
+    assert sizes.should_stream([path])
