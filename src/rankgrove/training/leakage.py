@@ -24,7 +24,7 @@ def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: st
     place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
     others = enumerate(held_out.groups.ids.tolist())
     pairs = [(place[query], i) for i, query in others if query in place]
-    if not any(_same_document(train, held_out, *pair) for pair in pairs[:_LOOKED_AT]):
+    if not any(_same_query(train, held_out, *pair) for pair in pairs[:_LOOKED_AT]):
         return
     warnings.warn(
         f"{name} shares {len(pairs):,} of its {held_out.groups.n_queries:,} queries with the "
@@ -35,14 +35,16 @@ def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: st
     )
 
 
-def _same_document(train: RankingInput, held_out: RankingInput, query: int, other: int) -> bool:
-    return not _documents(train, query).isdisjoint(_documents(held_out, other))
+def _same_query(train: RankingInput, held_out: RankingInput, query: int, other: int) -> bool:
+    """Tell whether most documents are the same, and more than one: one may be so by chance."""
+    ours, theirs = _documents(train, query), _documents(held_out, other)
+    return len(ours & theirs) > max(1, min(len(ours), len(theirs)) // 2)
 
 
 def _documents(data: RankingInput, query: int) -> set[bytes]:
-    """Return up to 64 documents of a query; equal ones have the same bytes."""
+    """Return up to 1000 documents of a query; equal ones have the same bytes."""
     first, last = data.groups.offsets[query : query + 2]
-    places = np.arange(first, min(last, first + 64))
+    places = np.arange(first, min(last, first + 1000))
     order = data.groups.order
     rows = np.asarray(data.X[places if order is None else order[places]])
     alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
