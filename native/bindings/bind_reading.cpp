@@ -24,7 +24,7 @@ nb::object owned_array(MemoryBlock&& memory, std::initializer_list<size_t> shape
 
 LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_qid,
                            bool with_features, bool keep_comments, bool negative_labels,
-                           bool absent_is_nan, int64_t max_bytes, bool vectorised) {
+                           bool absent_is_nan, int64_t max_bytes, bool vectorised, bool sparse) {
   require(n_features >= -1 && n_features <= kMaxFeatureNumber,
           "n_features must be between 0 and " + std::to_string(kMaxFeatureNumber));
   require(first_feature >= -1 && first_feature <= 1, "first_feature must be 0 or 1");
@@ -39,6 +39,7 @@ LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_
   options.absent_is_nan = absent_is_nan;
   options.max_bytes = max_bytes;
   options.vectorised = vectorised;
+  options.sparse = sparse;
   return options;
 }
 
@@ -74,8 +75,16 @@ nb::tuple take(LetorReader& reader) {
                               owned_array<uint8_t, 1>(reader.take_comments(), {n_bytes}));
   }
   const auto n_columns = static_cast<size_t>(reader.n_columns());
-  return nb::make_tuple(owned_array<float, 2>(reader.take_values(), {n_rows, n_columns}),
-                        owned_array<double, 1>(reader.take_labels(), {n_rows}),
+  nb::object features;
+  if (reader.sparse()) {
+    const auto n_entries = static_cast<size_t>(reader.n_entries());
+    features = nb::make_tuple(owned_array<int64_t, 1>(reader.take_row_starts(), {n_rows + 1}),
+                              owned_array<int32_t, 1>(reader.take_entry_columns(), {n_entries}),
+                              owned_array<float, 1>(reader.take_entry_values(), {n_entries}));
+  } else {
+    features = owned_array<float, 2>(reader.take_values(), {n_rows, n_columns});
+  }
+  return nb::make_tuple(features, owned_array<double, 1>(reader.take_labels(), {n_rows}),
                         owned_array<int64_t, 1>(reader.take_ids(), {n_rows}), text_ids, comments);
 }
 
@@ -160,14 +169,15 @@ void bind_reading(nb::module_& m) {
           "__init__",
           [](LetorReader* self, int64_t n_features, int64_t first_feature, bool with_qid,
              bool keep_comments, bool negative_labels, bool absent_is_nan, int64_t max_bytes,
-             bool with_features, bool vectorised) {
+             bool with_features, bool vectorised, bool sparse) {
             new (self) LetorReader(check_options(n_features, first_feature, with_qid, with_features,
                                                  keep_comments, negative_labels, absent_is_nan,
-                                                 max_bytes, vectorised));
+                                                 max_bytes, vectorised, sparse));
           },
           nb::arg("n_features"), nb::arg("first_feature"), nb::arg("with_qid"),
           nb::arg("keep_comments"), nb::arg("negative_labels"), nb::arg("absent_is_nan"),
-          nb::arg("max_bytes"), nb::arg("with_features") = true, nb::arg("vectorised") = true)
+          nb::arg("max_bytes"), nb::arg("with_features") = true, nb::arg("vectorised") = true,
+          nb::arg("sparse") = false)
       .def("feed", &feed, nb::arg("text"), nb::arg("last"), nb::arg("n_threads"),
            "Read whole lines; the number of bytes used, or -1 (see problem).")
       .def("start_after", &LetorReader::start_after, nb::arg("n_lines"),
@@ -176,7 +186,8 @@ void bind_reading(nb::module_& m) {
            "Line, column, message and offending text of a failed feed.")
       .def(
           "take", &take, nb::sig("def take(self) -> tuple[object, object, object, object, object]"),
-          "X, y, qid (or places in the ids), text ids or None, comments or None; once, at the end.")
+          "X, y, qid (or places in the ids), text ids or None, comments or None; once, at the end. "
+          "A sparse X is a tuple: where rows start, columns and values of entries.")
       .def_prop_ro("n_lines", &LetorReader::n_lines)
       .def_prop_ro("n_rows", &LetorReader::n_rows)
       .def_prop_ro("n_features", &LetorReader::n_columns)

@@ -35,12 +35,17 @@ LetorReader::LetorReader(const LetorOptions& options) : options_(options) {
   layout_.zero_based_possible = options.first_feature < 0;
   layout_.with_ids = options.with_ids;
   layout_.with_features = options.with_features;
+  layout_.sparse = options.sparse;
   layout_.keep_comments = options.keep_comments;
   layout_.vectorised = options.vectorised;
   layout_.negative_labels = options.negative_labels;
   layout_.absent = options.absent_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
   layout_.width_declared = options.n_features >= 0;
   if (options.n_features >= 0) n_columns_ = layout_.stride = options.n_features;
+  if (options.sparse) {
+    row_starts_.reserve(1);
+    row_starts_.data()[0] = 0;
+  }
   expect_numbers();
 }
 
@@ -91,6 +96,7 @@ int64_t LetorReader::feed(std::string_view text, bool last, int n_threads) {
   }
 
   if (layout_.ids_as_text) merge_text_ids(parts, n_threads);
+  if (options_.sparse) append_entries(parts, n_rows);
   append_comments(parts, n_rows);
   n_rows_ = n_rows;
   max_feature_ = std::max(max_feature_, max_feature);
@@ -132,7 +138,7 @@ bool LetorReader::make_room(int64_t n_rows, int64_t n_columns) {
     widen(n_columns, 0);
     expect_numbers();
   }
-  values_.reserve(n_rows * layout_.stride);
+  if (!options_.sparse) values_.reserve(n_rows * layout_.stride);
   labels_.reserve(n_rows);
   ids_.reserve(n_rows);
   layout_.values = values_.data();
@@ -142,7 +148,9 @@ bool LetorReader::make_room(int64_t n_rows, int64_t n_columns) {
   return true;
 }
 
+// A sparse matrix takes what its text takes, however wide it is.
 bool LetorReader::check_size(int64_t n_rows, int64_t n_columns) {
+  if (options_.sparse) return true;
   const auto row_bytes = static_cast<__int128>(n_columns) * static_cast<int>(sizeof(float)) +
                          static_cast<int>(sizeof(double) + sizeof(int64_t));
   const auto bytes = n_rows * row_bytes + n_comment_bytes_;
@@ -180,6 +188,13 @@ bool LetorReader::start_at_zero() {
 // Gives the rows read so far more columns; the old ones move up by `shift`. From the second time
 // on, some columns are reserved, so that text that widens slowly is not moved again and again.
 void LetorReader::widen(int64_t n_columns, int64_t shift) {
+  if (options_.sparse) {
+    for (int64_t i = 0; i < n_entries_; ++i) {
+      entry_columns_.data()[i] += static_cast<int32_t>(shift);
+    }
+    n_columns_ = n_columns;
+    return;
+  }
   const int64_t old_stride = layout_.stride;
   if (n_columns > old_stride) {
     layout_.stride = std::max(n_columns, n_rows_ == 0 ? n_columns : old_stride + old_stride / 8);
@@ -197,6 +212,7 @@ void LetorReader::widen(int64_t n_columns, int64_t shift) {
 }
 
 void LetorReader::expect_numbers() {
+  if (options_.sparse) return;
   layout_.expected.clear();
   for (int64_t column = 0; column < std::min(n_columns_, kMaxExpected); ++column) {
     std::string text(1, ' ');
@@ -245,6 +261,23 @@ void LetorReader::merge_text_ids(std::vector<LetorRows>& parts, int n_threads) {
       ids_.data()[row] = places[size_t(i)][size_t(ids_.data()[row])];
     }
   });
+}
+
+void LetorReader::append_entries(const std::vector<LetorRows>& parts, int64_t n_rows) {
+  row_starts_.reserve(n_rows + 1);
+  int64_t row = n_rows_;
+  for (const LetorRows& part : parts) {
+    const auto n = static_cast<int64_t>(part.columns.size());
+    entry_columns_.reserve(n_entries_ + n);
+    entry_values_.reserve(n_entries_ + n);
+    std::copy(part.columns.begin(), part.columns.end(), entry_columns_.data() + n_entries_);
+    std::copy(part.values.begin(), part.values.end(), entry_values_.data() + n_entries_);
+    n_entries_ += n;
+    for (const int32_t length : part.row_lengths) {
+      row_starts_.data()[row + 1] = row_starts_.data()[row] + length;
+      ++row;
+    }
+  }
 }
 
 void LetorReader::append_comments(const std::vector<LetorRows>& parts, int64_t n_rows) {

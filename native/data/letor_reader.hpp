@@ -23,6 +23,7 @@ struct LetorOptions {
   int64_t first_feature = -1;  // 0 or 1; -1: 0 if feature number 0 occurs, else 1
   bool with_ids = true;
   bool with_features = true;  // otherwise they are skipped unread, and the matrix has no columns
+  bool sparse = false;        // keep the entries that rows mention alone
   bool keep_comments = true;
   bool negative_labels = false;
   bool absent_is_nan = false;
@@ -52,6 +53,8 @@ class LetorReader {
   int64_t n_lines() const { return n_lines_; }
   int64_t n_rows() const { return n_rows_; }
   int64_t n_columns() const { return n_columns_; }
+  bool sparse() const { return options_.sparse; }
+  int64_t n_entries() const { return n_entries_; }
   int64_t first_feature() const { return layout_.first_feature; }
   bool ids_are_text() const { return layout_.ids_as_text; }
   bool has_comments() const { return has_comments_; }
@@ -60,6 +63,10 @@ class LetorReader {
 
   // Each hands one array over; then the reader is spent.
   MemoryBlock take_values();
+  // The same of a sparse matrix: where rows start (n_rows + 1), and columns and values of entries.
+  MemoryBlock take_row_starts() { return row_starts_.release(n_rows_ + 1); }
+  MemoryBlock take_entry_columns() { return entry_columns_.release(n_entries_); }
+  MemoryBlock take_entry_values() { return entry_values_.release(n_entries_); }
   MemoryBlock take_labels() { return labels_.release(n_rows_); }
   MemoryBlock take_ids() { return ids_.release(n_rows_); }
   MemoryBlock take_comment_ends() { return comment_ends_.release(n_rows_); }
@@ -77,6 +84,7 @@ class LetorReader {
   void expect_numbers();
   void switch_to_text_ids();
   void merge_text_ids(std::vector<LetorRows>& parts, int n_threads);
+  void append_entries(const std::vector<LetorRows>& parts, int64_t n_rows);
   void append_comments(const std::vector<LetorRows>& parts, int64_t n_rows);
   int64_t fail_at(const std::vector<LetorRows>& parts, size_t part);
   int64_t text_id_place(std::string_view text);
@@ -90,6 +98,10 @@ class LetorReader {
   int64_t n_columns_ = 0;
   int64_t max_feature_ = -1;
   GrowableBuffer<float> values_;
+  int64_t n_entries_ = 0;  // of a sparse matrix
+  GrowableBuffer<int64_t> row_starts_;
+  GrowableBuffer<int32_t> entry_columns_;
+  GrowableBuffer<float> entry_values_;
   GrowableBuffer<double> labels_;
   GrowableBuffer<int64_t> ids_;
   std::vector<std::string> text_ids_;

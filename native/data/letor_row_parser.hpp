@@ -81,6 +81,7 @@ class RowParser {
       if (p == nullptr) return nullptr;
     }
     if (!layout_.with_features) return skip_features(p);
+    if (layout_.sparse) return parse_sparse_features(p);
     return parse_features(p, layout_.values + row * layout_.stride);
   }
 
@@ -180,6 +181,29 @@ class RowParser {
     }
     for (; next < layout_.n_columns; ++next) values[next] = layout_.absent;
     return token;
+  }
+
+  const char* parse_sparse_features(const char* p) {
+    const size_t before = rows_.columns.size();
+    int64_t next = 0;  // the first column that may follow
+    for (;;) {
+      const char* const token = skip_blanks(p);
+      if (at_data_end(token)) {
+        rows_.row_lengths.push_back(static_cast<int32_t>(rows_.columns.size() - before));
+        return token;
+      }
+      int64_t column = next;
+      const char* const number = parse_feature_number(token, next, column);
+      if (number == nullptr) return nullptr;
+      if (column >= layout_.n_columns) return refuse_wide_row(token, number, column);
+      float value;
+      p = ValueReader::read(number, value);
+      if (p == number || !ends_token(*p)) p = read_unusual_value(token, number, value);
+      if (p == nullptr) return nullptr;
+      rows_.columns.push_back(static_cast<int32_t>(column));
+      rows_.values.push_back(value);
+      next = column + 1;
+    }
   }
 
   // Any feature number that is not the expected one. Columns before `next` are taken.

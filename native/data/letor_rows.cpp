@@ -37,6 +37,9 @@ void LetorRows::clear_results() {
   error = {};
   comments.clear();
   comment_lengths.clear();
+  columns.clear();
+  values.clear();
+  row_lengths.clear();
   text_id_places.clear();
   text_ids.clear();
 }

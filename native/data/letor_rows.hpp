@@ -50,6 +50,7 @@ struct LetorLayout {
   bool zero_based_possible = true;  // feature number 0 is a reason to start again, not an error
   bool with_ids = true;             // every row has a qid, or none has
   bool with_features = true;        // otherwise they are skipped unread
+  bool sparse = false;              // features go to LetorRows, not to `values`
   bool ids_as_text = false;
   bool keep_comments = true;
   bool vectorised = true;  // use vector instructions if the processor has them
@@ -72,6 +73,10 @@ struct LetorRows {
   TextError error;
   std::string comments;                  // all comments, glued
   std::vector<int64_t> comment_lengths;  // one per row, -1 for none; empty if no row has one
+  // If the layout is sparse: the entries of all rows, and how many each row has.
+  std::vector<int32_t> columns;
+  std::vector<float> values;
+  std::vector<int32_t> row_lengths;
   std::unordered_map<std::string_view, int64_t> text_id_places;
   std::vector<std::string_view> text_ids;
 

@@ -11,6 +11,7 @@ namespace rankgrove {
 namespace {
 
 constexpr double kNanosecondsPerBin = 4.0;
+constexpr int kFewCounts = 8;
 
 // Least squares are those of the gradients: l2 belongs to the Hessians, and so to leaf values
 // alone.
@@ -138,10 +139,15 @@ bool TreeGrower::has_missing(const OpenNode& node, int32_t feature) const {
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
-// the rows of each feature that comes out best are counted.
+// the rows of each feature that comes out best are counted; where several have too few, as sparse
+// features do, those of all features at once.
 Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
   std::vector<uint8_t> counted(by_feature.size(), 0);
-  for (;;) {
+  for (int n_counted = 0;; ++n_counted) {
+    if (n_counted == kFewCounts) {
+      count_all_rows(node, by_feature);
+      counted.assign(by_feature.size(), 1);
+    }
     size_t best = by_feature.size();
     double gain = -std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < by_feature.size(); ++i) {
@@ -160,6 +166,26 @@ Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>
         search_.best_of_feature(split.feature, node.histogram, node.sums, packed_, counts.data());
     counted[best] = 1;
   }
+}
+
+// Searches the features again that have a split, with the numbers of rows in all their bins: a
+// histogram in which every row weighs 1.
+void TreeGrower::count_all_rows(const OpenNode& node, std::vector<Split>& by_feature) {
+  ones_.resize(binned_->n_rows, 1);
+  int64_t* counts = new_histogram();
+  store_.build(ones_.data(), partition_.rows(), node.begin, node.end, n_threads_,
+               partial_histograms_, counts);
+  share_.sum(counts, layout_.size());
+  const int threads = options_.rules.criterion ? 1 : n_threads_;
+  parallel_for(
+      static_cast<int64_t>(by_feature.size()), threads, mean_search_nanoseconds(), [&](int64_t i) {
+        const int32_t f = by_feature[i].feature;
+        if (f < 0) return;
+        std::vector<int64_t> rows(counts + layout_.start[f], counts + layout_.start[f + 1]);
+        rows.resize(layout_.n_bins[f] + 1, 0);
+        by_feature[i] = search_.best_of_feature(f, node.histogram, node.sums, packed_, rows.data());
+      });
+  free_histograms_.push_back(counts);
 }
 
 bool TreeGrower::may_split(int32_t depth, int64_t n_rows) const {

@@ -80,6 +80,7 @@ class TreeGrower {
   void find_split(OpenNode& node, uint64_t seed);
   bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
+  void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;
   double mean_search_nanoseconds() const;
@@ -106,6 +107,7 @@ class TreeGrower {
   std::vector<std::unique_ptr<int64_t[]>> histograms_;
   std::vector<int64_t*> free_histograms_;
   std::vector<std::vector<int64_t>> partial_histograms_;
+  std::vector<int64_t> ones_;  // a word of 1 for each row, once rows have to be counted
   std::vector<Leaf> leaves_;
   std::vector<int32_t> leaf_of_row_;
 };

@@ -11,6 +11,7 @@ What the text means:
 - Features that a line does not mention are 0 (``absent="zero"``) or NaN (``"missing"``); the values
   ``nan``, ``na`` and ``null`` (any case) are NaN. Values are rounded to the nearest float32; a
   value too large for it is an error, ``inf`` is infinity.
+- Wide text that mentions few of its features is kept sparse, as ``sparse`` of ``load`` tells.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from rankgrove.data.options import LoadOptions
 from rankgrove.data.progress import progress_reporter
 from rankgrove.data.queries import QueryGroups
 from rankgrove.data.side_files import find_group_sizes
+from rankgrove.data.sparse import SparseFeatures, worth_keeping
 from rankgrove.errors import DataError
 
 ACCEPTS = frozenset(
@@ -48,9 +50,11 @@ ACCEPTS = frozenset(
         "features",
         "query",
         "absent",
+        "sparse",
     }
     | {"n_features", "first_feature", "comments", "negative_labels", "progress", "n_jobs"}
 )
+_LOOKED_AT_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STREAMED_BYTES = 16 << 20  # of a piece of text that is read piece by piece
 
@@ -60,7 +64,8 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
     n_features, first_feature = declared_features(options)
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
         with_qid, group_sizes = _queries_beside(stream, options)
-        reader = letor_reader(options, n_features, first_feature, with_qid)
+        sparse = stays_sparse(stream, options, n_features)
+        reader = letor_reader(options, n_features, first_feature, with_qid, sparse)
         n_threads = resolve_n_jobs(options.n_jobs)
         for text in letor_lines(stream, PIECE_BYTES * max(1, n_threads // 2)):
             feed(reader, path, text, n_threads)
@@ -130,7 +135,10 @@ def read_rows(
 ) -> Dataset:
     """Make a Dataset of what the reader has read."""
     first_feature = reader.first_feature
-    X, y, ids, text_ids, comments = reader.take()
+    n_columns = reader.n_features
+    entries, y, ids, text_ids, comments = reader.take()
+    absent = np.nan if options.absent == "missing" else 0.0
+    X = SparseFeatures.of_entries(entries, n_columns, absent) if sparse else entries
     texts = None if comments is None else _text_array(*comments)
     if qid is None:
         qid = options.qid
@@ -142,7 +150,7 @@ def read_rows(
         qid, group_sizes = None, [len(X)]
     names = options.feature_names
     if names is None:
-        names = default_feature_names(X.shape[1], first_feature)
+        names = default_feature_names(n_columns, first_feature)
     try:
         return Dataset(
             X,
@@ -160,8 +168,29 @@ def read_rows(
         raise DataError(f"{path}: {error}") from None
 
 
+def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | None) -> bool:
+    """Tell whether features are kept as the entries that rows mention: as asked, or by the text.
+
+    Without a wish, its first lines decide: so wide and so empty that an array would waste memory.
+    """
+    if options.features is not None:
+        return False
+    if options.sparse is not None:
+        return options.sparse
+    lines = re.sub(rb"#[^\n]*", b"", stream.peek(_LOOKED_AT_BYTES)).rsplit(b"\n", 1)[0]
+    numbers = np.array(re.findall(rb"[ \t](\d{1,9}):", lines), np.int64)
+    if n_features is None:
+        n_features = int(numbers.max(initial=0))
+    n_rows = sum(1 for line in lines.split(b"\n") if line.strip())
+    return worth_keeping(len(numbers), n_rows, n_features)
+
+
 def letor_reader(
-    options: LoadOptions, n_features: int | None, first_feature: int | None, with_qid: bool
+    options: LoadOptions,
+    n_features: int | None,
+    first_feature: int | None,
+    with_qid: bool,
+    sparse: bool = False,
 ) -> Any:
     """Make the native reader for these options."""
     return _native.LetorReader(
@@ -173,6 +202,7 @@ def letor_reader(
         negative_labels=options.negative_labels != "error" or "label" in options.unread,
         absent_is_nan=options.absent == "missing",
         max_bytes=memory_limit(),
+        sparse=sparse,
     )
 
 

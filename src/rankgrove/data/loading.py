@@ -82,6 +82,7 @@ def load(
     doc_id: str | int | None = None,
     like: Any = None,
     absent: Absent | None = None,
+    sparse: bool | None = None,
     n_features: int | None = None,
     first_feature: int | None = None,
     comments: bool = True,
@@ -116,6 +117,9 @@ def load(
     absent : what features that sparse text or a sparse matrix does not mention are: ``"zero"`` (the
         default), as the papers have it, or ``"missing"`` (NaN). NaN and NULL that the data spell
         out are NaN either way.
+    sparse : whether the X of text or of a sparse matrix stays sparse (``data.sparse``) or becomes
+        an array; it means the same either way. None: it stays sparse if it has at least 1000
+        columns, of which at most 5 % are filled (in text, as far as its first lines tell).
     n_features : number of features, for data that may not mention the last ones
     first_feature : number of the first feature in text, 0 or 1; by default 0 if number 0 occurs
     comments : whether to keep the comments of text (and the document ids in them)
@@ -147,6 +151,7 @@ def load(
         weight=weight,
         doc_id=doc_id,
         absent=absent,
+        sparse=sparse,
         like=like,
         n_features=n_features,
         first_feature=first_feature,

@@ -31,6 +31,7 @@ class LoadOptions:
     weight: str | int | None = None
     doc_id: str | int | None = None
     absent: Absent = "zero"
+    sparse: bool | None = None
     like: Columns | None = None
     n_features: int | None = None
     first_feature: int | None = None

@@ -23,6 +23,14 @@ from rankgrove.errors import DataError
 MAX_DENSE_BYTES = 1 << 30
 # A block of rows that is made dense to be scored.
 _BLOCK_BYTES = 16 << 20
+# Columns from which, and the share of filled entries up to which, loaded data stay sparse.
+_WIDE = 1000
+_MOST_FILLED = 0.05
+
+
+def worth_keeping(n_stored: int, n_rows: int, n_features: int) -> bool:
+    """Tell whether ``load`` keeps such a matrix sparse: if it is wide and mostly empty."""
+    return n_features >= _WIDE and n_stored <= _MOST_FILLED * n_rows * n_features
 
 
 def is_sparse(X: Any) -> bool:
@@ -81,6 +89,25 @@ class SparseFeatures:
                 values = values.astype(np.float32)
         values = np.ascontiguousarray(values)
         return cls(starts, columns, values, n_features, absent)
+
+    @classmethod
+    def of_entries(
+        cls, entries: tuple[Any, Any, Any], n_features: int, absent: float
+    ) -> SparseFeatures:
+        """Take starts, columns and values as the reader of text gives them."""
+        starts, columns, values = entries
+        return cls(starts, columns, values, n_features, absent)
+
+    @classmethod
+    def with_absent(cls, X: Any, absent: float) -> SparseFeatures:
+        """Store the entries of a matrix that are not ``absent`` (0 or NaN)."""
+        if isinstance(X, SparseFeatures) and np.isnan(X.absent) == np.isnan(absent):
+            return X
+        dense = as_array(X, "a mixture of matrices")
+        stored = ~np.isnan(dense) if np.isnan(absent) else dense != 0
+        starts = np.r_[0, np.cumsum(stored.sum(axis=1))].astype(np.int64)
+        columns = np.nonzero(stored)[1].astype(np.int32)
+        return cls(starts, columns, dense[stored], dense.shape[1], absent)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -253,11 +280,11 @@ def dense_blocks(X: Any, n_rows: int) -> Iterator[npt.NDArray[Any]]:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Put matrices one below the other; sparse if all of them are."""
-    if not all(isinstance(part, SparseFeatures) for part in parts):
-        return np.concatenate([np.asarray(part) for part in parts])
-    if len({np.isnan(part.absent) for part in parts}) > 1:
-        raise DataError("entries that are not stored are 0 in some of the matrices, NaN in others")
+    """Put matrices one below the other; sparse if one of them is."""
+    sparse = next((part for part in parts if isinstance(part, SparseFeatures)), None)
+    if sparse is None:
+        return np.concatenate(parts)
+    parts = [SparseFeatures.with_absent(part, sparse.absent) for part in parts]
     first = parts[0]
     ends = np.cumsum([part.n_stored for part in parts])
     starts = [first.starts] + [

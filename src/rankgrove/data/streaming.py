@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.byte_stream import open_bytes
 from rankgrove.data.dataset import Absent
-from rankgrove.data.letor import feed, first_row_has_qid, letor_lines, letor_reader
+from rankgrove.data.letor import (
+    feed,
+    first_row_has_qid,
+    letor_lines,
+    letor_reader,
+    stays_sparse,
+)
 from rankgrove.data.options import LoadOptions
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.errors import DataError
 
 
@@ -24,20 +31,26 @@ def stream_letor(
     absent: Absent = "zero",
     piece_bytes: int = 16 << 20,
     n_jobs: int | None = None,
-) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield the feature matrix of a text file in pieces of whole lines; labels are not checked."""
+) -> Iterator[Any]:
+    """Yield the feature matrix of a text file in pieces of whole lines; labels are not checked.
+
+    Pieces are arrays, or SparseFeatures if the text is wide and mostly empty (see ``load``).
+    """
     options = LoadOptions(absent=absent, comments=False, negative_labels="keep")
     n_threads = resolve_n_jobs(n_jobs)
     rows = lines = 0
     with open_bytes(path) as stream:
         with_qid = first_row_has_qid(stream)
+        sparse = stays_sparse(stream, options, n_features)
+        fill = np.nan if absent == "missing" else 0.0
         for text in letor_lines(stream, piece_bytes):
-            reader = letor_reader(options, n_features, first_feature, with_qid)
+            reader = letor_reader(options, n_features, first_feature, with_qid, sparse)
             reader.start_after(lines)
             feed(reader, path, text, n_threads)
             lines = reader.n_lines
             if reader.n_rows:
                 rows += reader.n_rows
-                yield reader.take()[0]
+                X = reader.take()[0]
+                yield SparseFeatures.of_entries(X, n_features, fill) if sparse else X
     if rows == 0:
         raise DataError(f"{path}: the file holds no rows")

@@ -18,6 +18,7 @@ from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.dataset import Dataset, doc_ids_of_comments
+from rankgrove.data.sparse import dense_blocks, each_column
 from rankgrove.data.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
 from rankgrove.errors import DataError
 
@@ -49,25 +50,28 @@ def write_letor(
         raise ValueError(f"omit must be 'zero', 'missing' or None, not {omit!r}")
     if dataset.sample_weight is not None:
         raise DataError("LETOR text cannot hold sample weights: write Parquet instead")
-    id_offsets, id_bytes = _packed(_id_texts(dataset))
-    writer = _native.LetorWriter(
-        X=dataset.X,
-        y=dataset.y,
-        query=dataset.groups.query_of_row(),
-        id_offsets=id_offsets,
-        id_bytes=id_bytes,
-        first_feature=0 if dataset.feature_names[:1] == ("f0",) else 1,
-        omission=_OMISSIONS[omit],
-    )
+    ids = _packed(_id_texts(dataset))
     comments = _comments_to_write(dataset)
-    if comments is not None:
-        present = np.asarray(comments.is_valid()).astype(np.uint8)
-        writer.set_comments(present, *_packed(comments.fill_null("")))
+    query = dataset.groups.query_of_row()
     n_threads = resolve_n_jobs(n_jobs)
+    begin = 0
     with replacing(path) as file, _compressed(file, Path(path).suffix.lower()) as stream:
-        for begin in range(0, dataset.n_rows, _ROWS_PER_BLOCK):
-            end = min(begin + _ROWS_PER_BLOCK, dataset.n_rows)
-            stream.writelines(writer.rows(begin, end, n_threads))
+        for block in dense_blocks(dataset.X, _ROWS_PER_BLOCK):
+            end = begin + len(block)
+            writer = _native.LetorWriter(
+                block,
+                dataset.y[begin:end],
+                query[begin:end],
+                *ids,
+                first_feature=0 if dataset.feature_names[:1] == ("f0",) else 1,
+                omission=_OMISSIONS[omit],
+            )
+            if comments is not None:
+                own = comments.slice(begin, len(block))
+                present = np.asarray(own.is_valid()).astype(np.uint8)
+                writer.set_comments(present, *_packed(own.fill_null("")))
+            stream.writelines(writer.rows(0, len(block), n_threads))
+            begin = end
 
 
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
@@ -93,7 +97,8 @@ def to_arrow(dataset: Dataset) -> pa.Table:
         if name in columns:
             raise DataError(f"a feature is named {name!r}, which is the name of another column")
     arrays = [pa.array(column) for column in columns.values()]
-    arrays += [pa.array(dataset.X[:, j]) for j in range(dataset.n_features)]
+    columns_of_x = each_column(dataset.X, range(dataset.n_features))
+    arrays += [pa.array(column) for _, column in columns_of_x]
     table = pa.table(arrays, names=[*columns, *dataset.feature_names])
     if dataset.absent is None:
         return table
