@@ -264,8 +264,11 @@ def test_endless_tokens_have_a_meaning_or_a_short_message(read, token):
 
 def test_huge_feature_numbers_do_not_exhaust_memory(read):
     with pytest.raises(DataError, match=r"rows of 10000000 features do not fit into memory"):
-        read("0 qid:1 10000000:1\n" * 100_000)
+        read("0 qid:1 10000000:1\n" * 100_000, sparse=False)
     message = r"100 rows of 10000000 features would take 3 GB, but the text has 1900 bytes .*right"
+    with pytest.raises(DataError, match=message):
+        read("0 qid:1 10000000:1\n" * 100, sparse=False)
+    message = r"mentions 100 values of up to 10,000,000 features: is the largest .*n_features=1000"
     with pytest.raises(DataError, match=message):
         read("0 qid:1 10000000:1\n" * 100)
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import rankgrove
+from rankgrove import _native
 from rankgrove.data.dataset import Dataset, concatenate
 from rankgrove.data.sparse import SparseFeatures, stacked
 from rankgrove.errors import DataError
@@ -126,3 +130,117 @@ def test_values_too_large_for_float32_are_refused_by_a_dataset():
     X = scipy.sparse.csr_array(np.array([[0, 1e300]]))
     with pytest.raises(DataError, match="too large for a 32-bit float"):
         Dataset(X, [0], [1])
+
+
+ROWS = st.lists(
+    st.dictionaries(
+        st.integers(0, 3000),
+        st.sampled_from(["0", "1", "-2.5", "nan", "inf", "1e-3", "123456789.123456789"]),
+        max_size=6,
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(ROWS, st.sampled_from(["zero", "missing"]), st.booleans())
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_text_means_the_same_sparse_and_dense(tmp_path, rows, absent, declared):
+    lines = [
+        f"{i % 3} qid:{i // 2} " + " ".join(f"{f}:{row[f]}" for f in sorted(row)) + " # note"
+        for i, row in enumerate(rows)
+    ]
+    path = tmp_path / "data.txt"
+    path.write_text("\n".join(lines))
+    options = {"n_features": 3001, "first_feature": 0} if declared else {}
+    dense = rankgrove.load(path, absent=absent, sparse=False, **options)
+    sparse = rankgrove.load(path, absent=absent, sparse=True, **options)
+    assert isinstance(sparse.X, SparseFeatures)
+    np.testing.assert_array_equal(sparse.X.toarray(), dense.X)
+    assert sparse.feature_names == dense.feature_names
+    assert sparse.comments.tolist() == dense.comments.tolist()
+    copy = tmp_path / "copy.txt"
+    rankgrove.write_letor(sparse, copy)
+    again = rankgrove.load(copy, absent=absent, sparse=False, n_features=sparse.n_features)
+    np.testing.assert_array_equal(again.X, dense.X)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0 qid:1 3:1 2:1", "0 qid:1 3:x", "0 qid:1 3:1 3:2", "0 qid:1 a:1", "0 qid:1 3:1e99"],
+)
+def test_bad_text_is_refused_in_the_same_words(tmp_path, text):
+    path = tmp_path / "data.txt"
+    path.write_text(f"0 qid:1 1:1\n{text}\n")
+    messages = []
+    for sparse in (False, True):
+        with pytest.raises(DataError) as caught:
+            rankgrove.load(path, sparse=sparse)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert "line 2" in messages[0]
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_a_feature_0_that_comes_late_moves_the_columns_read_before(vectorised):
+    options = {"n_features": -1, "first_feature": -1, "with_qid": True, "keep_comments": False}
+    reader = _native.LetorReader(
+        **options,
+        negative_labels=False,
+        absent_is_nan=False,
+        max_bytes=1 << 20,
+        sparse=True,
+        vectorised=vectorised,
+    )
+    for line in (b"0 qid:1 1:5 3:6\n", b"1 qid:1 0:7 9:8\n"):
+        assert reader.feed(np.frombuffer(line, np.uint8), True, 1) == len(line)
+    (starts, columns, values), *_ = reader.take()
+    assert (starts.tolist(), columns.tolist()) == ([0, 2, 4], [1, 3, 0, 9])
+    assert values.tolist() == [5, 6, 7, 8]
+
+
+def wide_text(n_rows=40, n_features=5000, per_row=20):
+    rng = np.random.default_rng(0)
+    for i in range(n_rows):
+        features = np.sort(rng.choice(n_features, per_row, replace=False)) + 1
+        yield f"{i % 3} qid:{i // 10} " + " ".join(f"{f}:{f % 7}" for f in features)
+
+
+def test_wide_and_mostly_empty_data_stay_sparse_by_themselves(tmp_path):
+    path = tmp_path / "wide.txt"
+    path.write_text("\n".join(wide_text()))
+    wide = rankgrove.load(path)
+    assert isinstance(wide.X, SparseFeatures)
+    assert isinstance(rankgrove.load(wide.X, wide.y, qid=wide.qid).X, SparseFeatures)
+    assert isinstance(rankgrove.load(wide.X, wide.y, qid=wide.qid, sparse=False).X, np.ndarray)
+    narrow = tmp_path / "narrow.txt"
+    narrow.write_text("\n".join(wide_text(n_features=900)))
+    assert isinstance(rankgrove.load(narrow).X, np.ndarray)
+    full = tmp_path / "full.txt"
+    full.write_text("\n".join(wide_text(n_features=1200, per_row=200)))
+    assert isinstance(rankgrove.load(full).X, np.ndarray)
+    both = rankgrove.load([path, path], shared_queries="merge")
+    assert both.X.shape == (80, wide.n_features)
+
+
+def test_the_command_line_takes_wide_text(tmp_path):
+    from rankgrove.cli.main import main
+
+    path, model, scores = (tmp_path / name for name in ("wide.txt", "model.rg", "scores.txt"))
+    path.write_text("\n".join(wide_text()))
+    train = ["train", "lambdamart", str(path), "--out", str(model), "--n-estimators", "3"]
+    assert main([*train, "--min-samples-leaf", "2", "--random-state", "0"]) == 0
+    assert main(["predict", str(model), str(path), "--out", str(scores)]) == 0
+    dense = rankgrove.load(path, sparse=False)
+    ranker = rankgrove.LambdaMART(n_estimators=3, min_samples_leaf=2, random_state=0).fit(dense)
+    np.testing.assert_array_equal(np.loadtxt(scores), ranker.predict(dense))
+    assert main(["info", str(path)]) == 0
+    assert main(["convert", str(path), str(tmp_path / "copy.txt"), "--omit", "zero"]) == 0
+    np.testing.assert_array_equal(rankgrove.load(tmp_path / "copy.txt").X.toarray(), dense.X)
+
+
+def test_a_dense_matrix_has_no_use_for_the_option():
+    with pytest.raises(ValueError, match="sparse does not apply to a matrix that is dense"):
+        rankgrove.load(DENSE, [0, 1, 2], qid=[1, 1, 1], sparse=True)
+    with pytest.raises(ValueError, match="sparse must be one of True, False, not 'yes'"):
+        rankgrove.load(DENSE, [0, 1, 2], qid=[1, 1, 1], sparse="yes")

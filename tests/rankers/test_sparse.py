@@ -216,3 +216,15 @@ def test_any_sparse_matrix_is_its_dense_one(X, missing, max_bins):
     np.testing.assert_array_equal(ranker.predict(X), scores)
     for array, before in zip((X.data, X.indices, X.indptr), given_arrays, strict=True):
         np.testing.assert_array_equal(array, before)
+
+
+def test_many_features_of_too_few_rows_are_counted_at_once():
+    """Where no feature has enough rows, all must be looked at, and there is one answer."""
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((400, 3000), density=0.02, rng=rng, format="csr")
+    y, qid = rng.integers(0, 3, 400), np.repeat(np.arange(20), 20)
+    ranker = quick("lambdamart", min_samples_leaf=10)
+    one = to_bytes(ranker.fit(X, y, qid=qid))
+    assert to_bytes(ranker.fit(X.toarray(), y, qid=qid)) == one
+    assert ranker.model_.ensemble.count.min() >= 10
+    assert ranker.model_.ensemble.n_leaves.max() > 1

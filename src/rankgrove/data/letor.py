@@ -55,6 +55,7 @@ ACCEPTS = frozenset(
     | {"n_features", "first_feature", "comments", "negative_labels", "progress", "n_jobs"}
 )
 _LOOKED_AT_BYTES = 1 << 16
+_SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STREAMED_BYTES = 16 << 20  # of a piece of text that is read piece by piece
 
@@ -136,6 +137,8 @@ def read_rows(
     """Make a Dataset of what the reader has read."""
     first_feature = reader.first_feature
     n_columns = reader.n_features
+    if sparse and options.sparse is None and n_features is None:
+        _refuse_suspicious(path, n_columns, reader.n_entries)
     entries, y, ids, text_ids, comments = reader.take()
     absent = np.nan if options.absent == "missing" else 0.0
     X = SparseFeatures.of_entries(entries, n_columns, absent) if sparse else entries
@@ -183,6 +186,15 @@ def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | Non
         n_features = int(numbers.max(initial=0))
     n_rows = sum(1 for line in lines.split(b"\n") if line.strip())
     return worth_keeping(len(numbers), n_rows, n_features)
+
+
+def _refuse_suspicious(path: Path, n_columns: int, n_entries: int) -> None:
+    """Refuse what is more likely a wrong feature number than meant."""
+    if n_columns > max(_SUSPICIOUS_WIDTH, n_entries):
+        raise DataError(
+            f"{path}: the text mentions {n_entries:,} values of up to {n_columns:,} features: is "
+            f"the largest feature number right? n_features={n_columns} says so"
+        )
 
 
 def letor_reader(
