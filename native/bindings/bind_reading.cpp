@@ -191,6 +191,7 @@ void bind_reading(nb::module_& m) {
       .def_prop_ro("n_lines", &LetorReader::n_lines)
       .def_prop_ro("n_rows", &LetorReader::n_rows)
       .def_prop_ro("n_features", &LetorReader::n_columns)
+      .def_prop_ro("sparse", &LetorReader::sparse)
       .def_prop_ro("n_entries", &LetorReader::n_entries, "Entries of a sparse matrix so far.")
       .def_prop_ro("first_feature", &LetorReader::first_feature);
   nb::class_<LetorWriter>(m, "LetorWriter", "Arrays to LETOR text, some rows at a time.")

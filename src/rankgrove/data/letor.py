@@ -73,6 +73,8 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
             report(stream.position(), stream.size)
     if reader.n_rows == 0:
         raise DataError(f"{path}: the file holds no rows")
+    if sparse and options.sparse is None and n_features is None:
+        _refuse_suspicious(path, reader.n_features, reader.n_entries)
     return read_rows(reader, path, options, with_qid, group_sizes=group_sizes)
 
 
@@ -137,8 +139,7 @@ def read_rows(
     """Make a Dataset of what the reader has read."""
     first_feature = reader.first_feature
     n_columns = reader.n_features
-    if sparse and options.sparse is None and n_features is None:
-        _refuse_suspicious(path, n_columns, reader.n_entries)
+    sparse = reader.sparse
     entries, y, ids, text_ids, comments = reader.take()
     absent = np.nan if options.absent == "missing" else 0.0
     X = SparseFeatures.of_entries(entries, n_columns, absent) if sparse else entries

@@ -172,6 +172,7 @@ def checked_options(
     *,
     like: Any = None,
     absent: Absent | None = None,
+    sparse: bool | None = None,
     n_features: int | None = None,
     first_feature: int | None = None,
     negative_labels: Literal["error", "keep", "drop"] = "error",
@@ -179,6 +180,7 @@ def checked_options(
 ) -> LoadOptions:
     """Check what a caller of ``load`` says about the data."""
     _check_choice("absent", absent, (None, "zero", "missing"))
+    _check_choice("sparse", sparse, (None, True, False))
     _check_choice("negative_labels", negative_labels, ("error", "keep", "drop"))
     first_feature = _whole_number("first_feature", first_feature)
     _check_choice("first_feature", first_feature, (None, 0, 1))
@@ -188,6 +190,7 @@ def checked_options(
     return LoadOptions(
         like=None if like is None else Columns.of(like),
         absent=absent or absent_like(like),
+        sparse=sparse,
         n_features=n_features,
         first_feature=first_feature,
         negative_labels=negative_labels,
