@@ -11,7 +11,7 @@ SANITIZE_TESTS ?= $(addprefix tests/,boosting data explain forests formats linea
   rankers/test_boosting.py rankers/test_custom.py rankers/test_forest.py test_arrays.py test_threads.py)
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
-PLAIN_TESTS ?= $(addprefix tests/,forests trees data/test_letor.py)
+PLAIN_TESTS ?= $(addprefix tests/,forests trees data/test_letor.py data/test_letor_oracle.py)
 # An interpreter that is asked for by name must be the one that .venv was made with.
 ifeq ($(origin PYTHON),command line)
 ifneq ($(wildcard $(PY)),)
