@@ -119,7 +119,7 @@ from rankgrove.trees.growing import TreeGrower
 X = np.random.default_rng(0).normal(size=(300_000, 40)).astype(np.float32)
 binned = bin_matrix(X, find_bins(X, n_jobs=2), n_jobs=2)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
 try:
     grower = TreeGrower(binned, n_jobs=2)
     for seed in range(100):

@@ -103,7 +103,7 @@ def test_direction():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ndgc@10", "unknown metric 'ndgc': choose from dcg, endcg, err"),
+        ("ndgc@10", "unknown metric 'ndgc': did you mean 'ndcg'. There are dcg, endcg, err"),
         ("ndcg@0", "k must be a whole number of at least 1, or None for the whole list, not '0'"),
         ("ndcg@ten", "k must be .* not 'ten'"),
         ("ndcg@1.5", "k must be .* not '1.5'"),

@@ -181,7 +181,10 @@ class TestWatching:
         ("eval_set", "message"),
         [
             (3, "eval_set must be a Dataset"),
-            ([(np.ones((2, 10)), [0, 1])], r"'valid' must be a Dataset or a tuple \(X, y, qid\)"),
+            (
+                [(np.ones((2, 10)), [0, 1])],
+                r"'valid' must be a Dataset, .* or a tuple \(X, y, qid\)",
+            ),
             ({"held out": (np.ones((2, 3)), [0, 1], [1, 1])}, "3 features"),
             ((np.ones((2, 10)), [0, 1], None), "eval_set 'valid' needs the queries"),
         ],

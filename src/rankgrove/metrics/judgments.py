@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ def judgments(
     y_true: Any, qid: Any = None, group_sizes: Any = None, groups: Any = None, doc_ids: Any = None
 ) -> tuple[npt.NDArray[np.float64], QueryGroups, Any]:
     """Return labels, queries and document ids: those of a Dataset or scan, or as given."""
-    y_true = as_scan(y_true)
+    if isinstance(y_true, str | os.PathLike):  # a list of texts is one of labels, and refused
+        y_true = as_scan(y_true)
     if isinstance(y_true, Scan):
         y_true = y_true.judgments()
     if is_dataset(y_true):
