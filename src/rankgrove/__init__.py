@@ -27,6 +27,7 @@ _PUBLIC = {
     "Comparison": "rankgrove.experiments.comparison",
     "register_metric": "rankgrove.metrics.registry",
     "register_criterion": "rankgrove.forests.criteria",
+    "register_reader": "rankgrove.data.readers",
     "register_target": "rankgrove.formats.exporting",
     "TreeEnsemble": "rankgrove.trees.ensemble",
     "load_model": "rankgrove.formats.container",

@@ -69,13 +69,13 @@ def _is_parquet(output: str) -> bool:
 def _output(text: str) -> str:
     """Check the name before a large file is read for nothing."""
     from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
-    from rankgrove.data.loading import FORMATS
+    from rankgrove.data.readers import READERS
 
     path = Path(text)
     suffix = path.suffix.lower()
     if suffix in COMPRESSED_SUFFIXES:
         suffix = path.with_suffix("").suffix.lower()
-    letor = next(known.suffixes for known in FORMATS if known.name == "letor")
+    letor = next(known.suffixes for known in READERS if known.name == "letor")
     if suffix not in letor and not _is_parquet(text):
         raise argparse.ArgumentTypeError(
             f"the name {path.name!r} does not tell the format: end it in .parquet or "

@@ -14,9 +14,9 @@ from rankgrove.data.features import first_number
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
     """Tell whether a file is LETOR text."""
-    from rankgrove.data.loading import format_of
+    from rankgrove.data.readers import reader_of
 
-    return format_of(Path(path), arguments.format).name == "letor"
+    return reader_of(Path(path), arguments.format).name == "letor"
 
 
 def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:

@@ -6,7 +6,6 @@ import importlib
 import operator
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,53 +15,8 @@ from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Absent, Dataset, SharedQueries, concatenate
 from rankgrove.data.options import LoadOptions, Progress
+from rankgrove.data.readers import READERS, reader_of
 from rankgrove.errors import DataError
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format: its name, the module that reads it, and how files are known.
-
-    ``function`` reads a whole file, ``pieces`` one that need not fit into memory.
-    """
-
-    name: str
-    module: str
-    function: str
-    pieces: str | None
-    suffixes: tuple[str, ...]
-    magic: bytes | None = None
-
-
-# A new format is one module with ``ACCEPTS`` (the options it understands) and one line here.
-# The first is the default for unknown suffixes.
-FORMATS = (
-    Format(
-        "letor",
-        "rankgrove.data.letor",
-        "read_letor",
-        "letor_pieces",
-        (".txt", ".letor", ".svm", ".libsvm"),
-    ),
-    Format(
-        "parquet",
-        "rankgrove.data.arrow",
-        "read_parquet",
-        "parquet_pieces",
-        (".parquet", ".pq"),
-        b"PAR1",
-    ),
-    Format(
-        "arrow",
-        "rankgrove.data.arrow",
-        "read_ipc",
-        "ipc_pieces",
-        (".feather", ".arrow", ".ipc"),
-        b"ARROW1",
-    ),
-    Format("csv", "rankgrove.data.csv", "read_csv", "csv_pieces", (".csv", ".tsv")),
-    Format("npz", "rankgrove.data.npz", "read_npz", None, (".npz",), b"PK\x03\x04"),
-)
 
 
 def load(
@@ -205,7 +159,7 @@ def load_pieces(
 
     Pieces of text come as wide as they are, without the columns of ``like``.
     """
-    chosen = format_of(path, format)
+    chosen = reader_of(path, format)
     if chosen.pieces is None or whole:
         yield _checked_labels(_read(path, options, format), options)
         return
@@ -230,7 +184,7 @@ def is_folder(source: Any) -> bool:
 
 def files_in(folder: Path) -> list[Path]:
     """Return the data files of a folder by name; hidden ones, and Spark's ``_SUCCESS``, are not."""
-    known = tuple(suffix for format in FORMATS for suffix in format.suffixes)
+    known = tuple(suffix for format in READERS for suffix in format.suffixes)
     names = [*known, *(suffix + packed for suffix in known for packed in COMPRESSED_SUFFIXES)]
     files = [
         path
@@ -302,7 +256,7 @@ def _read_source(source: Any, options: LoadOptions, format: str | None) -> Datas
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        chosen = format_of(path, format)
+        chosen = reader_of(path, format)
         module = importlib.import_module(chosen.module)
         _check_options(options, module.ACCEPTS, f"{chosen.name} files")
         dataset: Dataset = getattr(module, chosen.function)(path, options)
@@ -324,27 +278,6 @@ def _read_source(source: Any, options: LoadOptions, format: str | None) -> Datas
         _check_options(options, arrays.ACCEPTS, "a matrix")
         return arrays.read_arrays(source, options)
     raise DataError(f"cannot load a {type(source).__name__}")
-
-
-def format_of(path: Path, name: str | None) -> Format:
-    """Return the format of a file by the given name of a format, or by the suffix."""
-    if name is not None:
-        for known in FORMATS:
-            if known.name == name:
-                return known
-        raise ValueError(f"format {name!r} is not one of {', '.join(f.name for f in FORMATS)}")
-    suffix = path.suffix.lower()
-    if suffix in COMPRESSED_SUFFIXES:
-        suffix = path.with_suffix("").suffix.lower()
-    by_suffix = next((known for known in FORMATS if suffix in known.suffixes), None)
-    if by_suffix is not None or not path.is_file():
-        return by_suffix or FORMATS[0]
-    with path.open("rb") as file:
-        head = file.read(8)
-    if head.startswith(b"RGROVE"):
-        raise DataError(f"{path} is a model of rankgrove, not data: rankgrove.load_model reads it")
-    by_magic = (known for known in FORMATS if known.magic and head.startswith(known.magic))
-    return next(by_magic, FORMATS[0])
 
 
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

@@ -31,7 +31,6 @@ from rankgrove.data.letor import declared_features
 from rankgrove.data.loading import (
     checked_options,
     files_in,
-    format_of,
     is_folder,
     is_paths,
     load_pieces,
@@ -39,6 +38,7 @@ from rankgrove.data.loading import (
 from rankgrove.data.options import LoadOptions, Progress
 from rankgrove.data.pieces import Judgments, Piece, piece_of, piece_of_batch
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.readers import reader_of
 from rankgrove.data.spool import Spool
 from rankgrove.data.streamed import StreamedMatrix
 from rankgrove.errors import DataError
@@ -248,7 +248,7 @@ class Scan:
                 yield piece_of_batch(batch, number, self._options)
             return
         for number, path in enumerate(self._source):
-            text = format_of(path, self._format).name == "letor" and self._options.features is None
+            text = reader_of(path, self._format).name == "letor" and self._options.features is None
             whole = matched and text and None in declared_features(self._options)
             for data in load_pieces(path, self._options, self._format, whole=whole):
                 yield piece_of(data, number, text and not whole)

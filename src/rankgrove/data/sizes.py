@@ -8,9 +8,9 @@ from pathlib import Path
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES, open_bytes
 from rankgrove.data.letor import first_row_has_qid, letor_lines, letor_reader
-from rankgrove.data.loading import format_of
 from rankgrove.data.memory import free_memory
 from rankgrove.data.options import LoadOptions
+from rankgrove.data.readers import reader_of
 
 _PACKED = 6  # bytes of text in a byte of compressed text, about
 _TRAINING = 1.6  # a fit takes 4 bytes per value for the matrix, and up to 2.3 more
@@ -29,7 +29,7 @@ def should_stream(paths: Sequence[Path], format: str | None = None) -> bool:
 
 def _matrix_bytes(path: Path, format: str | None) -> float:
     """Estimate the bytes of the float32 matrix of a file."""
-    name = format_of(path, format).name
+    name = reader_of(path, format).name
     size = path.stat().st_size * (_PACKED if path.suffix in COMPRESSED_SUFFIXES else 1)
     if name == "parquet":
         import pyarrow as pa

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.features import feature_matrix, is_dataset
-from rankgrove.data.loading import format_of, load
+from rankgrove.data.loading import load
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.queries import query_ids
+from rankgrove.data.readers import reader_of
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def read_part(part: Part, options: Mapping[str, Any], n_jobs: int | None) -> Row
 
 def _loaded_file(path: Path, options: Mapping[str, Any], n_jobs: int | None) -> Dataset:
     """Load a file, without the comments that text may have."""
-    if format_of(path, options.get("format")).name == "letor":
+    if reader_of(path, options.get("format")).name == "letor":
         return load(path, **options, comments=False, progress=False, n_jobs=n_jobs)
     return load(path, **options)
 
