@@ -13,6 +13,7 @@ void stop_on_signal() {
 
 NB_MODULE(_native, m) {
   m.doc() = "The native core of rankgrove. Private: use the Python packages above it.";
+  nanobind::set_leak_warnings(false);  // a model may live as long as its process
   rankgrove::set_interrupt_check(stop_on_signal);
   m.def("usable_cores", &rankgrove::ThreadPool::usable_cores, "Cores that this process may use.");
   m.def("most_threads", &rankgrove::ThreadPool::most_threads,

@@ -103,6 +103,11 @@ def open_page(browser, page, width=1280, height=900, scheme="light"):
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
     browser.get(page.as_uri())
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(browser, 60)
+    wait.until(lambda browser: names(browser), "the table was not drawn")
+    wait.until(lambda browser: browser.find_elements("css selector", "#data option"))
 
 
 def names(browser):
