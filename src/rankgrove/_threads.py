@@ -20,7 +20,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         raise ValueError("n_jobs must not be 0: use 1 for one thread or -1 for all cores")
     if n_jobs < 0:
         return max(1, _available_threads() + 1 + n_jobs)
-    return min(int(n_jobs), _native.most_threads())
+    return 1 if n_jobs == 1 else min(int(n_jobs), _native.most_threads())  # asking takes its time
 
 
 def _available_threads() -> int:

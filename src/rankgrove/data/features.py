@@ -17,6 +17,8 @@ from rankgrove.errors import DataError
 
 def is_dataset(value: Any) -> bool:
     """Tell whether the value is a Dataset, without importing the readers."""
+    if type(value) is np.ndarray:  # the usual case, and serving asks often
+        return False
     return all(hasattr(value, name) for name in ("feature_names", "X", "y", "groups"))
 
 

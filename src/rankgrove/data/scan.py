@@ -107,6 +107,8 @@ def scan(
 
 def as_scan(value: Any, **options: Any) -> Any:
     """Scan what only a scan can be made of (paths, batches); return anything else as it is."""
+    if type(value) is np.ndarray:  # the usual case
+        return value
     if isinstance(value, (str, os.PathLike)) or is_paths(value) or _is_batches(value):
         return scan(value, **options)
     return value

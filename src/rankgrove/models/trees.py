@@ -28,7 +28,7 @@ from rankgrove.models.model import (
 )
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.links import IDENTITY, GradeSum, Link, link_from_state
-from rankgrove.trees.precise import Ranks, as_compared, has_precise_thresholds
+from rankgrove.trees.precise import as_compared, has_precise_thresholds
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
 Float32s = npt.NDArray[np.float32]
@@ -85,7 +85,7 @@ class TreesModel(Model):
         """Count the values that float64 might put on the other side of a threshold."""
         if not self.columns.double:
             return 0
-        return Ranks(self.ensemble).uncertain(X.astype(np.float32, copy=False))
+        return self.scorer.uncertain(X.astype(np.float32, copy=False))
 
     @property
     def size(self) -> str:

@@ -10,7 +10,7 @@ from rankgrove.data.streamed import StreamedMatrix
 from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
 
-_LOOKED_AT = 100  # queries
+_LOOKED_AT = 20  # queries
 
 
 def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: str) -> None:

@@ -189,6 +189,10 @@ class Scorer:
         self._native.predict(X, resolve_n_jobs(n_jobs), outputs)
         return outputs
 
+    def uncertain(self, X: npt.NDArray[np.float32]) -> int:
+        """Count the values whose rounding to float32 may have changed scores."""
+        return 0 if self._ranks is None else self._ranks.uncertain(X)
+
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
         self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
