@@ -78,6 +78,21 @@ endef
 native-tests: $(VENV)/.created ## build the tests that are written in C++
 	$(call native_tests,native-tests)
 
+# Programs that read exported models and stand in nobody's way: their tests are skipped without them.
+# (eland asks for an older pandas and xgboost than the other tests have.)
+CONSUMERS := build/consumers
+.PHONY: consumers
+consumers: $(CONSUMERS)/.node $(CONSUMERS)/.eland ## install onnxruntime-node and eland, for tests of exports
+
+$(CONSUMERS)/.node:
+	npm install --loglevel=error --no-audit --no-fund --ignore-scripts --prefix $(CONSUMERS) onnxruntime-node
+	@touch $@
+
+$(CONSUMERS)/.eland:
+	$(PYTHON) -m venv $(CONSUMERS)/eland
+	$(CONSUMERS)/eland/bin/python -m pip install -q 'eland[xgboost,scikit-learn]'
+	@touch $@
+
 .PHONY: lint
 lint: $(VENV)/.lint ## check style and types: ruff, mypy --strict, clang-format
 	$(VENV)/bin/ruff check .

@@ -13,7 +13,7 @@ class CountedView {
  public:
   explicit CountedView(nb::handle ensemble)
       : view_(ensemble),
-        count_(array_field<uint32_t>(ensemble, "count")),
+        count_(array_field<double>(ensemble, "count")),
         arrays_{view_.arrays(), as_span(count_)} {
     require(arrays_.count.size() == arrays_.feature.size(), "count must have one value per node");
   }
@@ -22,7 +22,7 @@ class CountedView {
 
  private:
   EnsembleView view_;
-  In<uint32_t> count_;
+  In<double> count_;
   CountedEnsemble arrays_;
 };
 

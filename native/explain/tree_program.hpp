@@ -18,12 +18,12 @@ namespace rankgrove {
 
 // An ensemble that knows how many training documents reached each node.
 struct CountedEnsemble : EnsembleArrays {
-  std::span<const uint32_t> count;
+  std::span<const double> count;  // or the sum of their weights
 
   // The share of a split's documents that go left; a half if there are none.
   double left_share(int64_t root, int64_t split) const {
-    const auto to_left = static_cast<double>(count[root + left[split]]);
-    const auto to_right = static_cast<double>(count[root + left[split] + 1]);
+    const double to_left = count[root + left[split]];
+    const double to_right = count[root + left[split] + 1];
     return to_left + to_right > 0 ? to_left / (to_left + to_right) : 0.5;
   }
 };

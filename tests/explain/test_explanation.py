@@ -243,6 +243,21 @@ def test_contributions_of_imported_models_add_up(library, data):
     )
 
 
+def test_contributions_of_an_imported_model_are_those_of_xgboost(data, tmp_path):
+    import xgboost
+
+    pairs = xgboost.DMatrix(data.X, data.y, qid=data.groups.query_of_row())
+    booster = xgboost.train({"objective": "rank:ndcg", "max_depth": 4}, pairs, 6)
+    rankgrove.from_xgboost(booster).save(tmp_path / "m.rg")
+    ranker = rankgrove.load_model(tmp_path / "m.rg")
+    ranker.export(tmp_path / "m.json", "xgboost")
+    for one in (ranker, rankgrove.from_xgboost(tmp_path / "m.json")):
+        explained = one.explain(data.X)
+        parts = booster.predict(pairs, pred_contribs=True)
+        np.testing.assert_allclose(explained.values, parts[:, :-1], atol=2e-6)
+        np.testing.assert_allclose(explained.expected, parts[0, -1], atol=2e-6)
+
+
 def test_shap_takes_a_model_with_a_fill(data):
     import shap
 

@@ -8,9 +8,6 @@ and RankLib are played by ``oracles.export_targets``.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -126,47 +123,6 @@ def test_lightgbm_explains_what_it_reads(tmp_path):
     X = edge_rows(ranker)
     parts = lightgbm.Booster(model_file=str(path)).predict(X, pred_contrib=True)
     np.testing.assert_allclose(parts.sum(axis=1), ranker.predict(X), atol=1e-12)
-
-
-def test_node_gives_the_scores_of_onnxruntime(tmp_path):
-    """``npm install onnxruntime-node`` where NODE_PATH finds it."""
-    node = shutil.which("node")
-    if (
-        node is None
-        or subprocess.run(
-            [node, "-e", "require('onnxruntime-node')"], capture_output=True
-        ).returncode
-    ):
-        pytest.skip("onnxruntime-node is not installed")
-    ranker = model_of("boosted")
-    path = exported(ranker, "onnx", tmp_path / "m.onnx").path
-    X = edge_rows(ranker)
-    X.tofile(tmp_path / "rows.f32")
-    program = f"""
-    const ort = require('onnxruntime-node'), fs = require('fs');
-    (async () => {{
-      const bytes = fs.readFileSync('{tmp_path}/rows.f32');
-      const rows = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
-      const session = await ort.InferenceSession.create('{path}');
-      const input = new ort.Tensor('float32', rows, [{len(X)}, {N_FEATURES}]);
-      const {{score}} = await session.run({{X: input}});
-      console.log(JSON.stringify(Array.from(score.data)));
-    }})();
-    """
-    run = subprocess.run([node, "-e", program], capture_output=True, text=True, env=os.environ)
-    assert run.returncode == 0, run.stderr
-    assert_close(np.array(json.loads(run.stdout)), ranker.predict(X), "onnx")
-
-
-def test_an_estimator_of_xgboost_loads_the_file(tmp_path):
-    """Elastic's own learning to rank takes those."""
-    xgboost = pytest.importorskip("xgboost")
-    ranker = model_of("boosted")
-    path = exported(ranker, "xgboost", tmp_path / "m.json").path
-    estimator = xgboost.XGBRanker(n_jobs=1)
-    estimator.load_model(path)
-    X = edge_rows(ranker)
-    assert_close(estimator.predict(X), ranker.predict(X), "xgboost")
 
 
 class TestThereAndBack:

@@ -136,3 +136,24 @@ def ranklib(text: str, row) -> float:
         assert tokens[at] == "</tree>"
         at += 1
     return float(total)
+
+
+def elastic_inference(text: str, row) -> float:
+    """Elastic's own learning to rank, given what eland sends: float64, ``value < threshold``.
+
+    A value that is not finite is missing, and goes the node's default way.
+    """
+    model = parsed(text)["trained_model"]["ensemble"]
+    assert (model["target_type"], model["aggregate_output"]) == ("regression", {"weighted_sum": {}})
+    total = 0.0
+    for part in model["trained_models"]:
+        nodes = {node["node_index"]: node for node in part["tree"]["tree_structure"]}
+        node = nodes[0]
+        while "leaf_value" not in node:
+            assert node["decision_type"] == "lt"
+            x = float(row[node["split_feature"]])
+            left = x < node["threshold"] if math.isfinite(x) else node["default_left"]
+            node = nodes[node["left_child" if left else "right_child"]]
+        assert isinstance(node["leaf_value"], float)
+        total += node["leaf_value"]
+    return total

@@ -87,7 +87,7 @@ def _read(
     leaves: Any,
 ) -> Node:
     at = first + node
-    left, count = int(trees.left[at]), int(trees.count[at])
+    left, count = int(trees.left[at]), round(float(trees.count[at]))
     if left < 0:
         return Node(f"{weight * float(trees.value[at]):+.6g}", count)
     missing = "yes" if trees.missing_left[at] else "no"

@@ -33,7 +33,8 @@ class ForeignTree:
 
     ``left`` and ``right`` are the children's numbers, -1 for a leaf. ``threshold`` is such that a
     float32 value goes left exactly if it is <= threshold; ``precise`` says the same of float64
-    values, where the library compares those.
+    values, where the library compares those. ``count`` is the number of training documents at a
+    node, or the sum of their weights.
     """
 
     feature: Ints
@@ -85,7 +86,7 @@ def to_ensemble(
         left=new_left.astype(np.int32),
         missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),
         value=stacked("value", np.float64)[order],
-        count=np.clip(stacked("count", np.float64)[order], 0, 2**32 - 1).astype(np.uint32),
+        count=_counts(stacked("count", np.float64)[order]),
         gain=np.where(leaf, 0, np.nan_to_num(stacked("gain", np.float32)[order])).astype(
             np.float32
         ),
@@ -97,6 +98,12 @@ def to_ensemble(
     )
     check_ensemble(ensemble)
     return ensemble
+
+
+def _counts(count: Doubles) -> npt.NDArray[Any]:
+    """Keep numbers of documents as whole numbers, and sums of weights as they are."""
+    whole = np.clip(count, 0, 2**32 - 1).astype(np.uint32)
+    return whole if np.array_equal(whole, count) else count
 
 
 def reachable(tree: ForeignTree) -> ForeignTree:

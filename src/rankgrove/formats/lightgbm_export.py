@@ -63,6 +63,7 @@ def _tree(tree: PlainTree, zero_is_missing: npt.NDArray[np.bool_]) -> list[str]:
     leaf, split = tree.is_leaf, ~tree.is_leaf
     number = np.where(leaf, ~(np.cumsum(leaf) - 1), np.cumsum(split) - 1)
     kind = np.where(zero_is_missing[tree.feature[split]], _ZERO_IS_MISSING, _NAN_IS_MISSING)
+    count = np.round(tree.count).astype(np.int64)
     columns: dict[str, npt.NDArray[Any]] = {
         "split_feature": tree.feature[split],
         "split_gain": tree.gain[split],
@@ -72,10 +73,10 @@ def _tree(tree: PlainTree, zero_is_missing: npt.NDArray[np.bool_]) -> list[str]:
         "right_child": number[tree.right[split]],
         "leaf_value": tree.value[leaf],
         "leaf_weight": tree.count[leaf],
-        "leaf_count": tree.count[leaf],
+        "leaf_count": count[leaf],
         "internal_value": tree.value[split],
         "internal_weight": tree.count[split],
-        "internal_count": tree.count[split],
+        "internal_count": count[split],
     }
     head = [f"num_leaves={leaf.sum()}", "num_cat=0"]
     body = [f"{key}={' '.join(map(repr, column.tolist()))}" for key, column in columns.items()]

@@ -38,7 +38,7 @@ class PlainTree:
     left, right : children, -1 for a leaf
     missing_left : whether a missing value goes left
     value : what a leaf adds to the score (of a split: what it would add as a leaf)
-    count : training rows that reached a node
+    count : training rows that reached a node, or the sum of their weights
     gain : improvement by the split
     """
 
@@ -49,7 +49,7 @@ class PlainTree:
     right: Ints
     missing_left: npt.NDArray[np.bool_]
     value: Doubles
-    count: Ints
+    count: Doubles
     gain: Doubles
 
     @property
@@ -133,7 +133,7 @@ def plain_trees(model: Model) -> PlainTrees:
                 right=np.where(left < 0, -1, left + 1),
                 missing_left=ensemble.missing_left[nodes] != 0,
                 value=value,
-                count=ensemble.count[nodes].astype(np.int64),
+                count=ensemble.count[nodes].astype(np.float64),
                 gain=ensemble.gain[nodes].astype(np.float64),
             )
         )
@@ -221,7 +221,7 @@ def _leaf() -> PlainTree:
         right=whole,
         missing_left=np.zeros(1, bool),
         value=zero,
-        count=np.ones(1, np.int64),
+        count=np.ones(1),
         gain=zero,
     )
 

@@ -58,7 +58,7 @@ def _structure(tree: PlainTree) -> Any:
     def leaf(node: int) -> dict[str, Any]:
         return {
             "leaf_value": float(tree.value[node]),
-            "leaf_count": int(tree.count[node]),
+            "leaf_count": round(tree.count[node]),
         }
 
     def split(node: int, left: Any, right: Any) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _structure(tree: PlainTree) -> Any:
             "default_left": bool(tree.missing_left[node]),
             "missing_type": "NaN",
             "internal_value": float(tree.value[node]),
-            "internal_count": int(tree.count[node]),
+            "internal_count": round(tree.count[node]),
             "left_child": left,
             "right_child": right,
         }

@@ -153,7 +153,7 @@ def _tree(tree: Any, number: int) -> ForeignTree:
         right=np.asarray(tree["right_children"], np.int64),
         missing_left=np.asarray(tree["default_left"]).astype(bool),
         value=np.where(leaf, condition, tree["base_weights"]).astype(np.float64),
-        count=np.round(np.asarray(tree["sum_hessian"], np.float64)),
+        count=np.asarray(tree["sum_hessian"], np.float64),
         gain=np.asarray(tree["loss_changes"]),
     )
     # Pruning leaves the nodes that it cut off in place.

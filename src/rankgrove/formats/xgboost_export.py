@@ -35,6 +35,7 @@ _OBJECTIVES: dict[str, dict[str, Any]] = {
             "lambdarank_bias_norm": "1",
             "ndcg_exp_gain": "1",
         },
+        "lambda_rank_param": {"num_pairsample": "1", "fix_list_weight": "0"},  # before XGBoost 2
     },
     "sigmoid": {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}},
     "exp": {"name": "count:poisson", "poisson_regression_param": {"max_delta_step": "0.7"}},
@@ -101,7 +102,7 @@ def _tree(tree: PlainTree, number: int, n_features: int) -> dict[str, Any]:
         "split_conditions": condition.astype(np.float64).tolist(),
         "split_indices": np.where(leaf, 0, tree.feature).tolist(),
         "split_type": [0] * len(leaf),
-        "sum_hessian": tree.count.astype(float).tolist(),
+        "sum_hessian": tree.count.tolist(),
         "tree_param": {
             "num_deleted": "0",
             "num_feature": str(n_features),

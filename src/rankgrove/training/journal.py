@@ -62,8 +62,8 @@ class StepRecord:
                 trees = [
                     Tree(
                         **{
-                            name: np.ascontiguousarray(arrays[f"{i}/{name}"], widest)
-                            for name, (*_, widest) in NODE_TYPES.items()
+                            name: np.ascontiguousarray(arrays[f"{i}/{name}"], grown)
+                            for name, (*_, grown) in NODE_TYPES.items()
                         }
                     )
                     for i in range(n_trees)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The arrays with an entry per node, and the types that each may have: the widest last.
+# The arrays with an entry per node, and the types that each may have: that of grown trees last.
 NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
     "feature": (np.int16, np.int32),
     "threshold": (np.float32,),
     "left": (np.int32,),
     "missing_left": (np.uint8,),
     "value": (np.float32, np.float64),
-    "count": (np.uint32,),
+    "count": (np.float64, np.uint32),
     "gain": (np.float32,),
 }
 
@@ -41,7 +41,8 @@ class TreeEnsemble:
     root, the right child is ``left + 1``, and a child's number is greater than its parent's. A leaf
     has ``left == -1`` and ``feature == -1``. A row goes left if ``x <= threshold``, or if x is NaN
     and ``missing_left``. Models of fewer than 2^15 features number them in 16 bits, and forests,
-    whose trees are large, keep values in float32.
+    whose trees are large, keep values in float32. ``count`` tells how many training documents
+    reached a node; models of libraries that add up weights instead have those, in float64.
 
     Trees of libraries that compare in float64 also keep their thresholds as they were, ``precise``:
     they decide where float32 could not tell a value from a threshold (see ``trees.precise``).
@@ -57,7 +58,7 @@ class TreeEnsemble:
     left: npt.NDArray[np.int32]
     missing_left: npt.NDArray[np.uint8]
     value: npt.NDArray[Any]  # float32 or float64
-    count: npt.NDArray[np.uint32]
+    count: npt.NDArray[Any]  # uint32 or float64
     gain: npt.NDArray[np.float32]
     precise: npt.NDArray[np.float64] | None = None
 
@@ -76,7 +77,7 @@ class TreeEnsemble:
         """Lay native trees end to end; the list is emptied, so that no tree is kept twice."""
         n_trees = len(trees)
         offsets = np.r_[0, np.cumsum([tree.n_nodes for tree in trees])].astype(np.int64)
-        types = {name: widest for name, (*_, widest) in NODE_TYPES.items()}
+        types = {name: grown for name, (*_, grown) in NODE_TYPES.items()}
         types |= {"feature": feature_type(n_features), "value": value_type}
         arrays = {name: np.empty(offsets[-1], dtype) for name, dtype in types.items()}
 

@@ -230,6 +230,8 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
             raise ModelError(f"{name} are not {np.dtype(dtype).name} numbers")
     if not np.isfinite(ensemble.value).all() or np.isnan(ensemble.gain).any():
         raise ModelError("a node has a value or a gain that is no number")
+    if not ((ensemble.count >= 0) & (ensemble.count < np.inf)).all():
+        raise ModelError("a node has a count that is no number from 0 on")
     try:
         _native.check_ensemble(ensemble)
     except (TypeError, ValueError) as error:
