@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from oracles.forest_scan import NodeScan
+from rankgrove import _native
 from rankgrove.rankers.base.registry import make_ranker
 
 NOISE = 1e-12
@@ -183,3 +184,34 @@ def test_real_targets_where_their_packed_sums_end(n, far):
     check_tree(
         grow(X, y, criterion="squared_error", max_depth=4), X, y, "squared_error", full=False
     )
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("name", ["rf-point", "extra-trees"])
+@pytest.mark.parametrize("kind", ["classes", "reals"])
+@pytest.mark.parametrize("n", [40, 6000])
+def test_documents_that_a_bootstrap_draws_again_count_again(n, kind, name, missing):
+    """The tree is that of the documents as they were drawn, listed one by one; some of them, which
+    weigh much, are drawn many times."""
+    X, y = make_data(n, 5, seed=7, missing=missing)
+    if kind == "reals":
+        y = y + np.random.default_rng(8).random(n)
+    min_leaf = 1 if missing else 4
+    weight = np.where(np.arange(n) % 19 == 0, 40.0, 1.0)
+    ranker = make_ranker(
+        name,
+        n_estimators=1,
+        max_features="all",
+        criterion="squared_error",
+        sampling="bootstrap",
+        subsample=1.0,
+        weighting="draw",
+        min_samples_leaf=min_leaf,
+        max_depth=8,
+        random_state=0,
+    ).fit(X, y, group_sizes=[n], sample_weight=weight)
+    sample = _native.ForestSample("documents", n, weight)
+    drawn = sample.draw(np.array([0, n]), seed=int(ranker.tree_seeds_[0]), tree_number=0)
+    assert np.bincount(drawn).max() > 8
+    best, tree = name == "rf-point", ranker.model_.ensemble
+    check_tree(tree, X[drawn], y[drawn], "squared_error", None, min_leaf, best=best, full=False)

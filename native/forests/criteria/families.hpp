@@ -32,6 +32,9 @@ struct OfClasses {
     return std::numeric_limits<int64_t>::max();
   }
 
+  // Whether a row that was drawn several times may be listed once, in trees of so many documents.
+  static bool counts_repeats(const ForestTargets&, int64_t /*n_documents*/) { return false; }
+
   // Calls visitor(criterion) with the criterion for nodes with at most `most_documents`.
   template <typename Visitor>
   static auto visit(const ForestTargets& targets, const CriterionTable& table,
@@ -69,6 +72,12 @@ struct OfTargets {
   static int64_t most_in_small_nodes(const ForestTargets& targets) {
     if (targets.weight.empty() && !targets.has_classes()) return PackedReals::kMostDocuments;
     return std::numeric_limits<int64_t>::max();
+  }
+
+  static bool counts_repeats(const ForestTargets& targets, int64_t n_documents) {
+    if (!targets.weight.empty()) return false;
+    if (targets.has_classes()) return PackedTargets::fits(targets, n_documents);
+    return n_documents <= PackedReals::kMostDocuments;
   }
 
   template <typename Visitor>

@@ -6,7 +6,8 @@
 //   PackedReals       the same for any targets, as whole multiples of a small step: for nodes of up
 //                     to 65,535 documents
 //
-// They answer what the sums of class_counts.hpp answer.
+// They answer what the sums of class_counts.hpp answer. The last two count a row as many times as
+// it was drawn.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +92,9 @@ struct PackedTargets : PackedWord {
     return true;
   }
 
-  Item item(const NodeRows& documents, int64_t i) const { return word[documents.labels[i]]; }
+  Item item(const NodeRows& documents, int64_t i) const {
+    return documents.times_of(i) * word[documents.labels[i]];
+  }
   double squares(const NodeRows& documents) const {
     double sum = 0;
     for (int32_t c = 0; c < n_classes; ++c) {
@@ -108,7 +111,8 @@ struct PackedTargets : PackedWord {
   void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
     if constexpr (sizeof(Code) == 1) {
-      if (labels_are_targets && documents.n >= kByteVector && !split.missing_left) {
+      if (labels_are_targets && documents.n >= kByteVector && !documents.times &&
+          !split.missing_left) {
         const auto left =
             left_documents(codes, documents.labels, documents.n, static_cast<uint8_t>(split.bin));
         *cell += left.count << kBits | left.labels;
@@ -119,7 +123,9 @@ struct PackedTargets : PackedWord {
   }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> kBits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
-  double sum(const Cell* cell) const { return static_cast<double>(*cell & kSumMask); }
+  double sum(const Cell* cell) const {
+    return static_cast<double>(static_cast<int64_t>(*cell & kSumMask));
+  }
 
   int32_t n_classes;
   std::vector<uint64_t> word;      // of a document of each class
@@ -142,7 +148,7 @@ struct PackedReals : PackedWord {
       low = std::min(low, target[documents.rows[i]]);
       high = std::max(high, target[documents.rows[i]]);
     }
-    const int count_bits = std::bit_width(static_cast<uint64_t>(documents.n));
+    const int count_bits = std::bit_width(static_cast<uint64_t>(documents.n_documents));
     const int target_bits = std::min(52, 64 - 2 * count_bits);
     sum_bits = 64 - count_bits;
     step = (high - low) / static_cast<double>((uint64_t{1} << target_bits) - 1);
@@ -150,8 +156,8 @@ struct PackedReals : PackedWord {
     squared_steps = 0;
     const Item* item = items();
     for (int64_t i = 0; i < documents.n; ++i) {
-      const auto steps = static_cast<double>(item[i] & sum_mask());
-      squared_steps += steps * steps;
+      const double steps = sum_of_steps(item[i]);
+      squared_steps += steps * steps / static_cast<double>(documents.times_of(i));
       *cell += item[i];
     }
   }
@@ -163,15 +169,19 @@ struct PackedReals : PackedWord {
 
   Item item(const NodeRows& documents, int64_t i) const {
     const double steps = (target[documents.rows[i]] - low) * per_step;
-    return uint64_t{1} << sum_bits | static_cast<uint64_t>(steps + 0.5);
+    return documents.times_of(i) *
+           (uint64_t{1} << sum_bits | static_cast<uint64_t>(static_cast<int64_t>(steps + 0.5)));
   }
   double squares(const NodeRows&) const { return step * step * squared_steps; }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> sum_bits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
-  double sum(const Cell* cell) const { return step * static_cast<double>(*cell & sum_mask()); }
+  double sum(const Cell* cell) const { return step * sum_of_steps(*cell); }
 
  private:
-  uint64_t sum_mask() const { return (uint64_t{1} << sum_bits) - 1; }
+  // Fits a signed number, which is quicker to convert.
+  double sum_of_steps(Cell cell) const {
+    return static_cast<double>(static_cast<int64_t>(cell & ((uint64_t{1} << sum_bits) - 1)));
+  }
 
   const double* target;
   double low = 0, step = 0, per_step = 0;  // of the node at hand

@@ -35,18 +35,26 @@ std::vector<int32_t> draw_queries(const ForestSample& options, int32_t n_queries
   return queries;
 }
 
-std::vector<int32_t> draw_documents(const ForestSample& options, int64_t n_rows, Random& random) {
+std::vector<int32_t> rows_of_queries(const ForestSample& options,
+                                     const std::vector<int64_t>& offsets, Random& random) {
+  const auto n_queries = static_cast<int32_t>(offsets.size()) - 1;
+  std::vector<int32_t> rows;
+  for (const int32_t query : draw_queries(options, n_queries, random)) {
+    for (int64_t row = offsets[query]; row < offsets[query + 1]; ++row) {
+      rows.push_back(static_cast<int32_t>(row));
+    }
+  }
+  return rows;
+}
+
+// How often each row is drawn.
+std::vector<uint32_t> draw_documents(const ForestSample& options, int64_t n_rows, Random& random) {
   std::vector<uint32_t> times(static_cast<size_t>(n_rows), 0);
   for (int64_t i = 0; i < options.size; ++i) {
     ++times[options.document_weights.empty() ? random.below(static_cast<uint64_t>(n_rows))
                                              : options.document_weights(random.uniform())];
   }
-  std::vector<int32_t> rows(static_cast<size_t>(options.size));
-  int32_t* next = rows.data();
-  for (int64_t row = 0; row < n_rows; ++row) {
-    for (uint32_t time = 0; time < times[row]; ++time) *next++ = static_cast<int32_t>(row);
-  }
-  return rows;
+  return times;
 }
 
 }  // namespace
@@ -58,17 +66,26 @@ uint64_t tree_seed(uint64_t seed, uint64_t tree_number) {
 std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
                                uint64_t tree_seed) {
   Random random(tree_seed, kSampleStream);
-  if (options.unit == SampleUnit::documents) {
-    return draw_documents(options, offsets.back(), random);
-  }
-  const auto n_queries = static_cast<int32_t>(offsets.size()) - 1;
-  std::vector<int32_t> rows;
-  for (const int32_t query : draw_queries(options, n_queries, random)) {
-    for (int64_t row = offsets[query]; row < offsets[query + 1]; ++row) {
-      rows.push_back(static_cast<int32_t>(row));
-    }
+  if (options.unit == SampleUnit::queries) return rows_of_queries(options, offsets, random);
+  const std::vector<uint32_t> times = draw_documents(options, offsets.back(), random);
+  std::vector<int32_t> rows(static_cast<size_t>(options.size));
+  int32_t* next = rows.data();
+  for (size_t row = 0; row < times.size(); ++row) {
+    for (uint32_t time = 0; time < times[row]; ++time) *next++ = static_cast<int32_t>(row);
   }
   return rows;
+}
+
+SampledRows draw_distinct_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
+                               uint64_t tree_seed) {
+  Random random(tree_seed, kSampleStream);
+  if (options.unit == SampleUnit::queries) return {rows_of_queries(options, offsets, random), {}};
+  SampledRows drawn{{}, draw_documents(options, offsets.back(), random)};
+  drawn.rows.reserve(static_cast<size_t>(std::min(options.size, offsets.back())));
+  for (size_t row = 0; row < drawn.times.size(); ++row) {
+    if (drawn.times[row] > 0) drawn.rows.push_back(static_cast<int32_t>(row));
+  }
+  return drawn;
 }
 
 }  // namespace rankgrove::forests

@@ -25,8 +25,19 @@ struct ForestSample {
 // The random stream of a tree.
 uint64_t tree_seed(uint64_t seed, uint64_t tree_number);
 
-// Rows of the tree's sample in ascending order; drawn twice, listed twice.
+// Rows of a tree's sample in ascending order.
+struct SampledRows {
+  std::vector<int32_t> rows;
+  std::vector<uint32_t>
+      times;  // how often each row of the data was drawn; empty if it is listed so
+};
+
+// Drawn twice, listed twice.
 std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
+                               uint64_t tree_seed);
+
+// The same sample, each row listed once.
+SampledRows draw_distinct_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
                                uint64_t tree_seed);
 
 }  // namespace rankgrove::forests

@@ -33,6 +33,20 @@ CriterionTable criterion_table(const ForestData& data, const ForestOptions& opti
   return table;
 }
 
+// Whether trees need a row once only, however often it was drawn: there is less to look at.
+bool counts_repeats(const ForestData& data, const ForestOptions& options,
+                    const ForestSample& sample) {
+  if (sample.unit != SampleUnit::documents || options.splitter == Splitter::random ||
+      options.custom || options.listwise_levels > 0) {
+    return false;
+  }
+  bool result = false;
+  visit_criterion(options.criterion, [&](auto criterion) {
+    result = criterion.counts_repeats(data.targets, sample.size);
+  });
+  return result;
+}
+
 }  // namespace
 
 void grow_forest(const ForestData& data, const ForestOptions& options, const ForestSample& sample,
@@ -43,6 +57,7 @@ void grow_forest(const ForestData& data, const ForestOptions& options, const For
   constexpr int64_t kNodesPerLook = 16;
   const auto n_trees = static_cast<int64_t>(trees.size());
   const CriterionTable table = criterion_table(data, options, sample);
+  const bool distinct = counts_repeats(data, options, sample);
   std::atomic<int64_t> n_done{0};
   std::atomic<bool> failed{false};
   const auto calling_thread = std::this_thread::get_id();
@@ -58,12 +73,14 @@ void grow_forest(const ForestData& data, const ForestOptions& options, const For
   };
   const auto grow_one = [&](int64_t i, GrowingTree& scratch) {
     const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree + i));
-    std::vector<int32_t> rows = draw_rows(sample, data.features.offsets, own_seed);
+    SampledRows drawn = distinct
+                            ? draw_distinct_rows(sample, data.features.offsets, own_seed)
+                            : SampledRows{draw_rows(sample, data.features.offsets, own_seed), {}};
     if (!data.targets.weight.empty()) {
-      std::erase_if(rows, [&](int32_t row) { return data.targets.weight[row] <= 0; });
+      std::erase_if(drawn.rows, [&](int32_t row) { return data.targets.weight[row] <= 0; });
     }
     trees[i] = std::make_shared<Tree>(
-        grow_tree(data, options, std::move(rows), own_seed, table, heartbeat, scratch));
+        grow_tree(data, options, std::move(drawn), own_seed, table, heartbeat, scratch));
     ++n_done;
     heartbeat();
   };

@@ -25,12 +25,13 @@ constexpr uint64_t kOrderStream = 2;
 template <typename Code>
 class ForestTreeGrower {
  public:
-  ForestTreeGrower(const ForestData& data, const ForestOptions& options, std::vector<int32_t> rows,
+  ForestTreeGrower(const ForestData& data, const ForestOptions& options, SampledRows drawn,
                    uint64_t seed, const CriterionTable& table, const Heartbeat& heartbeat,
                    GrowingTree& tree)
       : data_(data),
         options_(options),
-        rows_(std::move(rows)),
+        rows_(std::move(drawn.rows)),
+        times_(std::move(drawn.times)),
         seed_(seed),
         table_(table),
         heartbeat_(heartbeat),
@@ -44,11 +45,11 @@ class ForestTreeGrower {
   }
 
   Tree grow() {
-    const auto n = static_cast<int64_t>(rows_.size());
-    WaitingNode root{0, 0, 0, n, 0.0, mix64(seed_)};
+    WaitingNode root{0, 0, 0, static_cast<int64_t>(rows_.size()), 0.0, mix64(seed_)};
     if (few_classes()) count_classes(root);
     const bool pure = summarise(root);
-    tree_.add_leaf(root.value, n, pure);
+    n_documents_ = root.n_documents;
+    tree_.add_leaf(root, pure);
     std::vector<WaitingNode> waiting;
     if (!pure) waiting.push_back(root);
     if (options_.listwise_levels > 0) waiting = grow_listwise(waiting);
@@ -144,17 +145,14 @@ class ForestTreeGrower {
                   Wanted&& wanted) {
     heartbeat_();
     const WaitingNode node = queue.pop();
-    if (node.size() < options_.min_samples_split || node.depth >= options_.max_depth ||
-        node.size() < 2 * options_.min_samples_leaf) {
+    if (node.n_documents < options_.min_samples_split || node.depth >= options_.max_depth ||
+        node.n_documents < 2 * options_.min_samples_leaf) {
       return;
     }
     Random random(node.key);
-    const NodeRows documents{rows_.data() + node.begin,
-                             labels_.empty() ? nullptr : labels_.data() + node.begin, node.size(),
-                             few_classes() ? node.class_counts.data() : counted_classes(node)};
-    const NodeSplit split = splitter.find(documents, node, random);
+    const NodeSplit split = splitter.find(documents_of(node), node, random);
     if (!split.found()) return;
-    const bool some_missing = has_missing(split.feature, splitter.split_codes(), node.size());
+    const bool some_missing = has_missing(split.feature, splitter.split_codes(), node.n_rows());
     const int64_t middle = partition(node, split, splitter.split_codes());
     const int32_t child = tree_.n_nodes();
     const int32_t depth = node.depth + 1;
@@ -163,8 +161,8 @@ class ForestTreeGrower {
     if (few_classes()) share_class_counts(node, left, right);
     const bool left_pure = summarise(left);
     const bool right_pure = summarise(right);
-    tree_.add_leaf(left.value, left.size(), left_pure);
-    tree_.add_leaf(right.value, right.size(), right_pure);
+    tree_.add_leaf(left, left_pure);
+    tree_.add_leaf(right, right_pure);
     const double gain = options_.splitter == Splitter::random
                             ? fall_of_squared_error(node, left, right)
                             : split.gain;
@@ -180,6 +178,15 @@ class ForestTreeGrower {
     if (!left_pure && wanted(left)) children_.push_back(left);
     if (!right_pure && wanted(right)) children_.push_back(right);
     queue.push_all(children_);
+  }
+
+  NodeRows documents_of(const WaitingNode& node) {
+    return {rows_.data() + node.begin,
+            labels_.empty() ? nullptr : labels_.data() + node.begin,
+            node.n_rows(),
+            few_classes() ? node.class_counts.data() : counted_classes(node),
+            node.n_documents,
+            times_.empty() ? nullptr : times_.data()};
   }
 
   NodeQueue new_queue(NodeOrder order) const {
@@ -201,11 +208,10 @@ class ForestTreeGrower {
 
   template <typename Criterion>
   std::unique_ptr<NodeSplitter<Code>> criterion_splitter(Criterion) const {
-    const auto n = static_cast<int64_t>(rows_.size());
     const int64_t most = Criterion::most_in_small_nodes(data_.targets);
-    if (n <= most) return criterion_splitter_up_to<Criterion>(n);
+    if (n_documents_ <= most) return criterion_splitter_up_to<Criterion>(n_documents_);
     return std::make_unique<SizedSplitter<Code>>(criterion_splitter_up_to<Criterion>(most), most,
-                                                 criterion_splitter_up_to<Criterion>(n));
+                                                 criterion_splitter_up_to<Criterion>(n_documents_));
   }
 
   template <typename Criterion>
@@ -217,14 +223,19 @@ class ForestTreeGrower {
                             });
   }
 
+  double weight_of(const WaitingNode& node) const {
+    return data_.targets.weight.empty() ? static_cast<double>(node.n_documents)
+                                        : weight_of(node.begin, node.end);
+  }
+  double sample_weight() const {
+    return data_.targets.weight.empty() ? static_cast<double>(n_documents_)
+                                        : weight_of(0, static_cast<int64_t>(rows_.size()));
+  }
   double weight_of(int64_t begin, int64_t end) const {
-    if (data_.targets.weight.empty()) return static_cast<double>(end - begin);
     double sum = 0;
     for (int64_t i = begin; i < end; ++i) sum += data_.targets.weight[rows_[i]];
     return sum;
   }
-  double weight_of(const WaitingNode& node) const { return weight_of(node.begin, node.end); }
-  double sample_weight() const { return weight_of(0, static_cast<int64_t>(rows_.size())); }
 
   // Whether one of a node's n documents, with these codes of a feature, has no value.
   bool has_missing(int32_t feature, const Code* codes, int64_t n) const {
@@ -238,9 +249,9 @@ class ForestTreeGrower {
                                const WaitingNode& right) const {
     const auto fall = [&](const WaitingNode& child) {
       const double difference = child.value - node.value;
-      return static_cast<double>(child.size()) * difference * difference;
+      return static_cast<double>(child.n_documents) * difference * difference;
     };
-    return (fall(left) + fall(right)) / static_cast<double>(rows_.size());
+    return (fall(left) + fall(right)) / static_cast<double>(n_documents_);
   }
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
@@ -248,7 +259,7 @@ class ForestTreeGrower {
     return node.begin +
            partition_.apply(codes, split, data_.features.binned->missing_bin(split.feature),
                             rows_.data() + node.begin,
-                            labels_.empty() ? nullptr : labels_.data() + node.begin, node.size());
+                            labels_.empty() ? nullptr : labels_.data() + node.begin, node.n_rows());
   }
 
   // Whether nodes count their documents by class.
@@ -261,17 +272,17 @@ class ForestTreeGrower {
   void count_classes(WaitingNode& node) const {
     constexpr int64_t kManyDocuments = 64;
     node.class_counts.fill(0);
-    if (node.size() >= kManyDocuments) {
-      forests::count_classes(labels_.data() + node.begin, node.size(), data_.targets.n_classes(),
+    if (times_.empty() && node.n_rows() >= kManyDocuments) {
+      forests::count_classes(labels_.data() + node.begin, node.n_rows(), data_.targets.n_classes(),
                              node.class_counts.data());
     } else {
-      for (int64_t i = node.begin; i < node.end; ++i) ++node.class_counts[labels_[i]];
+      add_classes(node, node.class_counts.data());
     }
   }
 
   // Counts the smaller child; the other has the rest.
   void share_class_counts(const WaitingNode& node, WaitingNode& left, WaitingNode& right) const {
-    const bool left_smaller = left.size() < right.size();
+    const bool left_smaller = left.n_rows() < right.n_rows();
     WaitingNode& counted = left_smaller ? left : right;
     WaitingNode& rest = left_smaller ? right : left;
     count_classes(counted);
@@ -284,22 +295,32 @@ class ForestTreeGrower {
   const uint32_t* counted_classes(const WaitingNode& node) {
     if (!counts_classes()) return nullptr;
     std::fill(class_counts_.begin(), class_counts_.end(), 0);
-    for (int64_t i = node.begin; i < node.end; ++i) ++class_counts_[labels_[i]];
+    add_classes(node, class_counts_.data());
     return class_counts_.data();
   }
 
-  // Sets the node's value, the mean target; tells whether all targets are equal.
+  void add_classes(const WaitingNode& node, uint32_t* counts) const {
+    for (int64_t i = node.begin; i < node.end; ++i) counts[labels_[i]] += times_of(rows_[i]);
+  }
+
+  uint32_t times_of(int32_t row) const { return times_.empty() ? 1 : times_[row]; }
+
+  // Sets the node's number of documents and its value, the mean target; tells whether all targets
+  // are equal.
   bool summarise(WaitingNode& node) {
-    if (node.size() == 0) return true;
+    node.n_documents = node.n_rows();
+    if (node.n_rows() == 0) return true;
     if (!counts_classes()) return summarise_targets(node);
     const uint32_t* counts = few_classes() ? node.class_counts.data() : counted_classes(node);
     double sum = 0;
     int32_t n_present = 0;
+    node.n_documents = 0;
     for (int32_t c = 0; c < data_.targets.n_classes(); ++c) {
       sum += data_.targets.class_value[c] * counts[c];
       n_present += counts[c] > 0;
+      node.n_documents += counts[c];
     }
-    node.value = sum / static_cast<double>(node.size());
+    node.value = sum / static_cast<double>(node.n_documents);
     return n_present == 1;
   }
 
@@ -310,18 +331,21 @@ class ForestTreeGrower {
     const double first = data_.targets.target[rows_[node.begin]];
     for (int64_t i = node.begin; i < node.end; ++i) {
       const int32_t row = rows_[i];
-      const double w = data_.targets.weight.empty() ? 1.0 : data_.targets.weight[row];
+      const double w = data_.targets.weight.empty() ? times_of(row) : data_.targets.weight[row];
       sum += w * data_.targets.target[row];
       weight += w;
       pure = pure && data_.targets.target[row] == first;
     }
     node.value = pure || weight <= 0 ? first : sum / weight;
+    if (!times_.empty()) node.n_documents = static_cast<int64_t>(weight);
     return pure;
   }
 
   const ForestData data_;
   const ForestOptions& options_;
   std::vector<int32_t> rows_;
+  std::vector<uint32_t> times_;  // of each row of the data, if rows_ has every row once
+  int64_t n_documents_ = 0;
   uint64_t seed_;
   const CriterionTable& table_;
   const Heartbeat& heartbeat_;
@@ -334,11 +358,11 @@ class ForestTreeGrower {
 
 }  // namespace
 
-Tree grow_tree(const ForestData& data, const ForestOptions& options, std::vector<int32_t> rows,
+Tree grow_tree(const ForestData& data, const ForestOptions& options, SampledRows drawn,
                uint64_t seed, const CriterionTable& table, const Heartbeat& heartbeat,
                GrowingTree& scratch) {
   const auto grown = [&]<typename Code>(Code) {
-    return ForestTreeGrower<Code>(data, options, std::move(rows), seed, table, heartbeat, scratch)
+    return ForestTreeGrower<Code>(data, options, std::move(drawn), seed, table, heartbeat, scratch)
         .grow();
   };
   return data.features.binned->wide ? grown(uint16_t{}) : grown(uint8_t{});

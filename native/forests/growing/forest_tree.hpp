@@ -6,10 +6,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "forests/criteria/families.hpp"
 #include "forests/data/forest_data.hpp"
+#include "forests/data/forest_sample.hpp"
 #include "forests/growing/forest_options.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "trees/tree.hpp"
@@ -19,9 +19,10 @@ namespace rankgrove::forests {
 // Called once per node; throws to stop the growth.
 using Heartbeat = std::function<void()>;
 
-// Grows a tree on `rows` (ascending; repeated rows count repeatedly). `table` is the criterion's.
+// Grows a tree on the rows that were drawn. `table` is the criterion's, which must count repeats if
+// each of these rows is listed once.
 // `scratch` is where the tree grows; it may be used again for the next one.
-Tree grow_tree(const ForestData& data, const ForestOptions& options, std::vector<int32_t> rows,
+Tree grow_tree(const ForestData& data, const ForestOptions& options, SampledRows drawn,
                uint64_t seed, const CriterionTable& table, const Heartbeat& heartbeat,
                GrowingTree& scratch);
 

@@ -29,8 +29,9 @@ class GrowingTree {
   int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
   GrowingNode& operator[](int32_t node) { return nodes_[node]; }
 
-  void add_leaf(double value, int64_t n_rows, bool pure) {
-    nodes_.push_back({.value = value, .count = static_cast<uint32_t>(n_rows), .pure = pure});
+  void add_leaf(const WaitingNode& leaf, bool pure) {
+    const auto count = static_cast<uint32_t>(leaf.n_documents);
+    nodes_.push_back({.value = leaf.value, .count = count, .pure = pure});
   }
 
   // Numbers the nodes below `roots` (all nodes from n_before on) as if the queue had said which was
@@ -54,7 +55,10 @@ class GrowingTree {
       for (int32_t side = 0; side < 2; ++side) {
         const GrowingNode& child = nodes_[left + side];
         left_of[next + side] = child.left;
-        if (!child.pure) children.push_back({next + side, 0, 0, child.count, child.value, 0});
+        if (!child.pure) {
+          children.push_back(
+              {.node = next + side, .value = child.value, .n_documents = child.count});
+        }
       }
       put_children(tree, number, left, next);
       queue.push_all(children);

@@ -16,7 +16,7 @@ class NodeQueue {
   auto later() const {
     return
         [by_size = order_ == NodeOrder::biggest_first](const WaitingNode& a, const WaitingNode& b) {
-          if (by_size && a.size() != b.size()) return a.size() < b.size();
+          if (by_size && a.n_documents != b.n_documents) return a.n_documents < b.n_documents;
           if (!by_size && a.value != b.value) return a.value < b.value;
           return a.node > b.node;
         };

@@ -67,7 +67,8 @@ void add_out_of_bag(const ForestFeatures& features, std::vector<std::shared_ptr<
       if (!trees[i]) continue;
       in_bag.assign(n, 0);
       const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree) + i);
-      for (const int32_t row : draw_rows(sample, features.offsets, own_seed)) in_bag[row] = 1;
+      const SampledRows drawn = draw_distinct_rows(sample, features.offsets, own_seed);
+      for (const int32_t row : drawn.rows) in_bag[row] = 1;
       if (features.binned->wide) {
         answer_rows<uint16_t>(features, *trees[i], in_bag, n_threads, answers);
       } else {

@@ -29,12 +29,17 @@ struct NodeSplit {
   }
 };
 
-// Documents of a node, side by side.
+// Documents of a node, side by side: n rows, each once for every time it was drawn, or once for
+// all.
 struct NodeRows {
   const int32_t* rows;
   const uint8_t* labels;  // class of each, or null if targets are not classes
   int64_t n;
   const uint32_t* class_counts;  // documents of each class, or null if targets are not classes
+  int64_t n_documents;
+  const uint32_t* times;  // by row of the data: how many documents it is, or null if one each
+
+  uint64_t times_of(int64_t i) const { return times ? times[rows[i]] : 1; }
 };
 
 template <typename Code>

@@ -15,10 +15,11 @@ struct WaitingNode {
   int64_t begin = 0;
   int64_t end = 0;
   double value = 0.0;
-  uint64_t key = 0;  // names the node's random stream; follows from its path alone
-  std::array<uint32_t, kFewClasses> class_counts{};  // of its rows, if there are few classes
+  uint64_t key = 0;         // names the node's random stream; follows from its path alone
+  int64_t n_documents = 0;  // a row that was drawn twice counts twice
+  std::array<uint32_t, kFewClasses> class_counts{};  // of its documents, if there are few classes
 
-  int64_t size() const { return end - begin; }
+  int64_t n_rows() const { return end - begin; }
 };
 
 }  // namespace rankgrove::forests

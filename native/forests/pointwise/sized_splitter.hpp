@@ -19,7 +19,7 @@ class SizedSplitter final : public NodeSplitter<Code> {
       : small_(std::move(small)), large_(std::move(large)), most_small_(most_small) {}
 
   NodeSplit find(const NodeRows& documents, const WaitingNode& node, Random& random) override {
-    last_ = documents.n <= most_small_ ? small_.get() : large_.get();
+    last_ = documents.n_documents <= most_small_ ? small_.get() : large_.get();
     return last_->find(documents, node, random);
   }
 
