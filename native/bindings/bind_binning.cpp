@@ -124,13 +124,12 @@ nb::object codes_view(nb::handle self) {
       {static_cast<size_t>(binned.n_features()), static_cast<size_t>(binned.n_rows)}, self));
 }
 
-// A matrix whose codes somebody else keeps, such as a mapped file.
+// A matrix whose codes somebody else keeps, such as a mapped file; without a folder, as in memory.
 std::shared_ptr<BinnedMatrix> mapped_matrix(std::shared_ptr<const Bins> bins, In<uint8_t> codes,
                                             int64_t n_rows, const std::string& folder) {
   auto result = std::make_shared<BinnedMatrix>();
   require(n_rows >= 0 && n_rows < (int64_t{1} << 31),
           "a binned matrix holds at most 2^31 - 1 rows");
-  require(!folder.empty(), "codes that are mapped need a folder");
   result->wide = needs_wide_codes(*bins);
   result->bins = std::move(bins);
   result->n_rows = n_rows;

@@ -122,6 +122,18 @@ def _keep_permissions(descriptor: int, target: Path) -> None:
         os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Context that one process (or thread) at a time is in, where the system can see to it."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            file = stack.enter_context(path.open("ab"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def _lock(descriptor: int) -> bool:
     """Lock a file until it is closed; False if somebody else has locked it."""
     try:

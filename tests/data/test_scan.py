@@ -45,7 +45,8 @@ def fitted(source, **params):
 
 
 def kept(folder):
-    return sorted(file.name.split("-")[0] for file in folder.glob("rankgrove-*/*"))
+    files = (file.name for file in folder.glob("rankgrove-*/*"))
+    return sorted(name.split("-")[0] for name in files if not name.startswith("."))
 
 
 def write_text(path, rows):

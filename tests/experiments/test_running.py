@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -106,17 +107,46 @@ def test_results_do_not_depend_on_how_a_study_is_run(tiny_study, results, run):
         assert results(store) == wanted
 
 
-def test_cells_run_on_dask(tiny_study, results):
+@contextlib.contextmanager
+def dask_cluster():
     distributed = pytest.importorskip("distributed")
-    with Store(None) as store:
-        run_study(tiny_study, store, Run())
-        wanted = results(store)
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
     )
-    with cluster, distributed.Client(cluster), Store(None) as store:
-        run_study(tiny_study, store, Run(jobs=2, backend="dask"))
+    with cluster, distributed.Client(cluster):
+        yield
+
+
+@contextlib.contextmanager
+def ray_cluster():
+    ray = pytest.importorskip("ray")
+    options = {"include_dashboard": False, "log_to_driver": False, "configure_logging": False}
+    ray.init(num_cpus=2, object_store_memory=100 << 20, **options)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("backend", "cluster"), [("dask", dask_cluster), ("ray", ray_cluster)], ids=["dask", "ray"]
+)
+def test_cells_run_on_a_cluster(backend, cluster, tiny_study, results, monkeypatch):
+    with Store(None) as store:
+        run_study(tiny_study, store, Run())
+        wanted = results(store)
+    stored_before_last_job = []
+    claim = Store.claim
+
+    def claimed(store, cell):
+        stored_before_last_job[:] = [sum(e.status == "done" for e in store.entries())]
+        return claim(store, cell)
+
+    monkeypatch.setattr(Store, "claim", claimed)
+    with cluster(), Store(None) as store:
+        run_study(tiny_study, store, Run(jobs=2, backend=backend))
         assert results(store) == wanted
+    assert stored_before_last_job[0] > 0  # results are kept as they come
 
 
 def test_a_failure_is_kept_with_its_reason_and_others_go_on(tiny_data):
@@ -216,17 +246,23 @@ def test_changed_data_are_other_cells(tiny_data, tiny_study):
     assert key not in keys
 
 
-def test_bins_are_shared_by_fits_on_the_same_data(tiny_study, monkeypatch):
+@pytest.mark.parametrize("run", [Run(), Run(jobs=2, backend="threading")])
+def test_bins_are_shared_by_fits_on_the_same_data(tiny_study, monkeypatch, run):
     from rankgrove import _native
 
     calls = []
-    real = _native.find_bins
-    monkeypatch.setattr(
-        _native, "find_bins", lambda *arguments: calls.append(1) or real(*arguments)
-    )
+
+    def counted(name):
+        real = getattr(_native, name)
+        monkeypatch.setattr(_native, name, lambda *args: calls.append(name) or real(*args))
+
+    counted("find_bins")
+    counted("bin_matrix")
     with Store(None) as store:
-        run_study(tiny_study, store, Run())
-    assert len(calls) == 3  # one per fold, for two settings of LambdaMART and a forest
+        run_study(tiny_study, store, run)
+    # The training and the validation part of each fold once, for two settings of LambdaMART and a
+    # forest, wherever they run.
+    assert sorted(calls) == ["bin_matrix"] * 6 + ["find_bins"] * 3
 
 
 def test_nothing_is_remembered_outside(tiny_data):
@@ -242,3 +278,24 @@ def test_nothing_is_remembered_outside(tiny_data):
         codes = bin_matrix(X, bins)
         assert bin_matrix(X, bins) is codes
         assert bin_matrix(X, bins, rows=np.arange(len(X))[::-1].copy()) is not codes
+
+
+def test_bins_in_a_folder_are_known_by_the_values(tiny_data, tmp_path, monkeypatch):
+    from rankgrove import _native
+    from rankgrove.trees.binning import bin_matrix, find_bins, remembered_bins
+
+    X, rows = tiny_data.X, np.arange(tiny_data.n_rows)[::-1].copy()
+    wanted = bin_matrix(X, find_bins(X), rows=rows)
+    with remembered_bins(tmp_path):
+        bin_matrix(X, find_bins(X), rows=rows)
+    changed = X.copy()
+    changed[0, 0] += 1
+    with remembered_bins(tmp_path):
+        other = bin_matrix(changed, find_bins(changed), rows=rows)
+    assert not np.array_equal(other.all_codes, wanted.all_codes)
+    monkeypatch.setattr(_native, "find_bins", None)  # a call would fail
+    monkeypatch.setattr(_native, "bin_matrix", None)
+    with remembered_bins(tmp_path):
+        same = np.asfortranarray(X)
+        found = bin_matrix(same, find_bins(same), rows=rows.copy())
+    np.testing.assert_array_equal(found.all_codes, wanted.all_codes)

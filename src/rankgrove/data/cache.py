@@ -3,7 +3,7 @@
 Without a folder nothing outlives the process: files have no name, and arrays are in memory. In a
 folder, each source and its options have a folder of their own, named after a digest of both. Files
 appear whole or not at all, and are checked when they are opened; one that is damaged, or that
-another version of rankgrove wrote, is made again.
+another version of rankgrove wrote, is made again. Processes that want the same wait for the first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
-from rankgrove._files import replacing
+from rankgrove._files import locked, replacing
 from rankgrove.data.spool import naming_folder
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -126,29 +126,31 @@ class CacheEntry(Entry):
     def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Arrays:
         """Return the arrays of this name."""
         path = self.folder / f"{name}.arrays"
-        with contextlib.suppress(FileNotFoundError):
-            content = memoryview(path.read_bytes())
-            if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
-                with np.load(io.BytesIO(content[_DIGEST:]), allow_pickle=False) as archive:
-                    return {key: archive[key] for key in archive.files}
-        made = {key: np.asarray(value) for key, value in make().items()}
-        buffer = io.BytesIO()
-        np.savez(buffer, **made)  # type: ignore[arg-type]
-        with naming_folder(self.folder), replacing(path) as file:
-            file.write(hashlib.sha256(buffer.getbuffer()).digest())
-            file.write(buffer.getbuffer())
-        return made
+        with locked(self.folder / f".{name}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                content = memoryview(path.read_bytes())
+                if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
+                    with np.load(io.BytesIO(content[_DIGEST:]), allow_pickle=False) as archive:
+                        return {key: archive[key] for key in archive.files}
+            made = {key: np.asarray(value) for key, value in make().items()}
+            buffer = io.BytesIO()
+            np.savez(buffer, **made)  # type: ignore[arg-type]
+            with naming_folder(self.folder), replacing(path) as file:
+                file.write(hashlib.sha256(buffer.getbuffer()).digest())
+                file.write(buffer.getbuffer())
+            return made
 
     def file(
         self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
     ) -> BinaryIO:
         """Open the file of this name."""
         path = self.folder / name
-        with contextlib.suppress(FileNotFoundError):
-            file = path.open("rb")
-            if check(file):
-                return file
-            file.close()
-        with naming_folder(self.folder), replacing(path) as new:
-            write(new)
-        return path.open("rb")
+        with locked(self.folder / f".{name}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                file = path.open("rb")
+                if check(file):
+                    return file
+                file.close()
+            with naming_folder(self.folder), replacing(path) as new:
+                write(new)
+            return path.open("rb")

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
+from rankgrove._optional import require
 from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, run_cell
 from rankgrove.experiments.memory import limit_memory
@@ -80,10 +82,10 @@ def run_study(
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed cell and its data, in memory or in a file that workers map."""
+    """A claimed cell and the file of its data, which workers map, as they do bins beside it."""
 
     cell: Cell
-    fold: Fold | str
+    fold: str
     test_rows: RowsOf | None
     n_jobs: int | None
     memory_limit: int | None = None
@@ -94,8 +96,8 @@ def run_job(job: Job) -> tuple[str, Outcome]:
     if job.memory_limit is not None:
         registered()  # a library that cannot be loaded would be a confusing reason
         limit_memory(job.memory_limit)
-    fold = _mapped(job.fold) if isinstance(job.fold, str) else job.fold
-    with remembered_bins():
+    fold = _mapped(job.fold)
+    with remembered_bins(Path(job.fold).parent):
         outcome = run_cell(job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs)
     return job.cell.key, outcome
 
@@ -181,6 +183,8 @@ def _run_in_workers(
 
 
 def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, Outcome]]:
+    if run.backend == "ray":
+        _register_ray()
     with joblib.parallel_config(backend=run.backend):
         parallel = joblib.Parallel(
             n_jobs=run.jobs,
@@ -189,6 +193,16 @@ def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, Outcome]]:
             batch_size=1,
         )
     yield from parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+
+
+def _register_ray() -> None:
+    """Let joblib know Ray, which it does not by itself, as a backend that tells of results at once.
+
+    Ray's inherits from the one of multiprocessing that it does not, but it has all that it takes.
+    """
+    backend: Any = require("ray.util.joblib.ray_backend", "ray", "the backend 'ray'").RayBackend
+    prompt = type("PromptRayBackend", (backend,), {"supports_return_generator": True})
+    joblib.register_parallel_backend("ray", prompt)
 
 
 class _OneWorker:
@@ -215,7 +229,10 @@ class _OneWorker:
 
 
 class _Spool:
-    """Folds in files, which workers map into memory instead of getting copies."""
+    """Folds in files, each in its folder, which workers map into memory instead of getting copies.
+
+    Beside a fold, workers leave its bins for each other.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=".folds-", dir=folder))
@@ -229,7 +246,9 @@ class _Spool:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def put(self, fold: StudyFold) -> str:
-        path = str(self._folder / f"{fold.fingerprint}.joblib")
+        folder = self._folder / fold.fingerprint
+        folder.mkdir()
+        path = str(folder / "fold.joblib")
         joblib.dump(fold.parts, path)
         self._open[path] = 0
         return path
@@ -247,7 +266,7 @@ class _Spool:
 
     def _tidy(self, path: str) -> None:
         if path in self._closed and self._open[path] == 0:
-            Path(path).unlink(missing_ok=True)
+            shutil.rmtree(Path(path).parent, ignore_errors=True)
 
 
 class _Feed:
@@ -292,4 +311,4 @@ class _Feed:
         job = self.flying.pop(key)
         self._store.finish(key, outcome)
         self._progress.done(job.cell, outcome)
-        self._spool.returned(str(job.fold))
+        self._spool.returned(job.fold)

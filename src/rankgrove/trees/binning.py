@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,28 +16,43 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.cache import Arrays
+from rankgrove.data.cache import CacheEntry, Entry
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import StreamedMatrix, column_blocks
 from rankgrove.errors import DataError
-from rankgrove.trees.code_file import coded_stream
+from rankgrove.trees.code_file import mapped_codes
 
 __all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
 
 Made = TypeVar("Made")
+_BLOCK = 1 << 14  # rows that are digested together
 
-# What was binned in this context, with the arrays that it was made of; None: nothing is kept.
-_REMEMBERED: ContextVar[dict[Any, Any] | None] = ContextVar("remembered_bins", default=None)
+
+@dataclass(frozen=True)
+class _Memory:
+    """What was binned in a context, with the arrays that it was made of, and where it is shared."""
+
+    made: dict[Any, Any]
+    folder: Path | None
+
+
+# None: nothing is kept.
+_REMEMBERED: ContextVar[_Memory | None] = ContextVar("remembered_bins", default=None)
 
 
 @contextlib.contextmanager
-def remembered_bins() -> Iterator[None]:
+def remembered_bins(folder: Path | None = None) -> Iterator[None]:
     """Context in which the same matrix is never binned twice in the same way.
 
     Fits of several rankers on the same data share their bins and codes. A matrix is known by its
     memory, which is kept alive and must not change until the context ends.
+
+    Parameters
+    ----------
+    folder : where bins and codes are shared with other processes, which know a matrix by its
+        values. Sparse codes are not shared.
     """
-    token = _REMEMBERED.set({})
+    token = _REMEMBERED.set(_Memory({}, folder))
     try:
         yield
     finally:
@@ -63,20 +80,21 @@ def find_bins(
     """
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
-    n_threads = resolve_n_jobs(n_jobs)
     key = ("bins", _memory(X), max_bins, fill.tobytes())
-    if isinstance(X, SparseFeatures):
-        return _once(
-            key,
-            X,
-            lambda: _native.find_sparse_bins(
-                *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
+    n_threads, kept_fill, entry = resolve_n_jobs(n_jobs), fill, _entry(X)
+
+    def make() -> Bins:
+        if entry is None:
+            return _new_bins(X, max_bins, kept_fill, n_threads)
+        arrays = entry.arrays(
+            f"bins-{_digest(np.array(max_bins), kept_fill)}",
+            lambda: dict(
+                zip(_ARRAYS, _new_bins(X, max_bins, kept_fill, n_threads).arrays(), strict=True)
             ),
         )
-    if isinstance(X, StreamedMatrix):
-        kept_fill = fill
-        return _once(key, X, lambda: _stream_bins(X, max_bins, kept_fill, n_threads))
-    return _once(key, X, lambda: _native.find_bins(X, max_bins, fill, n_threads))
+        return _native.bins_from_arrays(*(arrays[name] for name in _ARRAYS))
+
+    return _once(key, X, make)
 
 
 def bin_matrix(
@@ -92,55 +110,78 @@ def bin_matrix(
     Columns of SparseFeatures that are mostly alike are kept as the rows that differ, unless all are
     wanted ``dense``. Codes of a stream are in a file.
     """
-    key = ("codes", _memory(X), id(bins), None if rows is None else _memory(rows), dense)
-    made_of = (X, bins, rows)
-    n_threads = resolve_n_jobs(n_jobs)
-    if isinstance(X, SparseFeatures):
-        return _once(
-            key,
-            made_of,
-            lambda: _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads),
+    dense = dense or not isinstance(X, SparseFeatures)
+    order = () if rows is None else (rows,)
+    key = ("codes", _memory(X), id(bins), _digest(*order), dense)
+    n_threads, entry = resolve_n_jobs(n_jobs), _entry(X)
+    if isinstance(X, StreamedMatrix) and rows is not None:
+        raise DataError("rows of a stream have the order that they have")
+
+    def blocks() -> Iterator[BinnedMatrix]:
+        if isinstance(X, SparseFeatures):
+            yield _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads)
+        else:
+            for x in X.values.row_blocks() if isinstance(X, StreamedMatrix) else [X]:
+                yield _native.bin_matrix(x, bins, rows, n_threads)
+
+    def make() -> BinnedMatrix:
+        if entry is None or not dense:
+            return next(blocks())
+        return mapped_codes(
+            entry,
+            f"codes-{_digest(*bins.arrays(), *order)}",
+            bins,
+            X.shape[0] if rows is None else len(rows),
+            blocks,
+            large=isinstance(X, StreamedMatrix),
         )
-    if isinstance(X, StreamedMatrix):
-        if rows is not None:
-            raise DataError("rows of a stream have the order that they have")
-        digest = _digest(*bins.arrays())
-        return _once(key, made_of, lambda: coded_stream(X, bins, digest, n_threads))
-    return _once(key, made_of, lambda: _native.bin_matrix(X, bins, rows, n_threads))
+
+    return _once(key, (X, bins, rows), make)
+
+
+def _new_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int) -> Bins:
+    if isinstance(X, SparseFeatures):
+        return _native.find_sparse_bins(
+            *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
+        )
+    if not isinstance(X, StreamedMatrix):
+        return _native.find_bins(X, max_bins, fill, n_threads)
+    parts = []
+    for begin, block in column_blocks(X):
+        part = fill[begin : begin + block.shape[1]]
+        parts.append(_native.find_bins(block, max_bins, part, n_threads).arrays())
+    offsets, *others = zip(*parts, strict=True)
+    sizes = np.concatenate([np.diff(part) for part in offsets])
+    joined = [np.concatenate(arrays) for arrays in others]
+    return _native.bins_from_arrays(np.r_[0, np.cumsum(sizes)], *joined)
 
 
 def _entries(X: SparseFeatures) -> tuple[Any, Any, Any]:
     return X.starts, X.columns, X.values.astype(np.float32, copy=False)
 
 
-def _stream_bins(
-    X: StreamedMatrix, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int
-) -> Bins:
-    """Find the bins of a stream, a few columns at a time; the result is kept with it."""
-
-    def make() -> Arrays:
-        parts = []
-        for begin, block in column_blocks(X):
-            part = fill[begin : begin + block.shape[1]]
-            parts.append(_native.find_bins(block, max_bins, part, n_threads).arrays())
-        offsets, *others = zip(*parts, strict=True)
-        sizes = np.concatenate([np.diff(part) for part in offsets])
-        joined = [np.concatenate(arrays) for arrays in others]
-        return dict(zip(_ARRAYS, [np.r_[0, np.cumsum(sizes)], *joined], strict=True))
-
-    name = f"bins-{_digest(np.array(max_bins), fill)}"
-    arrays = X.entry.arrays(name, make)
-    return _native.bins_from_arrays(*(arrays[key] for key in _ARRAYS))
-
-
 _ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill")
+
+
+def _entry(X: Any) -> Entry | None:
+    """Where bins and codes of a matrix are kept outside of the memory of this process, or None."""
+    if isinstance(X, StreamedMatrix):
+        return X.entry
+    memory = _REMEMBERED.get()
+    if memory is None or memory.folder is None:
+        return None
+    folder = memory.folder
+    arrays = (*_entries(X), np.array(X.absent)) if isinstance(X, SparseFeatures) else (X,)
+    return _once(("entry", _memory(X)), X, lambda: CacheEntry(folder, _digest(*arrays)))
 
 
 def _digest(*arrays: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}\n".encode())
-        digest.update(array.tobytes())
+        rows = array.reshape(1) if array.ndim == 0 else array
+        for start in range(0, len(rows), _BLOCK):  # so that no order of memory is copied whole
+            digest.update(np.ascontiguousarray(rows[start : start + _BLOCK]).data)
     return digest.hexdigest()[:16]
 
 
@@ -155,10 +196,10 @@ def _memory(array: Any) -> tuple[Any, ...]:
 
 def _once(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:
     """Make something, unless it was made before; ``made_of`` is kept, so that keys stay true."""
-    kept = _REMEMBERED.get()
-    if kept is None:
+    memory = _REMEMBERED.get()
+    if memory is None:
         return make()
-    if key not in kept:
-        kept[key] = (make(), made_of)
-    made: Made = kept[key][0]
+    if key not in memory.made:
+        memory.made[key] = (make(), made_of)
+    made: Made = memory.made[key][0]
     return made

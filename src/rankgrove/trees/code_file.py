@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
-from rankgrove.data.streamed import StreamedMatrix
+from rankgrove.data.cache import Entry
 
 _MAGIC = b"rgcodes\n"
 _HEADER = struct.Struct("<8sIqqII")
@@ -25,24 +25,35 @@ _VERSION = 1
 _PAGE = 4096
 
 
-def coded_stream(X: StreamedMatrix, bins: Bins, digest: str, n_threads: int) -> BinnedMatrix:
-    """Return the codes of a stream, mapped from a file that is written if it is not there yet."""
-    n_rows, n_features = X.shape
+def mapped_codes(
+    entry: Entry,
+    name: str,
+    bins: Bins,
+    n_rows: int,
+    make: Callable[[], Iterable[BinnedMatrix]],
+    *,
+    large: bool,
+) -> BinnedMatrix:
+    """Return codes, mapped from a file of an entry that is written if it is not there yet.
+
+    Parameters
+    ----------
+    make : makes them, block of rows by block of rows
+    large : whether neither they nor what is made of them need fit into memory
+    """
     wide = bool((bins.n_bins() > 255).any())
-    shape = (n_rows, n_features, 2 if wide else 1)
+    shape = (n_rows, bins.n_features, 2 if wide else 1)
 
     def write(file: BinaryIO) -> None:
-        blocks = X.values.row_blocks()
-        codes = (_native.bin_matrix(x, bins, None, n_threads).all_codes for x in blocks)
-        _write(file, shape, codes)
+        _write(file, shape, (block.all_codes for block in make()))
 
     def check(file: BinaryIO) -> bool:
         return _is_whole(file, shape)
 
-    with X.entry.file(f"codes-{digest}", write, check) as file:
-        n_bytes = n_rows * n_features * shape[2]
-        codes: Any = np.memmap(file, np.uint8, "r", _codes_begin(n_features), (n_bytes,))
-    return _native.mapped_matrix(bins, codes, n_rows, str(X.entry.folder))
+    n_bytes = n_rows * bins.n_features * shape[2]
+    with entry.file(name, write, check) as file:
+        codes: Any = np.memmap(file, np.uint8, "r", _codes_begin(bins.n_features), (n_bytes,))
+    return _native.mapped_matrix(bins, codes, n_rows, str(entry.folder) if large else "")
 
 
 def _codes_begin(n_features: int) -> int:
