@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "forests/criteria/packed_scores.hpp"
 #include "forests/data/forest_targets.hpp"
 #include "forests/nodes/byte_codes.hpp"
 #include "forests/nodes/node_splitter.hpp"
@@ -121,6 +122,7 @@ struct PackedTargets : PackedWord {
     }
     add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
+  PackedFields fields() const { return {kBits, 1.0}; }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> kBits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
   double sum(const Cell* cell) const {
@@ -173,6 +175,7 @@ struct PackedReals : PackedWord {
            (uint64_t{1} << sum_bits | static_cast<uint64_t>(static_cast<int64_t>(steps + 0.5)));
   }
   double squares(const NodeRows&) const { return step * step * squared_steps; }
+  PackedFields fields() const { return {sum_bits, step}; }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> sum_bits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }
   double sum(const Cell* cell) const { return step * sum_of_steps(*cell); }

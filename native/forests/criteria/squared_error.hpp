@@ -3,9 +3,11 @@
 // score(cell) = (sum of targets)^2 / n = sum of squared targets - n * mean squared error.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "forests/criteria/families.hpp"
+#include "forests/criteria/packed_scores.hpp"
 
 namespace rankgrove::forests {
 
@@ -17,6 +19,14 @@ struct SquaredError : Sums {
     const double weight = this->weight(cell);
     const double sum = this->sum(cell);
     return weight > 0 ? sum * sum / weight : 0.0;
+  }
+
+  // The same for both children of many candidate splits (see packed_scores.hpp).
+  double children_scores(uint64_t* left, int64_t n, uint64_t total, double min_documents,
+                         double* scores) const
+    requires requires(const Sums& sums) { sums.fields(); }
+  {
+    return squared_error_scores(this->fields(), left, n, total, min_documents, scores);
   }
 
   // What no split of these documents can score more than, but for rounding.

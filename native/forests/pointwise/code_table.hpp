@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "forests/criteria/packed_sums.hpp"
@@ -97,11 +98,12 @@ class CodeTable {
   void take(const Sums& sums, int32_t code, Cell* left) {
     const int32_t stride = sums.stride();
     Cell* cell = cells_.data() + static_cast<size_t>(code) * kTables * stride;
-    for (int32_t table = 0; table < kTables; ++table, cell += stride) {
-      for (int32_t c = 0; c < stride; ++c) {
-        left[c] += cell[c];
-        cell[c] = Cell{};
+    for (int32_t c = 0; c < stride; ++c) {
+      Cell sum{};
+      for (int32_t table = 0; table < kTables; ++table) {
+        sum += std::exchange(cell[table * stride + c], Cell{});
       }
+      left[c] += sum;
     }
   }
 

@@ -82,9 +82,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     const bool sparse = high - low > 16 * n;
     if (options_.threshold_fraction >= 1 && high < data_.features.binned->missing_bin(feature) &&
         !sparse) {
-      std::fill(left_.begin(), left_.end(), Cell{});
-      table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
-                  [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
+      try_present_thresholds(codes, n, feature, low, high);
       return;
     }
     list_.build(codes, items(), n, low, high, criterion_, cells_);
@@ -99,6 +97,39 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         [&](int32_t bin, int32_t next, bool missing_left) {
           consider(feature, bin, next, missing_left);
         });
+  }
+
+  // All thresholds between codes of the node, none of them that of a missing value.
+  void try_present_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low,
+                              int32_t high) {
+    if constexpr (requires { criterion_.children_scores(nullptr, 0, 0, 0.0, nullptr); }) {
+      const auto room = static_cast<size_t>(scored_room(high - low));
+      if (trial_left_.size() < room) {
+        trial_left_.resize(room);
+        trial_scores_.resize(room);
+        trial_codes_.resize(room + 1);
+      }
+      Cell left{};
+      uint64_t* const trial_left = trial_left_.data();
+      int32_t* const trial_codes = trial_codes_.data();
+      int64_t n_trials = 0;
+      table_.walk(criterion_, codes, items(), n, low, high, &left, [&](int32_t bin, int32_t next) {
+        trial_left[n_trials] = left;
+        trial_codes[n_trials++] = bin;
+        trial_codes[n_trials] = next;
+      });
+      const double greatest = criterion_.children_scores(
+          trial_left_.data(), n_trials, total_[0], static_cast<double>(options_.min_samples_leaf),
+          trial_scores_.data());
+      if (!(greatest > best_score_)) return;
+      const auto first = std::find(trial_scores_.begin(), trial_scores_.end(), greatest);
+      const auto trial = first - trial_scores_.begin();
+      keep_if_better(greatest, feature, trial_codes_[trial], trial_codes_[trial + 1], false);
+    } else {
+      std::fill(left_.begin(), left_.end(), Cell{});
+      table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
+                  [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
+    }
   }
 
   void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
@@ -151,6 +182,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   bool items_known_ = false;
   std::vector<Item> items_;
   std::vector<Cell> cells_, total_, left_, right_;
+  std::vector<uint64_t> trial_left_;  // of thresholds that are scored together
+  std::vector<double> trial_scores_;
+  std::vector<int32_t> trial_codes_;
   double node_score_ = 0, best_score_ = 0;
   int32_t slot_ = 0;  // of the feature at hand
   int32_t best_slot_ = 0;

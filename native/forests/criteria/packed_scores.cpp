@@ -1,0 +1,62 @@
+#include "forests/criteria/packed_scores.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/simd.hpp"
+
+namespace rankgrove::forests {
+namespace {
+
+typedef uint64_t Words __attribute__((vector_size(32)));
+
+static_assert(sizeof(Words) == sizeof(Lanes64));
+
+// Numbers as doubles, rounded as a conversion does. AVX2 has none for 64 bits: the halves are put
+// into the digits of 2^84 and 2^52, which then go again.
+RANKGROVE_INLINE void to_doubles(const Words& x, Lanes64& result) {
+  constexpr uint64_t kHigh = 0x4530000000000000, kLow = 0x4330000000000000;
+  const Words high = (x >> 32) | kHigh;
+  const Words low = (x & 0xffffffffu) | kLow;
+  Lanes64 low_part;
+  std::memcpy(&result, &high, sizeof result);
+  std::memcpy(&low_part, &low, sizeof low_part);
+  result = (result - (0x1p84 + 0x1p52)) + low_part;
+}
+
+// The same for numbers below 2^52.
+RANKGROVE_INLINE void small_to_doubles(const Words& x, Lanes64& result) {
+  const Words low = x | 0x4330000000000000u;
+  std::memcpy(&result, &low, sizeof result);
+  result -= 0x1p52;
+}
+
+}  // namespace
+
+RANKGROVE_SIMD double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n,
+                                           uint64_t total, double min_documents, double* score) {
+  const uint64_t mask = (uint64_t{1} << fields.sum_bits) - 1;
+  const double none = -std::numeric_limits<double>::infinity();
+  for (int64_t i = n; i < scored_room(n); ++i) left[i] = left[n - 1];
+  Lanes64 greatest = Lanes64{} + none;
+  for (int64_t i = 0; i < n; i += kLanes64) {
+    Words l;
+    load(l, left + i);
+    const Words r = total - l;
+    Lanes64 count_l, count_r, sum_l, sum_r;
+    small_to_doubles(l >> fields.sum_bits, count_l);
+    small_to_doubles(r >> fields.sum_bits, count_r);
+    to_doubles(l & mask, sum_l);
+    to_doubles(r & mask, sum_r);
+    sum_l *= fields.step;
+    sum_r *= fields.step;
+    Lanes64 both = sum_l * sum_l / count_l + sum_r * sum_r / count_r;
+    const LaneMask64 enough = (count_l >= min_documents) & (count_r >= min_documents);
+    both = enough ? both : Lanes64{} + none;
+    store(score + i, both);
+    greatest = both > greatest ? both : greatest;
+  }
+  return std::max(std::max(greatest[0], greatest[1]), std::max(greatest[2], greatest[3]));
+}
+
+}  // namespace rankgrove::forests

@@ -1,0 +1,23 @@
+// The squared-error scores of many candidate splits at once, from packed sums.
+#pragma once
+
+#include <cstdint>
+
+namespace rankgrove::forests {
+
+// How a 64-bit word holds a number of documents and a sum of targets.
+struct PackedFields {
+  int sum_bits;  // the lowest; the rest counts
+  double step;   // that one unit of the sum stands for
+};
+
+// Scores of both children for n candidate splits, given the packed sums of their left sides, which
+// are neither empty nor all; -inf where a child has fewer than min_documents. Returns the greatest.
+// `left` and `score` have room for scored_room(n) entries.
+double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n, uint64_t total,
+                            double min_documents, double* score);
+
+// Whole vectors.
+inline int64_t scored_room(int64_t n) { return (n + 3) / 4 * 4; }
+
+}  // namespace rankgrove::forests
