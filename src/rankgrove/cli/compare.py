@@ -27,6 +27,7 @@ from rankgrove.cli.options import (
     data_options,
 )
 from rankgrove.cli.output import print_json, show, table
+from rankgrove.cli.paths import out_path, refuse_overwriting
 
 if TYPE_CHECKING:
     from rankgrove.experiments.comparison import Comparison
@@ -89,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
     parser.add_argument(
         "--save-best",
+        type=out_path,
         metavar="MODEL",
         help="train the ranker and setting with the best validation value for use, and write it",
     )
@@ -149,6 +151,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.tables import as_json
 
     if arguments.save_best:
+        refuse_overwriting(arguments.save_best, *arguments.data)
         require_place(arguments.save_best)
     study = _study(arguments)
     comparison = run_and_compare(study, arguments)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
 from rankgrove.cli.output import print_json
+from rankgrove.cli.paths import data_path, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove convert train.txt.gz train.parquet
@@ -21,7 +22,9 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("data", metavar="DATA", help="the data file to read")
+    parser.add_argument(
+        "data", metavar="DATA", type=data_path, help="the data file to read; -: standard input"
+    )
     parser.add_argument("output", metavar="OUTPUT", type=_output, help="the file to write")
     parser.add_argument(
         "--omit",
@@ -40,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     to_parquet = _is_parquet(arguments.output)
     if to_parquet and arguments.omit is not None:
         raise ValueError("--omit is for LETOR text: Parquet holds every value")
+    refuse_overwriting(arguments.output, arguments.data)
     require_place(arguments.output)
     data = load_data(arguments.data, arguments)
     if to_parquet:

@@ -17,6 +17,7 @@ from rankgrove.cli.options import (
     load_data,
 )
 from rankgrove.cli.output import print_json, show, table
+from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove evaluate scores.txt test.txt
@@ -32,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from rankgrove.metrics.presets import PRESETS
 
     parser.add_argument("scores", metavar="SCORES", help="file of scores, or - for standard input")
-    parser.add_argument("data", metavar="DATA", help="the judged data")
+    parser.add_argument(
+        "data", metavar="DATA", type=data_path, help="the judged data; -: standard input"
+    )
     add_metric_options(
         parser,
         "what to measure, as name, name@k or name@k(option=value,...); by default "
@@ -44,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"conventions of a tool: {', '.join(PRESETS)}",
     )
-    parser.add_argument("--per-query", metavar="FILE", help="write one line per query as CSV")
+    parser.add_argument(
+        "--per-query", metavar="FILE", type=out_path, help="write one line per query as CSV"
+    )
     add_json_option(parser)
     group = add_judgment_options(parser)
     add_negative_labels_option(group)
@@ -56,6 +61,9 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.data.scores import read_scores
     from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
+    if arguments.scores == "-" and arguments.data == "/dev/stdin":
+        raise ValueError("SCORES and DATA cannot both be standard input")
+    refuse_overwriting(arguments.per_query, arguments.scores, arguments.data)
     data = load_data(arguments.data, arguments, features=[])
     result = evaluate(
         data,

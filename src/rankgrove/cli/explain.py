@@ -20,6 +20,7 @@ import argparse
 from typing import Any
 
 from rankgrove.cli.options import add_column_options, add_json_option, add_threads_option
+from rankgrove.cli.paths import data_path, out_path
 
 EXAMPLES = """\
   rankgrove explain model.rg
@@ -30,10 +31,15 @@ EXAMPLES = """\
 """
 
 
+_OF_PERMUTATION = {"metric": "ndcg@10", "repeats": 5, "seed": 0}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("model", metavar="MODEL", help="the model file")
-    parser.add_argument("data", metavar="DATA", nargs="?", help="documents to explain")
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", type=data_path, help="documents to explain"
+    )
     question = parser.add_argument_group("what to explain")
     question.add_argument("--query", dest="query_id", metavar="Q", help="id of a query")
     question.add_argument("--document", metavar="A", help="a document of the query: id or @rank")
@@ -42,16 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     question.add_argument("--dependence", nargs="+", metavar="FEATURE", help="one or two features")
     question.add_argument("--interactions", action="store_true", help="pairs of features")
     details = parser.add_argument_group("details")
-    details.add_argument("--metric", default="ndcg@10", help="for --permutation (ndcg@10)")
-    details.add_argument("--repeats", type=int, default=5, help="shuffles per feature (5)")
-    details.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
+    details.add_argument("--metric", help="for --permutation (ndcg@10)")
+    details.add_argument("--repeats", type=int, help="shuffles per feature (5)")
+    details.add_argument("--seed", type=int, help="of the shuffles (0)")
     details.add_argument(
         "--top", type=int, default=3, help="documents at the top of a query's list (3)"
     )
     details.add_argument(
         "--show", type=int, default=20, metavar="N", help="features in the table (20; 0: all)"
     )
-    details.add_argument("--out", metavar="FILE", help="draw a picture: .svg or .html")
+    details.add_argument(
+        "--out", metavar="FILE", type=out_path, help="draw a picture: .svg or .html"
+    )
     add_json_option(parser)
     add_threads_option(add_column_options(parser, query_option="--query-column"))
 
@@ -98,6 +106,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError("--document needs --query: which query's document is it?")
     if arguments.above is not None and arguments.document is None:
         raise ValueError("--above needs --document: which document is to be compared?")
+    for name, usual in _OF_PERMUTATION.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, usual)
+        elif not arguments.permutation:
+            raise ValueError(f"--{name} has no effect without --permutation")
     for name, least in (("show", 0), ("top", 1), ("repeats", 1)):
         if getattr(arguments, name) < least:
             raise ValueError(f"--{name} must be at least {least}, not {getattr(arguments, name)}")

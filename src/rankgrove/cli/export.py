@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove.cli.options import add_column_options, add_json_option
 from rankgrove.cli.output import print_json, show, table
+from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
 if TYPE_CHECKING:
     from rankgrove.formats.export_check import Agreement
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("model", help="model file written by `rankgrove train`")
     parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="who is to read it")
-    parser.add_argument("--out", required=True, metavar="FILE", help="file to write")
+    parser.add_argument("--out", required=True, metavar="FILE", type=out_path, help="file to write")
     parser.add_argument(
         "--missing",
         choices=MISSING,
@@ -52,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also write what is uploaded to the search engine, beside the file",
     )
-    parser.add_argument("--check", metavar="DATA", help="compare the scores of these documents")
+    parser.add_argument(
+        "--check", metavar="DATA", type=data_path, help="compare the scores of these documents"
+    )
     parser.add_argument(
         "--allow-changed-ranks",
         type=int,
@@ -68,6 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the file, then compare."""
     from rankgrove import load_model
 
+    named = (arguments.feature_names, arguments.known_features)
+    refuse_overwriting(arguments.out, arguments.model, arguments.check, *named)
     ranker = load_model(arguments.model)
     export = ranker.export(
         arguments.out,

@@ -20,6 +20,8 @@ class HelpParser(argparse.ArgumentParser):
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options
         )
+        # Values that begin with a minus are no options: -1, and lists of numbers such as -1,0,1.
+        self._negative_number_matcher = re.compile(r"-[\d.][\d.,eE+-]*$")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and help with an option that is misspelt."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
 from rankgrove.cli.output import escape, print_json, show, table
+from rankgrove.cli.paths import data_path
 
 if TYPE_CHECKING:
     from rankgrove.data.description import Description
@@ -29,7 +30,12 @@ _LISTED_NAMES = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("data", metavar="DATA", help="the data file, or a model file")
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        type=data_path,
+        help="the data file, or a model file; -: standard input",
+    )
     add_json_option(parser)
     add_data_options(parser)
 

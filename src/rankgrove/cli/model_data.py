@@ -22,13 +22,18 @@ def is_text(path: str, arguments: argparse.Namespace) -> bool:
 def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     """Load training data, or scan them if they are to be streamed."""
     source: Any = paths[0] if len(paths) == 1 else list(paths)
+    shared = arguments.shared_queries
     if not _streams(paths, arguments):
-        return _load(source, arguments)
+        return _load(source, arguments, shared_queries=shared)
     from rankgrove.data.scan import scan
 
-    options = column_options(arguments)
-    negative_labels = arguments.negative_labels
-    return scan(source, cache=arguments.cache, negative_labels=negative_labels, **options)
+    return scan(
+        source,
+        cache=arguments.cache,
+        negative_labels=arguments.negative_labels,
+        shared_queries=shared,
+        **column_options(arguments),
+    )
 
 
 def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:

@@ -91,6 +91,16 @@ def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_shared_queries_option(group: argparse._ArgumentGroup) -> None:
+    """Add ``--shared-queries``."""
+    group.add_argument(
+        "--shared-queries",
+        choices=("error", "merge", "apart"),
+        default="error",
+        help="a query id in two files: an error (the default), one query, or two",
+    )
+
+
 def add_data_options(parser: argparse.ArgumentParser, format_option: str = "--format") -> None:
     """Add all options that say how to read judged data."""
     group = add_column_options(parser, format_option=format_option)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from rankgrove.cli.options import add_column_options
+from rankgrove.cli.paths import data_path, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove predict model.rg test.txt --out scores.txt
@@ -23,8 +24,14 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``predict``."""
     parser.add_argument("model", help="model file written by `rankgrove train`")
-    parser.add_argument("data", help="documents to score (LETOR text, Parquet, CSV, ...)")
-    parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument(
+        "data",
+        type=data_path,
+        help="documents to score (LETOR text, Parquet, CSV, ...); -: standard input",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="file to write (default, or -: standard output)"
+    )
     parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
     add_column_options(parser)
 
@@ -34,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove import load_model
     from rankgrove.cli.model_data import matrices
 
+    refuse_overwriting(arguments.out, arguments.model, arguments.data)
     ranker = load_model(arguments.model)
     if arguments.n_jobs is not None:
         ranker.set_params(n_jobs=arguments.n_jobs)
@@ -44,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator[BinaryIO]:
-    if path is None:
+    if path is None or path == "-":
         yield sys.stdout.buffer  # of ``standard_streams``: it writes everything or raises
         return
     from rankgrove._files import replacing

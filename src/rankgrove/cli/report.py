@@ -13,6 +13,7 @@ import webbrowser
 from pathlib import Path
 
 from rankgrove.cli.output import show
+from rankgrove.cli.paths import out_path
 
 EXAMPLES = """\
   rankgrove report results/
@@ -24,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from rankgrove.experiments.significance import TESTS
 
     parser.add_argument("results", metavar="RESULTS", help="folder of results")
-    parser.add_argument("--out", metavar="FILE", help="page to write (RESULTS/index.html)")
+    parser.add_argument(
+        "--out", metavar="FILE", type=out_path, help="page to write (RESULTS/index.html)"
+    )
     parser.add_argument("--test", choices=TESTS, default=TESTS[0], help="of differences")
     parser.add_argument(
         "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"

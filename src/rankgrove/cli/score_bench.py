@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rankgrove.cli.options import add_column_options, add_json_option
+from rankgrove.cli.options import add_column_options, add_json_option, checked
 from rankgrove.cli.output import escape, print_json, show, table
+from rankgrove.cli.paths import data_path
 
 EXAMPLES = """\
   rankgrove score-bench model.rg test.txt
@@ -22,13 +23,26 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("model", metavar="MODEL", help="model file written by `rankgrove train`")
-    parser.add_argument("data", metavar="DATA", help="documents to score, grouped by query")
     parser.add_argument(
-        "--seconds", type=float, default=1.0, metavar="S", help="time for each measurement"
+        "data", metavar="DATA", type=data_path, help="documents to score, grouped by query"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=checked(_seconds),
+        default=1.0,
+        metavar="S",
+        help="time for each measurement",
     )
     parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
     add_json_option(parser)
     add_column_options(parser)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"must be a number of seconds above 0, not {text!r}")
+    return seconds
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,6 +66,8 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
     from rankgrove._threads import resolve_n_jobs
     from rankgrove.errors import DataError
 
+    if ranker.model_.needs_queries:
+        raise ranker.model_.refusal("be timed", "a score depends on the documents of the query")
     if len(data.X) == 0:
         raise DataError("there are no documents to score")
     start = time.perf_counter()

@@ -11,6 +11,7 @@ import argparse
 
 from rankgrove.cli.options import add_json_option
 from rankgrove.cli.output import escape, print_json, show
+from rankgrove.cli.paths import out_path
 
 EXAMPLES = """\
   rankgrove show model.rg --tree 3
@@ -26,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--depth", type=int, default=5, metavar="N", help="levels to draw (default: 5)"
     )
-    parser.add_argument("--out", metavar="FILE", help="draw a picture: .svg or .html")
+    parser.add_argument(
+        "--out", metavar="FILE", type=out_path, help="draw a picture: .svg or .html"
+    )
     add_json_option(parser)
 
 

@@ -19,7 +19,9 @@ from rankgrove.cli.options import (
     add_column_options,
     add_metric_options,
     add_negative_labels_option,
+    add_shared_queries_option,
 )
+from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
@@ -75,7 +77,9 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
         "data",
         metavar="DATA",
         nargs="+",
-        help="training data (LETOR text, Parquet, CSV, ...): a file, several, or a folder of them",
+        type=data_path,
+        help="training data (LETOR text, Parquet, CSV, ...): a file, several, a folder of "
+        "them, or - for standard input",
     )
     parser.add_argument(
         "--stream",
@@ -89,16 +93,24 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
         help="keep what is made of streamed data here, for the next time (default: "
         "RANKGROVE_CACHE, else nothing is kept)",
     )
-    parser.add_argument("--out", required=True, metavar="MODEL", help="model file to write")
-    parser.add_argument("--valid", metavar="DATA", help="validation data")
-    parser.add_argument("--test", metavar="DATA", help="data to measure the finished model on")
+    parser.add_argument(
+        "--out", required=True, metavar="MODEL", type=out_path, help="model file to write"
+    )
+    parser.add_argument("--valid", metavar="DATA", type=data_path, help="validation data")
+    parser.add_argument(
+        "--test", metavar="DATA", type=data_path, help="data to measure the finished model on"
+    )
     add_metric_options(parser, "metrics to report; the first one decides (default: ndcg@10)")
     parser.add_argument(
         "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
     )
     parser.add_argument("--init-model", metavar="MODEL", help="model to start from")
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="(default: 0)")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("--quiet", action="store_true", help="no progress bar")
+    loudness.add_argument(
+        "--verbose", action="store_true", help="a line per step on standard error, for a log"
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument(
         "--debug",
@@ -106,7 +118,9 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
         default=argparse.SUPPRESS,
         help="show the traceback of an error",
     )
-    add_negative_labels_option(add_column_options(parser))
+    reading = add_column_options(parser)
+    add_negative_labels_option(reading)
+    add_shared_queries_option(reading)
     group = parser.add_argument_group(f"parameters of {name}")
     for parameter in parameter_table(cls):
         if parameter.name not in _SET_HERE:
@@ -145,6 +159,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)
+    refuse_overwriting(arguments.out, *arguments.data, arguments.valid, arguments.test)
     require_place(arguments.out)
     metrics = _metrics(arguments)
     ranker = _ranker(arguments)
@@ -208,7 +223,7 @@ def _ranker(arguments: argparse.Namespace) -> Any:
     return make_ranker(
         arguments.ranker,
         random_state=arguments.random_state,
-        verbose=0 if arguments.quiet else 1,
+        verbose=0 if arguments.quiet else 2 if arguments.verbose else 1,
         **params,
     )
 

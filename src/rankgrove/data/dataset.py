@@ -322,7 +322,8 @@ def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> n
                 if query in owner:
                     raise DataError(
                         f"the query {query!r} occurs in {owner[query]!r} and in {data!r}: "
-                        "shared_queries='merge' takes its documents as one query, 'apart' as two"
+                        "shared_queries='merge' takes its documents as one query, 'apart' as two "
+                        "(--shared-queries on the command line)"
                     )
             owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
     return concatenate_ids([d.qid for d in datasets])

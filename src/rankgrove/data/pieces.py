@@ -225,7 +225,8 @@ class Judgments:
             raise DataError(
                 f"the query {query!r} occurs in {self._parts[one][0]} and in "
                 f"{self._parts[other][0]}: shared_queries='merge' takes its documents as one "
-                "query (if they follow one another), 'apart' as two"
+                "query (if they follow one another), 'apart' as two (--shared-queries on the "
+                "command line)"
             )
         raise DataError(
             f"{self._parts[other][0]}: documents of the query {query!r} do not follow one another: "

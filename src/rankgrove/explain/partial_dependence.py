@@ -102,6 +102,8 @@ def partial_dependence(
     if len(wanted) not in (1, 2):
         raise ValueError(f"features must be one or two features, not {len(wanted)}")
     columns = [_column(model, feature) for feature in wanted]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"features must be two different features, not twice {wanted[0]!r}")
     grids = tuple(_grid(matrix[:, column], n_values, model, column) for column in columns)
     threads = getattr(ranker, "n_jobs", None) if n_jobs is None else n_jobs
     names = feature_names(model)
