@@ -1,5 +1,6 @@
 #include "bindings/bindings.hpp"
 #include "common/interrupt.hpp"
+#include "common/table_memory.hpp"
 #include "common/thread_pool.hpp"
 
 namespace {
@@ -16,6 +17,9 @@ NB_MODULE(_native, m) {
   nanobind::set_leak_warnings(false);  // a model may live as long as its process
   rankgrove::set_interrupt_check(stop_on_signal);
   m.def("usable_cores", &rankgrove::ThreadPool::usable_cores, "Cores that this process may use.");
+  m.def("release_freed_memory", &rankgrove::release_freed_memory,
+        nanobind::call_guard<nanobind::gil_scoped_release>(),
+        "Give freed memory, which the allocator may keep for later, back to the system.");
   m.def("most_threads", &rankgrove::ThreadPool::most_threads,
         "Threads that can be asked for, whatever the number of cores.");
   rankgrove::bind_reading(m);

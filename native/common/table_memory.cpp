@@ -9,6 +9,7 @@
 
 #if defined(__linux__)
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -82,6 +83,12 @@ void release_pages(const void* begin, const void* end) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 #else
   (void)begin, (void)end;
+#endif
+}
+
+void release_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 

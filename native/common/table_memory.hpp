@@ -52,4 +52,7 @@ class Table {
 // read again when they are touched. Without effect on other systems than Linux.
 void release_pages(const void* begin, const void* end);
 
+// Gives freed memory, which the allocator may keep for later, back to the system.
+void release_freed_memory();
+
 }  // namespace rankgrove

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rankgrove.data import memory
@@ -36,3 +38,22 @@ def test_limits_of_control_groups_and_those_above_them(tmp_path, line, files, li
 def test_limits_of_the_process(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (12345, 20000))
     assert memory.memory_limit() == 12345
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+def test_memory_that_was_freed_goes_back_to_the_system():
+    """Blocks below the last one, which stays, are kept by the allocator until it is told."""
+    held = [np.ones(8_000) for _ in range(2_000)]  # 128 MB, of which none is mapped by itself
+    last = held[-1]
+    del held
+    before = resident_megabytes()
+    memory.give_back_memory()
+    assert resident_megabytes() < before - 50
+    assert last.all()
+
+
+def resident_megabytes():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmRSS")

@@ -1,9 +1,12 @@
-"""How much memory this process may use: of the machine, of its container, of its limits."""
+"""How much memory this process may use (of the machine, its container, its limits), and keeps."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+
+from rankgrove import _native
 
 _UNLIMITED = 1 << 62
 
@@ -16,6 +19,14 @@ def memory_limit() -> int:
 def free_memory() -> int:
     """Return the bytes that are free: what the machine has available, within all limits."""
     return min(_available(), memory_limit())
+
+
+def give_back_memory() -> None:
+    """Return memory that was freed, and is kept for later by allocators, to the system."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    _native.release_freed_memory()
 
 
 def _available() -> int:

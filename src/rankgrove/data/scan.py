@@ -35,6 +35,7 @@ from rankgrove.data.loading import (
     is_paths,
     load_pieces,
 )
+from rankgrove.data.memory import give_back_memory
 from rankgrove.data.options import LoadOptions, Progress
 from rankgrove.data.pieces import Judgments, Piece, piece_of, piece_of_batch
 from rankgrove.data.queries import QueryGroups
@@ -310,6 +311,7 @@ class Scan:
         if first.is_text:
             names, numbers = self._text_columns(judgments)
         spool.finish(numbers)
+        give_back_memory()  # what reading took is not needed for learning
         arrays["n_features"] = np.array(len(numbers))
         if names is not None:
             arrays["names"] = np.array(names, str)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.cache import Arrays, Entry
-from rankgrove.data.memory import memory_limit
+from rankgrove.data.memory import give_back_memory, memory_limit
 from rankgrove.data.spool import Spool
 from rankgrove.errors import DataError
 
@@ -55,7 +55,9 @@ class StreamedMatrix:
 
     def forget(self) -> None:
         """Delete the temporary file; values are read anew if they are wanted again."""
-        self._spool = None
+        if self._spool is not None:
+            self._spool = None
+            give_back_memory()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         n_rows, n_columns = self.shape
