@@ -1,10 +1,11 @@
 """Memory and seconds per tree on data that need not fit, beside LightGBM and XGBoost.
 
 LambdaMART on 10 x the shape of WEB10K (7.2 M x 136: 3.9 GB as float32), from files: rankgrove's
-``scan`` of Parquet (with a cold and a warm cache) and its fit of arrays, LightGBM with
-``two_round=True`` on text, XGBoost with ``ExtMemQuantileDMatrix`` on batches. Each runs in a
-process of its own. Memory is the peak of what is resident (mapped files included) above interpreter
-and libraries. With ``--limit``, a control group holds each process to so many GB, its part of the
+``scan`` of Parquet (with a cold and a warm cache), its fits of float32 and float64 arrays and of an
+Arrow table, a forest, LightGBM with ``two_round=True`` on text, XGBoost with
+``ExtMemQuantileDMatrix`` on batches. Each runs in a process of its own. Memory is the peak of what
+is resident (mapped files included) above interpreter, libraries, and the array or table that was
+given; also in bytes per value of the matrix. With ``--limit``, a control group holds each process to so many GB, its part of the
 page cache included (Linux, as root)::
 
     python benchmarks/bench_memory.py --quick
@@ -33,6 +34,7 @@ import numpy as np
 from _report import Report, benchmark_arguments, ratio
 
 QUERIES = 6000  # of a piece
+FEATURES = 136
 COMMON = {"leaves": 31, "learning_rate": 0.1, "min_data": 20}
 GROUPS = ("/sys/fs/cgroup/memory", "/sys/fs/cgroup")
 
@@ -75,6 +77,7 @@ def run_all(args: argparse.Namespace) -> None:
             name,
             result.get("rows", 0),
             result.get("memory", "failed"),
+            result["memory"] * 2**20 / result["rows"] / FEATURES if "memory" in result else "-",
             result.get("prepare", "-"),
             result.get("tree", "-"),
             ratio(result["memory"], ours["memory"]) if "memory" in result and ours else "-",
@@ -84,7 +87,7 @@ def run_all(args: argparse.Namespace) -> None:
     ]
     limit = "" if args.limit is None else f", at most {args.limit:g} GB"
     report.table(
-        ["contestant", "rows", "peak MB", "prepare s", "s per tree", "memory", "time"],
+        ["contestant", "rows", "peak MB", "B / value", "prepare s", "s per tree", "memory", "time"],
         rows,
         caption=f"LambdaMART, {args.trees} trees, {args.scale:g} x WEB10K{limit}; ratios to "
         "rankgrove from a warm cache",
@@ -239,6 +242,47 @@ def run_arrays(args: argparse.Namespace) -> dict[str, float]:
     return watched.result(data.n_rows)
 
 
+def run_float64(args: argparse.Namespace) -> dict[str, float]:
+    import rankgrove as rg
+
+    ranker = lambdamart(args)
+    ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
+    data = rg.load(args.data / "parts", n_jobs=args.threads)
+    X, y, sizes, n_rows = data.X.astype(np.float64), data.y, data.group_sizes, data.n_rows
+    del data
+    watched = Watched()
+    ranker.fit(X, y, group_sizes=sizes, callbacks=[watched.tree])
+    return watched.result(n_rows)
+
+
+def run_table(args: argparse.Namespace) -> dict[str, float]:
+    """Fit an Arrow table, whose columns are in as many chunks as the files have."""
+    import pyarrow.parquet as pq
+
+    ranker = lambdamart(args)
+    ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
+    table = pq.read_table(args.data / "parts")
+    y, qid = table.column("label").to_numpy(), table.column("qid").to_numpy()
+    table = table.drop_columns(["label", "qid"])
+    watched = Watched()
+    ranker.fit(table, y, qid=qid, callbacks=[watched.tree])
+    return watched.result(len(y))
+
+
+def run_forest(args: argparse.Namespace) -> dict[str, float]:
+    """Grow a forest; a tree is timed by the whole of them."""
+    import rankgrove as rg
+
+    ranker = rg.RFPoint(n_estimators=args.trees, n_jobs=args.threads, random_state=0)
+    ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
+    data = rg.load(args.data / "parts", n_jobs=args.threads)
+    watched = Watched()
+    ranker.fit(data.X, data.y, group_sizes=data.group_sizes)
+    seconds = (time.perf_counter() - watched.started) / args.trees
+    watched.trees = [watched.started + seconds * (i + 1) for i in range(args.trees)]
+    return watched.result(data.n_rows)
+
+
 def run_lightgbm(args: argparse.Namespace) -> dict[str, float]:
     import lightgbm as lgb
 
@@ -311,6 +355,9 @@ def run_xgboost(args: argparse.Namespace) -> dict[str, float]:
 
 CONTESTANTS: dict[str, Callable[[argparse.Namespace], dict[str, float]]] = {
     "rankgrove-arrays": run_arrays,
+    "rankgrove-float64": run_float64,
+    "rankgrove-table": run_table,
+    "rankgrove-forest": run_forest,
     "rankgrove-stream": run_stream,
     "rankgrove-warm": run_stream,
     "lightgbm": run_lightgbm,

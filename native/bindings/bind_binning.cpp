@@ -1,24 +1,18 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/column_tables.hpp"
 #include "bindings/shared_object.hpp"
 #include "bindings/sparse_arguments.hpp"
-#include "trees/binned_matrix.hpp"
+#include "trees/binning.hpp"
 
 namespace rankgrove {
 namespace {
-
-MatrixView matrix_view(const InMatrix<float>& x) {
-  require(x.shape(1) < (1u << 31), "X has too many columns");
-  return {x.data(), static_cast<int64_t>(x.shape(0)), static_cast<int32_t>(x.shape(1)), x.stride(0),
-          x.stride(1)};
-}
 
 void require_bins(int32_t max_bins, int64_t n_rows, size_t n_fill, int32_t n_features) {
   require(max_bins >= 2 && max_bins <= kMaxBins16,
@@ -37,27 +31,55 @@ const int64_t* checked_rows(const std::optional<In<int64_t>>& rows, int64_t n_ro
   return rows->data();
 }
 
-std::shared_ptr<const Bins> find_bins_checked(InMatrix<float> x, int32_t max_bins, In<float> fill,
-                                              int n_threads) {
-  const MatrixView view = matrix_view(x);
-  require_bins(max_bins, view.n_rows, fill.shape(0), view.n_features);
-  const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));
-  nb::gil_scoped_release unlocked;
-  return find_bins(view, max_bins, fill_values, n_threads);
+// Goes through blocks of columns, each a list of matrices, which Python makes one after the other.
+template <typename Take>
+void for_each_block(const nb::iterable& blocks, int64_t n_rows, const Take& take) {
+  for (const nb::handle block : blocks) {
+    const auto parts = nb::cast<std::vector<AnyMatrix>>(block);
+    const ColumnTable table = column_table(parts, n_rows);
+    nb::gil_scoped_release unlocked;
+    take(table);
+  }
 }
 
-std::shared_ptr<BinnedMatrix> bin_matrix_checked(InMatrix<float> x,
+std::shared_ptr<const Bins> find_bins_checked(nb::iterable blocks, int64_t n_rows,
+                                              std::optional<In<int64_t>> rows, int32_t max_bins,
+                                              In<float> fill, int n_threads) {
+  const size_t n_features = fill.shape(0);
+  require_bins(max_bins, n_rows, n_features, static_cast<int32_t>(n_features));
+  const int64_t* numbers = checked_rows(rows, n_rows);
+  const TableRows read{numbers, rows ? static_cast<int64_t>(rows->shape(0)) : n_rows};
+  BinFinder finder(max_bins, std::vector<float>(fill.data(), fill.data() + n_features));
+  for_each_block(blocks, n_rows, [&](const ColumnTable& table) {
+    require(table.columns.size() <= n_features - finder.n_done(),
+            "fill must have one value per feature");
+    finder.add(table, read, n_threads);
+  });
+  require(finder.n_done() == n_features, "fill must have one value per feature");
+  return finder.bins();
+}
+
+std::shared_ptr<BinnedMatrix> bin_matrix_checked(nb::iterable blocks, int64_t n_rows,
                                                  std::shared_ptr<const Bins> bins,
                                                  std::optional<In<int64_t>> rows, int n_threads) {
-  const MatrixView view = matrix_view(x);
-  require(view.n_features == bins->n_features(), "X has " + std::to_string(view.n_features) +
-                                                     " features but the bins have " +
-                                                     std::to_string(bins->n_features()));
-  require(view.n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
-  const int64_t* row_numbers = checked_rows(rows, view.n_rows);
-  const int64_t n_rows = rows ? static_cast<int64_t>(rows->shape(0)) : view.n_rows;
-  nb::gil_scoped_release unlocked;
-  return bin_matrix(view, std::move(bins), row_numbers, n_rows, n_threads);
+  require(n_rows >= 0 && n_rows < (int64_t{1} << 31),
+          "a binned matrix holds at most 2^31 - 1 rows");
+  const int64_t* numbers = checked_rows(rows, n_rows);
+  const int64_t n_coded = rows ? static_cast<int64_t>(rows->shape(0)) : n_rows;
+  require(n_coded < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
+  const auto n_features = static_cast<int64_t>(bins->n_features());
+  const auto require_features = [&](int64_t n, bool as_wanted) {
+    require(as_wanted, "X has " + std::to_string(n) + " features but the bins have " +
+                           std::to_string(n_features));
+  };
+  Coder coder(std::move(bins), n_coded);
+  for_each_block(blocks, n_rows, [&](const ColumnTable& table) {
+    const int64_t n = coder.n_done() + static_cast<int64_t>(table.columns.size());
+    require_features(n, n <= n_features);
+    coder.add(table, numbers, n_threads);
+  });
+  require_features(coder.n_done(), coder.n_done() == n_features);
+  return coder.result();
 }
 
 std::shared_ptr<const Bins> find_sparse_bins(In<int64_t> starts, In<int32_t> columns,
@@ -209,10 +231,11 @@ void bind_binning(nb::module_& m) {
           nb::arg("feature"), "Whether a feature is kept as the rows that have an unusual code.");
   m.def("mapped_matrix", &mapped_matrix, nb::arg("bins"), nb::arg("codes"), nb::arg("n_rows"),
         nb::arg("folder"), "A matrix on the bytes of codes that were written before.");
-  m.def("find_bins", &find_bins_checked, nb::arg("x"), nb::arg("max_bins"), nb::arg("fill"),
-        nb::arg("n_threads"));
-  m.def("bin_matrix", &bin_matrix_checked, nb::arg("x"), nb::arg("bins"), nb::arg("rows").none(),
-        nb::arg("n_threads"));
+  m.def("find_bins", &find_bins_checked, nb::arg("blocks"), nb::arg("n_rows"),
+        nb::arg("rows").none(), nb::arg("max_bins"), nb::arg("fill"), nb::arg("n_threads"),
+        "Bins of columns that come in blocks, each a list of matrices of any numbers.");
+  m.def("bin_matrix", &bin_matrix_checked, nb::arg("blocks"), nb::arg("n_rows"), nb::arg("bins"),
+        nb::arg("rows").none(), nb::arg("n_threads"), "Codes of such columns.");
   m.def("find_sparse_bins", &find_sparse_bins, nb::arg("starts"), nb::arg("columns"),
         nb::arg("values"), nb::arg("n_features"), nb::arg("absent"), nb::arg("max_bins"),
         nb::arg("fill"), nb::arg("n_threads"), "find_bins of a sparse matrix.");

@@ -120,29 +120,14 @@ struct BinnedMatrix {
 // Whether codes need 16 bits.
 bool needs_wide_codes(const Bins& bins);
 
-// A float32 matrix in the caller's memory. Strides are in elements.
-struct MatrixView {
-  const float* data;
-  int64_t n_rows;
-  int32_t n_features;
-  int64_t row_stride;
-  int64_t column_stride;
-};
-
 inline constexpr int32_t kMaxBins8 = 255;
 inline constexpr int32_t kMaxBins16 = 65534;
 
-// Finds at most max_bins bins per feature: one per distinct value where these are few, else bins of
-// about equal numbers of rows in which frequent values stand alone. `fill` has one value per
-// feature.
-std::shared_ptr<const Bins> find_bins(const MatrixView& x, int32_t max_bins,
-                                      const std::vector<float>& fill, int n_threads);
+// Finds the bins of a sparse matrix; see BinFinder.
 std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
                                       const std::vector<float>& fill, int n_threads);
 
 // Codes the rows of x, in the order of `rows` (length n_rows of the result) or as they are if null.
-std::shared_ptr<BinnedMatrix> bin_matrix(const MatrixView& x, std::shared_ptr<const Bins> bins,
-                                         const int64_t* rows, int64_t n_rows, int n_threads);
 // The columns of a sparse matrix stay sparse where that takes less memory, unless all are wanted
 // dense.
 std::shared_ptr<BinnedMatrix> bin_matrix(const SparseView& x, std::shared_ptr<const Bins> bins,

@@ -13,7 +13,10 @@ def addressable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     (``np.ascontiguousarray`` does not help: it returns an unaligned array as it is.)
     """
+    return array if is_addressable(array) else np.array(array, order="C", copy=True)
+
+
+def is_addressable(array: npt.NDArray[Any]) -> bool:
+    """Tell whether the entries lie on multiples of their size."""
     steps = array.strides if array.size else ()
-    if array.flags.aligned and not any(step % array.itemsize for step in steps):
-        return array
-    return np.array(array, order="C", copy=True)
+    return array.flags.aligned and not any(step % array.itemsize for step in steps)

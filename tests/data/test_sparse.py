@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 import rankgrove
 from rankgrove import _native
 from rankgrove.data.dataset import Dataset, concatenate
+from rankgrove.data.features import feature_matrix
+from rankgrove.data.in_place import features_in_place
 from rankgrove.data.sparse import SparseFeatures, stacked
 from rankgrove.errors import DataError
+from rankgrove.formats.container import to_bytes
 
 DENSE = np.array([[0, 1.5, 0, -2], [0, 0, 0, 0], [np.nan, 0, 0, 3]], np.float32)
 
@@ -244,3 +247,35 @@ def test_a_dense_matrix_has_no_use_for_the_option():
         rankgrove.load(DENSE, [0, 1, 2], qid=[1, 1, 1], sparse=True)
     with pytest.raises(ValueError, match="sparse must be one of True, False, not 'yes'"):
         rankgrove.load(DENSE, [0, 1, 2], qid=[1, 1, 1], sparse="yes")
+
+
+@pytest.mark.parametrize("fill", [0, np.nan])
+def test_sparse_pandas_frames_stay_sparse(fill, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((60, 30)) < 0.1, rng.normal(size=(60, 30)), fill)
+    dense[3, 4] = np.nan
+    names = [f"c{j}" for j in range(30)]
+    frame = pandas.DataFrame(dense, columns=names).astype(pandas.SparseDtype("float64", fill))
+    y, qid = rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    ranker = rankgrove.MART(n_estimators=3, min_samples_leaf=2, random_state=0)
+    from_dense = to_bytes(ranker.fit(pandas.DataFrame(dense, columns=names), y, qid=qid))
+    scores = ranker.predict(dense)
+    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 1000)
+    assert isinstance(feature_matrix(frame)[0], SparseFeatures)
+    assert to_bytes(ranker.fit(frame, y, qid=qid)) == from_dense
+    shuffled = frame.iloc[:, ::-1]
+    np.testing.assert_array_equal(ranker.predict(shuffled), scores)
+    ranker.fit(frame, y, qid=qid, eval_set={"same": (shuffled, y, qid), "train": (frame, y, qid)})
+    assert ranker.evals_result_["same"] == ranker.evals_result_["train"]
+
+
+def test_frames_that_are_sparse_in_part_are_read_as_dense_ones():
+    pandas = pytest.importorskip("pandas")
+    sparse_column = pandas.arrays.SparseArray([0.0, 0, 3, 0], fill_value=0)
+    ones = pandas.arrays.SparseArray([1.0, 1, 3, 1], fill_value=1)
+    for other in (np.arange(4.0), ones):
+        frame = pandas.DataFrame({"a": sparse_column, "b": other})
+        expected = np.column_stack([[0, 0, 3, 0], np.asarray(other)])
+        np.testing.assert_array_equal(feature_matrix(frame)[0], expected)
+        np.testing.assert_array_equal(features_in_place(frame), expected)

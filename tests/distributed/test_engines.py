@@ -65,6 +65,7 @@ def start_ray():
         include_dashboard=False,
         log_to_driver=False,
         configure_logging=False,
+        _node_ip_address="127.0.0.1",
         object_store_memory=100 << 20,
     )
     try:
@@ -137,6 +138,21 @@ def killing(monkeypatch):
     return killed
 
 
+@pytest.fixture
+def counted_steps(monkeypatch):
+    """Return the numbers of the steps that the driver hears of."""
+    steps, next_message = [], Meeting.next
+
+    def next_and_count(self, seconds):
+        message = next_message(self, seconds)
+        if message is not None and message.kind == "step":
+            steps.append(message.values["step"])
+        return message
+
+    monkeypatch.setattr(Meeting, "next", next_and_count)
+    return steps
+
+
 def boosted(**params):
     return rankgrove.LambdaMART(
         **{"n_estimators": 10, "random_state": 7, "subsample": 0.7} | params
@@ -195,6 +211,19 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(cluster, data, tables, k
         far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2)
     assert len(killing) == 1
     assert to_bytes(far) == to_bytes(local)
+
+
+def test_a_killed_worker_costs_no_more_than_a_boosted_tree_of_igbrt(
+    cluster, data, tables, killing, counted_steps
+):
+    """The third step is a boosted tree: after one round of the forest, and another tree."""
+    params = {"n_estimators": 12, "n_forest_trees": 8, "random_state": 7, "residuals": "oob"}
+    local = rankgrove.IGBRT(**params).fit(data)
+    with pytest.warns(RuntimeWarning, match=r"is gone; the fit goes on after step"):
+        far = fit(rankgrove.IGBRT(**params), cluster.frame(tables), on=cluster.on, n_workers=2)
+    assert len(killing) == 1
+    assert to_bytes(far) == to_bytes(local)
+    assert counted_steps == list(range(8, 8 + 12 + 1))
 
 
 def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import WorkerLost, fit
-from rankgrove.distributed.meeting import Meeting
+from rankgrove.distributed.meeting import Meeting, Message
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
 
@@ -276,3 +278,50 @@ def test_any_cut_of_any_rows_gives_the_bits_of_one_table(
     data = rankgrove.Dataset(X, rng.integers(0, 3, len(qid)), qid)
     far = fit(forest(), tables_of(data, n_tables), on=thread_engine(size))
     same(far, forest().fit(data))
+
+
+@pytest.mark.parametrize("lost_at", [1, 2, 5])
+@pytest.mark.parametrize("forest", ["grown", "given"])
+def test_igbrt_goes_on_after_the_boosted_trees_it_has(two_threads, monkeypatch, lost_at, forest):
+    data = make_ranking(20, seed=4)
+    params = {"n_estimators": 6, "n_forest_trees": 40, "random_state": 3}
+    if forest == "given":
+        given = rankgrove.RandomForest(n_estimators=3, random_state=0).fit(make_ranking(9, seed=2))
+        params = {"n_estimators": 6, "forest": given, "random_state": 3}
+    local = rankgrove.IGBRT(**params).fit(data, eval_set=data)
+    steps, next_message = [], Meeting.next
+
+    def next_and_lose(self, seconds):
+        """Say once that a worker is gone."""
+        if len(steps) == lost_at and None not in steps:
+            steps.append(None)
+            return Message("gone", rank=0)
+        message = next_message(self, seconds)
+        if message is not None and message.kind == "step":
+            steps.append(message.values["step"])
+        return message
+
+    monkeypatch.setattr(Meeting, "next", next_and_lose)
+    with pytest.warns(RuntimeWarning, match=f"worker 0 .* goes on after step {lost_at}"):
+        far = fit(rankgrove.IGBRT(**params), data, on=two_threads, eval_set=data)
+    heard = [step for step in steps if step is not None]
+    n_forest = 0 if forest == "given" else 40
+    grown = [16, 32, 40] if n_forest else []
+    assert heard == [*grown, *range(n_forest + 1, n_forest + 7)]
+    assert far.evals_result_ == local.evals_result_
+    same(far, local)
+
+
+def test_warnings_of_workers_reach_the_driver_once(threads):
+    data = make_ranking(20, seed=4)
+    data = rankgrove.Dataset(data.X, np.full(data.n_rows, 2.0), data.qid)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(rankgrove.MART(n_estimators=2), tables_of(data, 4), on=threads)
+        fit(rankgrove.MART(n_estimators=2), tables_of(data, 4), on=threads)
+    told = [warning for warning in caught if issubclass(warning.category, rankgrove.DataWarning)]
+    assert len(told) == 2, "once per fit, however many workers"
+    for warning in told:
+        assert re.match(
+            r"worker \d \(127\.0\.0\.1, process \d+\): every label is 2", str(warning.message)
+        )

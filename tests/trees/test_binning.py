@@ -1,9 +1,13 @@
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from rankgrove import _native
+from rankgrove.data.given import GivenMatrix, MadeColumn
 from rankgrove.trees.binning import bin_matrix, find_bins
 
 values = st.one_of(
@@ -99,3 +103,55 @@ def test_wrong_width_and_rows_are_refused():
         bin_matrix(X, bins, rows=np.array([0, 7]))
     with pytest.raises(ValueError, match="max_bins"):
         find_bins(X, max_bins=1)
+
+
+@given(matrices, st.integers(0, 2**32), st.sampled_from(["f8", "F8", "made", "cut"]))
+@settings(max_examples=100, deadline=None)
+def test_given_matrices_have_the_codes_of_a_copy(X, seed, kind):
+    """Some rows, in any order, of a matrix of float64 that lies in one of several ways."""
+    rng = np.random.default_rng(seed)
+    wide = X.astype(np.float64, order="F" if kind == "F8" else "C")
+    parts = {
+        "made": tuple(MadeColumn(lambda rows, j=j: wide[rows, j]) for j in range(X.shape[1])),
+        "cut": tuple(wide[:, j : j + 1] for j in range(X.shape[1])),
+    }.get(kind, (wide,))
+    kept = np.flatnonzero(rng.random(len(X)) < 0.7)
+    rows = rng.permutation(len(kept))
+    given = GivenMatrix(parts, len(X)).kept(kept)
+    bins, expected = find_bins(given, max_bins=8), find_bins(X[kept], max_bins=8)
+    for one, other in zip(bins.arrays(), expected.arrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    codes = bin_matrix(given, bins, rows=rows).all_codes
+    np.testing.assert_array_equal(codes, bin_matrix(X[kept][rows], expected).all_codes)
+
+
+def test_many_columns_that_are_made_are_never_there_at_the_same_time():
+    made, most = [], []
+
+    def make(rows):
+        column = np.zeros(1000)
+        made.append(weakref.ref(column))
+        most.append(sum(array() is not None for array in made))
+        return column
+
+    given = GivenMatrix(tuple(MadeColumn(make) for _ in range(50)), 1000)
+    bin_matrix(given, find_bins(given))
+    assert len(made) == 100
+    assert max(most) == 16
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([[np.zeros((4, 3))], [np.zeros((4, 1))]], "X has 4 features but the bins have 3"),
+        ([[np.zeros((4, 2))]], "X has 2 features but the bins have 3"),
+        ([[np.zeros((5, 3))]], "a part of X has 5 rows instead of 4"),
+        ([[np.zeros((4, 3), np.complex64)]], "X has a type that is not read"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(blocks, message):
+    bins = find_bins(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match=message):
+        _native.bin_matrix(blocks, 4, bins, None, 1)
+    with pytest.raises(ValueError, match=r"fill must have one value per feature|X |of X"):
+        _native.find_bins(blocks, 4, None, 255, np.zeros(3, np.float32), 1)

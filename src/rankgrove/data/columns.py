@@ -16,6 +16,7 @@ from rankgrove.data.features import (
     is_dataset,
     select_columns,
 )
+from rankgrove.data.in_place import features_in_place
 from rankgrove.errors import DataError
 
 
@@ -50,20 +51,25 @@ class Columns:
         shape = np.shape(X.X if is_dataset(X) else X)
         return cls(names, len(names) if names is not None else int(shape[1]))
 
-    def match(self, X: Any, what: str = "X", owner: str = "the model") -> Any:
+    def match(
+        self, X: Any, what: str = "X", owner: str = "the model", *, in_place: bool = False
+    ) -> Any:
         """Return the matrix of X (an array, or SparseFeatures) with these columns in this order.
 
         Errors call X ``what``, and who has these columns ``owner``.
 
         If names are known on both sides, columns are taken by name: the order of X does not matter
         and columns that are not wanted are left out (they may hold anything). Otherwise the number
-        of columns must agree. Nothing is copied if the columns are in place already.
+        of columns must agree. Nothing is copied if the columns are in place already, or if they are
+        to be taken ``in_place`` (see ``features_in_place``).
         """
         names = column_names(X)
         places = None if names is None else self.places(names, what)
-        if places is not None:
-            X = select_columns(X, places)
-        matrix, _ = feature_matrix(X, double=self.double)
+        if in_place:
+            matrix = features_in_place(X, places)
+        else:
+            chosen = X if places is None else select_columns(X, places)
+            matrix, _ = feature_matrix(chosen, double=self.double)
         if matrix.shape[1] != self.count:
             raise DataError(
                 f"{what} has {matrix.shape[1]} features, but {owner} is expecting {self.count} "

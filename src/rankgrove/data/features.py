@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rankgrove._arrays import addressable
 from rankgrove.data.numbers import as_numbers
 from rankgrove.data.sparse import SparseFeatures, is_sparse
+from rankgrove.data.sparse_frames import is_sparse_frame, sparse_frame_features
 from rankgrove.errors import DataError
 
 
@@ -36,20 +37,28 @@ def feature_matrix(X: Any, *, double: bool = False) -> tuple[Any, tuple[str, ...
             return X, names
     elif is_sparse(X):
         return X if isinstance(X, SparseFeatures) else SparseFeatures.of(X), names
+    elif is_sparse_frame(X):
+        return sparse_frame_features(X), names
     elif hasattr(X, "iloc"):
         X = _pandas_matrix(X, names, double)
     elif names is not None:
         X = _arrow_matrix(X, names, double)
+    matrix = checked_matrix(X)
+    if matrix.dtype not in (np.float32, np.float64):
+        with np.errstate(over="ignore"):
+            matrix = matrix.astype(np.float32)
+    return addressable(matrix), names
+
+
+def checked_matrix(X: Any) -> npt.NDArray[Any]:
+    """Return a two-dimensional array of floats, integers or booleans; no copy if it is one."""
     matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
         raise DataError(
             f"X must be a matrix with one row per document, not an array of shape {matrix.shape}. "
             "Reshape your data: X.reshape(1, -1) makes a matrix of one document"
         )
-    if matrix.dtype not in (np.float32, np.float64):
-        with np.errstate(over="ignore"):
-            matrix = matrix.astype(np.float32)
-    return addressable(matrix), names
+    return matrix
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -106,7 +115,7 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> n
     matrix = np.empty(frame.shape, np.float64 if double else np.float32)
     for j, name in enumerate(names or ()):
         column = frame.iloc[:, j]
-        with np.errstate(over="ignore"), _advising():
+        with np.errstate(over="ignore"), advising():
             if getattr(column.dtype, "kind", "O") in "fiub":
                 matrix[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
@@ -116,18 +125,14 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> n
 
 def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArray[Any]:
     """Take a polars or pyarrow table, or another that speaks Arrow."""
-    from rankgrove.data.arrow import as_arrow, holds_numbers, write_feature
+    from rankgrove.data.arrow import as_arrow, write_feature
 
     table = as_arrow(frame)
     shape = table.num_rows, len(names)
     matrix: npt.NDArray[Any] = np.empty(shape, np.float64 if double else np.float32)
     for j, name in enumerate(names):
         column = table.column(j)
-        with _advising():
-            if not holds_numbers(column.type):
-                values = column.drop_null().slice(0, 1).to_pylist()
-                held = f"{values[0]!r:.60}" if values else f"values of type {column.type}"
-                raise DataError(f"column {name!r} of X holds {held}, which is not a number")
+        refuse_other_columns(column, name)
         start = 0
         for chunk in column.chunks:
             write_feature(matrix[start : start + len(chunk), j], chunk, name, start)
@@ -135,8 +140,20 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
     return matrix
 
 
+def refuse_other_columns(column: Any, name: str) -> None:
+    """Refuse a column of an Arrow table that holds no numbers."""
+    from rankgrove.data.arrow import holds_numbers
+
+    with advising():
+        if not holds_numbers(column.type):
+            values = column.drop_null().slice(0, 1).to_pylist()
+            held = f"{values[0]!r:.60}" if values else f"values of type {column.type}"
+            raise DataError(f"column {name!r} of X holds {held}, which is not a number")
+
+
 @contextmanager
-def _advising() -> Iterator[None]:
+def advising() -> Iterator[None]:
+    """Add to an error about a column how to give features."""
     try:
         yield
     except DataError as error:

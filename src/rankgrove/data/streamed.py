@@ -1,7 +1,8 @@
 """A feature matrix that is read when it is needed and never held: a stand-in for an array.
 
 What can be done row by row or a few columns at a time asks ``by_rows`` and ``column_blocks``, which
-take arrays, too. ``numpy.asarray`` brings the whole matrix into memory, if it fits.
+take arrays and a GivenMatrix, too. ``numpy.asarray`` brings the whole matrix into memory, if it
+fits.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.cache import Arrays, Entry
+from rankgrove.data.given import GivenMatrix
 from rankgrove.data.memory import give_back_memory, memory_limit
 from rankgrove.data.spool import Spool
 from rankgrove.errors import DataError
 
 # Bytes of a block of columns in memory (at least one column is).
 _COLUMNS_BYTES = 128 << 20
-_BLOCK_ROWS = 1 << 16  # of an array
+_ROWS_BYTES = 4 << 20  # of a block of rows of an array (at least one row is)
 
 
 class StreamedMatrix:
@@ -75,10 +77,12 @@ class StreamedMatrix:
 
 
 def by_rows(X: Any, function: Callable[[Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Apply a function that gives something for each row; of a stream, block by block."""
-    if not isinstance(X, StreamedMatrix):
+    """Apply a function that gives something for each row: to an array, or block by block."""
+    if not isinstance(X, StreamedMatrix | GivenMatrix):
         return function(X)
-    return np.concatenate([function(block) for block in X.values.row_blocks()])
+    if len(X) == 0:
+        return function(np.asarray(X))
+    return np.concatenate([function(block) for block in row_blocks(X)])
 
 
 def row_blocks(X: Any) -> Iterator[npt.NDArray[Any]]:
@@ -86,19 +90,21 @@ def row_blocks(X: Any) -> Iterator[npt.NDArray[Any]]:
     if isinstance(X, StreamedMatrix):
         yield from X.values.row_blocks()
         return
-    for start in range(0, len(X), _BLOCK_ROWS):
-        yield X[start : start + _BLOCK_ROWS]
+    n_rows = max(1, _ROWS_BYTES // max(4 * X.shape[1], 1))
+    for start in range(0, len(X), n_rows):
+        yield X[start : start + n_rows]
 
 
 def column_blocks(X: Any) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """Yield blocks of columns, with the number of their first; an array is one block."""
-    if not isinstance(X, StreamedMatrix):
+    if not isinstance(X, StreamedMatrix | GivenMatrix):
         yield 0, X
         return
     n_rows, n_columns = X.shape
     width = max(1, _COLUMNS_BYTES // max(4 * n_rows, 1))
     for begin in range(0, n_columns, width):
-        yield begin, X.values.columns(begin, min(begin + width, n_columns))
+        end = min(begin + width, n_columns)
+        yield begin, X[:, begin:end] if isinstance(X, GivenMatrix) else X.values.columns(begin, end)
 
 
 def remembered(X: Any, name: str, make: Callable[[], Arrays]) -> Arrays:

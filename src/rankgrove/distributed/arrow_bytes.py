@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.sparse import SparseFeatures
+
 
 def to_frames(messages: Sequence[bytes]) -> bytes:
     """Put several messages into one."""
@@ -42,28 +44,48 @@ def ids_from_bytes(data: bytes) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def rows_to_bytes(
-    X: npt.NDArray[np.float32], sides: Mapping[str, npt.NDArray[Any] | None]
-) -> bytes:
-    """Rows of a matrix, and numbers of each row by name, as an Arrow stream."""
+def rows_to_bytes(X: Any, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes:
+    """Rows of a matrix or SparseFeatures (or none), and numbers of each by name, as Arrow stream.
+
+    A matrix is a column of its rows; SparseFeatures are one of columns and one of values, both
+    lists of what a row stores.
+    """
     import pyarrow as pa
 
-    values = pa.array(np.ascontiguousarray(X).reshape(-1))
-    columns: dict[str, Any] = {"X": pa.FixedSizeListArray.from_arrays(values, X.shape[1])}
+    columns: dict[str, Any] = {}
+    about: dict[str, str] = {}
+    if isinstance(X, SparseFeatures):
+        columns = {
+            "columns": pa.LargeListArray.from_arrays(X.starts, X.columns),
+            "values": pa.LargeListArray.from_arrays(X.starts, X.values),
+        }
+        about = {"n_features": str(X.n_features), "absent": str(X.absent)}
+    elif X is not None:
+        values = pa.array(np.ascontiguousarray(X).reshape(-1))
+        columns = {"X": pa.FixedSizeListArray.from_arrays(values, X.shape[1])}
     columns |= {name: pa.array(side) for name, side in sides.items() if side is not None}
-    return _stream(pa.record_batch(list(columns.values()), names=list(columns)))
+    batch = pa.record_batch(list(columns.values()), names=list(columns))
+    return _stream(batch.replace_schema_metadata(about))
 
 
-def rows_from_bytes(
-    data: bytes | memoryview,
-) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[Any]]]:
+def rows_from_bytes(data: bytes | memoryview) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
     """Read rows; the arrays are views of the bytes."""
     import pyarrow as pa
 
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    matrix = columns.pop("X")
-    X = matrix.values.to_numpy().reshape(len(matrix), matrix.type.list_size)
+    if "columns" in columns:
+        about = {key.decode(): value.decode() for key, value in batch.schema.metadata.items()}
+        places, values = columns.pop("columns"), columns.pop("values")
+        starts = places.offsets.to_numpy()
+        entries = starts - starts[0], places.flatten().to_numpy(), values.flatten().to_numpy()
+        n_features, absent = int(about["n_features"]), float(about["absent"])
+        features = SparseFeatures.of_entries(entries, n_features, absent)
+        return features, {name: column.to_numpy() for name, column in columns.items()}
+    X: Any = None
+    if "X" in columns:
+        matrix = columns.pop("X")
+        X = matrix.values.to_numpy().reshape(len(matrix), matrix.type.list_size)
     return X, {name: column.to_numpy() for name, column in columns.items()}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from rankgrove import errors
 from rankgrove.distributed.engine import Engine, Running, Source
+from rankgrove.distributed.heard_warnings import HeardWarnings
 from rankgrove.distributed.meeting import Meeting, Message
 from rankgrove.distributed.worker import Job, grows_forests
 from rankgrove.errors import RankgroveError, WorkerLost
@@ -36,6 +37,7 @@ class Undertaking:
     job : what else workers need to know (see ``Job``)
     records : of the steps that are finished
     interrupted : whether Ctrl-C ended it early
+    warnings : of the workers
     """
 
     engine: Engine
@@ -45,6 +47,7 @@ class Undertaking:
     job: Mapping[str, Any]
     records: list[bytes] = field(default_factory=list)
     interrupted: bool = False
+    warnings: HeardWarnings = field(default_factory=HeardWarnings)
 
     def run(self, draw: Callback) -> bytes:
         """Return the model; workers that are lost on the way cost no more than a step."""
@@ -85,7 +88,7 @@ class Undertaking:
                 **self.job,
             )
             running = self.engine.start(job, self.sources)
-            attendance = _Attendance(meeting, running, job.patience, on_step)
+            attendance = _Attendance(meeting, running, job.patience, on_step, self.warnings)
             try:
                 return attendance.model()
             except KeyboardInterrupt:
@@ -108,7 +111,9 @@ class _Attendance:
         running: Running,
         patience: float,
         on_step: Callable[[Message], None],
+        warnings: HeardWarnings,
     ) -> None:
+        self._warnings = warnings
         self._meeting = meeting
         self._running = running
         self._patience = patience
@@ -144,6 +149,8 @@ class _Attendance:
                 self._meeting.tell_all(Message("begin", {"address": self._address}))
         elif message.kind == "step":
             self._on_step(message)
+        elif message.kind == "warning":
+            self._warnings.hear(self._names[rank], values["category"], values["text"])
         elif message.kind == "done":
             self._ended.add(rank)
         elif message.kind == "error":

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.sparse import SparseFeatures, stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
     ids_from_bytes,
@@ -29,6 +30,7 @@ from rankgrove.errors import ModelError
 from rankgrove.forests.growing import Grown
 from rankgrove.trees.ensemble import NODE_TYPES
 
+_GATHERED_BYTES = 64 << 20  # of features at a time, of all workers
 _TREES_PER_THREAD = 2
 _FEWEST_TREES = 8  # per worker and round
 
@@ -36,34 +38,45 @@ _FEWEST_TREES = 8  # per worker and round
 def all_rows(rows: Rows, communicator: Communicator) -> Rows:
     """Give every worker the rows of all, in the order of the whole data set."""
     sides = {"y": rows.y, "weight": rows.weight, "place": rows.place}
-    own = b""
-    if len(rows.y):
-        first = np.flatnonzero(np.r_[True, rows.qid[1:] != rows.qid[:-1]])
-        sizes = np.diff(np.r_[first, len(rows.y)]).astype(np.int64)
-        ids = ids_to_bytes(rows.qid[first])
-        own = to_frames([rows_to_bytes(rows.X, sides), ids, sizes.tobytes()])
-    X, qid = [], []
-    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in sides}
+    starts = np.flatnonzero(np.r_[len(rows.y) > 0, rows.qid[1:] != rows.qid[:-1]])
+    sizes = np.diff(np.r_[starts, len(rows.y)]).astype(np.int64)
+    ids = ids_to_bytes(rows.qid[starts]) if len(rows.y) else b""
+    own = to_frames([rows_to_bytes(None, sides), ids, sizes.tobytes()])
+    qid, columns = [], []
     for message in communicator.gather(own):
-        if not message:
-            continue
         packed, ids, sizes_of_ids = from_frames(message)
-        matrix, known = rows_from_bytes(packed)
-        X.append(matrix)
-        qid.append(np.repeat(ids_from_bytes(ids), np.frombuffer(sizes_of_ids, np.int64)))
-        for name, column in known.items():
-            columns[name].append(column)
-    joined = {name: np.concatenate(parts) for name, parts in columns.items() if parts}
-    order = np.argsort(joined["place"])
-    weight = joined.get("weight")
+        columns.append(rows_from_bytes(packed)[1])
+        if ids:
+            qid.append(np.repeat(ids_from_bytes(ids), np.frombuffer(sizes_of_ids, np.int64)))
+    places = [known["place"] for known in columns]
+    order = np.argsort(np.concatenate(places))
+    joined = {
+        name: np.concatenate([known[name] for known in columns])[order] for name in columns[0]
+    }
     return Rows(
-        X=np.concatenate(X)[order],
-        y=joined["y"][order],
+        X=_all_features(rows.X, places, communicator),
+        y=joined["y"],
         qid=np.concatenate(qid)[order],
-        weight=None if weight is None else weight[order],
+        weight=joined.get("weight"),
         names=rows.names,
         absent=rows.absent,
     )
+
+
+def _all_features(X: Any, places: list[npt.NDArray[np.int64]], communicator: Communicator) -> Any:
+    """Put the features of all workers in their places, block by block; sparse ones at once."""
+    sparse = np.array([isinstance(X, SparseFeatures)], np.int64)
+    communicator.maximum(sparse)
+    if sparse[0]:
+        parts = [rows_from_bytes(part)[0] for part in communicator.gather(rows_to_bytes(X, {}))]
+        return stacked(parts)[np.argsort(np.concatenate(places))]
+    result = np.empty((sum(map(len, places)), X.shape[1]), np.float32)
+    n_rows = max(1, _GATHERED_BYTES // (4 * X.shape[1] * communicator.size))
+    for first in range(0, max(map(len, places)), n_rows):
+        block = rows_to_bytes(X[first : first + n_rows], {})
+        for place, part in zip(places, communicator.gather(block), strict=True):
+            result[place[first : first + n_rows]] = rows_from_bytes(part)[0]
+    return result
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from copy import deepcopy
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
 from rankgrove.distributed.attempts import Undertaking
 from rankgrove.distributed.engine import Engine, Source, find_engine
@@ -125,8 +124,14 @@ def _refuse(ranker: BaseRanker, split_queries: str, reading: Mapping[str, Any]) 
 
 
 def _for_workers(ranker: BaseRanker) -> BaseRanker:
-    """Return a copy for the workers, whose seed is the same in all attempts."""
-    own = deepcopy(ranker) if getattr(ranker, "warm_start", False) else clone(ranker)
+    """Return a copy for the workers, whose seed is the same in all attempts.
+
+    (``clone`` would forget what a forest that is a parameter has learnt.)
+    """
+    if getattr(ranker, "warm_start", False):
+        own = deepcopy(ranker)
+    else:
+        own = type(ranker)(**deepcopy(ranker.get_params(deep=False)))
     if own.random_state is None:
         own.set_params(random_state=secrets.randbits(32))
     return own

@@ -18,6 +18,7 @@ from rankgrove.data.loading import load
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.queries import query_ids
 from rankgrove.data.readers import reader_of
+from rankgrove.data.sparse import is_sparse
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Rows:
     place : of each row among all rows of the data set, as far as it was asked for
     """
 
-    X: npt.NDArray[np.float32]
+    X: Any  # float32 in C order, or SparseFeatures
     y: npt.NDArray[np.float64]
     qid: npt.NDArray[Any]
     weight: npt.NDArray[np.float64] | None
@@ -105,7 +106,8 @@ def _rows_of_dataset(data: Dataset) -> Rows:
 def _rows_of_arrays(arrays: Arrays) -> Rows:
     matrix, names = feature_matrix(arrays.X)
     with np.errstate(over="ignore"):
-        X = np.ascontiguousarray(matrix, np.float32)
+        is_array = isinstance(matrix, np.ndarray)
+        X = np.ascontiguousarray(matrix, np.float32) if is_array else matrix.astype(np.float32)
     y = np.asarray(arrays.y, np.float64).reshape(-1)
     weight = None if arrays.weight is None else np.asarray(arrays.weight, np.float64)
     qid = query_ids(arrays.qid)
@@ -145,7 +147,7 @@ def _files(path: str) -> list[str]:
 def local_parts(data: Any, arrays: Arrays | None, options: Mapping[str, Any]) -> list[Part] | None:
     """Return data that the driver holds as one part; None if they are of an engine."""
     if arrays is not None and all(
-        value is None or isinstance(value, np.ndarray) or hasattr(value, "iloc")
+        value is None or isinstance(value, np.ndarray) or hasattr(value, "iloc") or is_sparse(value)
         for value in (arrays.X, arrays.y, arrays.qid)
     ):
         return [Part(0, "X", arrays)]

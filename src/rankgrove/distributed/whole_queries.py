@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.queries import QueryGroups
+from rankgrove.data.sparse import stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
     ids_to_bytes,
@@ -95,8 +96,11 @@ def _matched(one: Located, plan: Plan, start: int) -> Rows:
     if len(rows.y) == 0 or rows.names == plan.columns.names or rows.names is None:
         return rows
     places = plan.columns.places(rows.names, one.part.name)
-    X = rows.X if places is None else np.ascontiguousarray(rows.X[:, places])
-    return replace(rows, X=X, names=plan.columns.names)
+    if places is not None:
+        chosen = rows.X[:, places]
+        X = np.ascontiguousarray(chosen) if isinstance(chosen, np.ndarray) else chosen
+        rows = replace(rows, X=X)
+    return replace(rows, names=plan.columns.names)
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def _joined(pieces: list[_Piece], plan: Plan, rank: int) -> Rows:
     first, end = plan.bounds[rank : rank + 2]
     query = _concatenated([p.query for p in pieces], np.empty(0, np.int64))
     rows = Rows(
-        X=_concatenated([p.rows.X for p in pieces], np.empty((0, plan.columns.count), np.float32)),
+        X=_stacked([p.rows.X for p in pieces], plan.columns.count),
         y=_concatenated([p.rows.y for p in pieces], np.empty(0)),
         qid=query[:0],
         weight=_weights(pieces, plan),
@@ -173,6 +177,12 @@ def _selected(rows: Rows, which: npt.NDArray[Any]) -> Rows:
         weight=None if rows.weight is None else rows.weight[which],
         place=None if rows.place is None else rows.place[which],
     )
+
+
+def _stacked(matrices: list[Any], n_features: int) -> Any:
+    if not matrices:
+        return np.empty((0, n_features), np.float32)
+    return matrices[0] if len(matrices) == 1 else stacked(matrices)
 
 
 def _concatenated(arrays: list[Any], nothing: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,15 +13,22 @@ from rankgrove.data.dataset import Dataset
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.crew import TreeSharing, all_rows
 from rankgrove.distributed.fitting import fit_shard
+from rankgrove.distributed.heard_warnings import warnings_told
 from rankgrove.distributed.joining import Hub, join
 from rankgrove.distributed.meeting import Invitation, Seat
 from rankgrove.distributed.parts import Part, Rows, read_part
 from rankgrove.distributed.shard import Shard
 from rankgrove.distributed.whole_queries import Located, whole_queries
 from rankgrove.forests.growing import grown_by
+from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.broof import BROOF
 from rankgrove.rankers.igbrt import IGBRT
+from rankgrove.training.company import Company
+from rankgrove.training.journal import Journal
+
+# What a record of a ranker that grows forests is of: a round of trees, or a boosted tree.
+_ROUND, _STEP = b"r", b"s"
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ def work(job: Job, rank: int, sets: Sequence[Sequence[Part]], n_threads: int) ->
     with Seat(job.invitation, rank) as seat:
         try:
             seat.say("joined", rank=rank, host=seat.host, process=os.getpid())
-            _work(job, rank, sets, n_threads, seat)
+            with warnings_told(lambda kind, text: seat.say("warning", category=kind, text=text)):
+                _work(job, rank, sets, n_threads, seat)
             seat.say("done")
         except Exception as error:  # whatever it is, the driver raises it, if it is still there
             about = getattr(error, "rank", None)
@@ -102,36 +110,35 @@ def _fit(job: Job, ranker: Any, held: list[Rows], communicator: Communicator, se
             on_step=on_step,
         )
 
-    def on_round(n_trees: int, record: bytes) -> None:
-        if communicator.rank == 0:
-            seat.say("step", record, step=n_trees, planned=_planned_trees(ranker), metrics={})
-
     held[:] = [all_rows(rows, communicator) for rows in held]
     whole = _shard(held, job.watched)
-    crew = TreeSharing(communicator, ranker.n_jobs, job.records, on_round)
-    with grown_by(crew):
-        return ranker.fit(
-            whole.X,
-            whole.y,
-            qid=whole.qid,
-            sample_weight=whole.sample_weight,
-            eval_set={
-                name: _given(whole) if isinstance(entry, str) else entry
-                for name, entry in whole.eval_set.items()
-            }
-            or None,
-            **job.fit_options,
-        )
+    rounds, steps = (
+        [record[1:] for record in job.records if record[:1] == kind] for kind in (_ROUND, _STEP)
+    )
+    n_forest, n_planned = _planned_trees(ranker)
+
+    def on_round(n_trees: int, record: bytes) -> None:
+        if communicator.rank == 0:
+            seat.say("step", _ROUND + record, step=n_trees, planned=n_planned, metrics={})
+
+    def on_boosted(step: int, record: bytes, metrics: Any) -> None:
+        seat.say("step", _STEP + record, step=n_forest + step, planned=n_planned, metrics=metrics)
+
+    journal = Journal()
+    if isinstance(ranker, IGBRT):  # all workers boost, to the same bits
+        journal = Journal(steps, on_boosted if communicator.rank == 0 else None, keeps=True)
+    with grown_by(TreeSharing(communicator, ranker.n_jobs, rounds, on_round)):
+        options = FitOptions(whole.watched(), **job.fit_options)
+        return ranker._fit(whole.given(), options, Company(journal=journal))
 
 
-def _given(shard: Shard) -> Any:
-    return shard.X if shard.y is None else (shard.X, shard.y, shard.qid)
-
-
-def _planned_trees(ranker: Any) -> int:
+def _planned_trees(ranker: Any) -> tuple[int, int]:
+    """Return how many trees forests have, and how many there are with those that are boosted."""
     if isinstance(ranker, IGBRT):
-        return int(ranker.n_forest_trees)
-    return int(ranker.n_estimators) * int(getattr(ranker, "n_trees", 1))
+        n_forest = ranker.n_grown_trees()
+        return n_forest, n_forest + int(ranker.n_estimators)
+    n_trees = int(ranker.n_estimators) * int(getattr(ranker, "n_trees", 1))
+    return n_trees, n_trees
 
 
 def _read(part: Part, options: Mapping[str, Any], n_jobs: int | None, seat: Seat) -> Located:

@@ -118,6 +118,11 @@ class IGBRT(GBRT):
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
         return {**super()._idle(data), **dict.fromkeys(idle, "beside a forest")}
 
+    def n_grown_trees(self) -> int:
+        """Return how many trees of the forest a fit grows: none if it is given one."""
+        forest = self._forest()
+        return 0 if forest.__sklearn_is_fitted__() else int(forest.n_estimators)
+
     def _forest(self) -> RandomForest:
         """Return the forest to start from: the user's, or a new one."""
         if self.forest is not None and self.forest.__sklearn_is_fitted__():

@@ -16,10 +16,13 @@ from sklearn.exceptions import DataConversionWarning
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Absent
-from rankgrove.data.features import feature_matrix, is_dataset
+from rankgrove.data.features import column_names, is_dataset
+from rankgrove.data.given import GivenMatrix
+from rankgrove.data.in_place import features_in_place
 from rankgrove.data.numbers import row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.data.scan import Scan, as_scan
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import by_rows
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
@@ -31,7 +34,8 @@ class RankingInput:
 
     Attributes
     ----------
-    X : float32 matrix in the caller's row order, any strides, or SparseFeatures, or a stream
+    X : what reads as a float32 matrix, in the caller's row order: an array with any strides,
+        SparseFeatures, a stream, or a GivenMatrix of any other array or frame
     y : float64 labels in grouped order
     groups : the queries; ``groups.order`` are the rows of X in grouped order
     weight : float64 document weights in grouped order, or None
@@ -105,16 +109,13 @@ def ranking_input(
             "Dataset (rankgrove.load makes one of a file or a frame)"
         )
     if columns is None:
-        matrix, names = feature_matrix(X)
-        columns = Columns(names, matrix.shape[1])
+        matrix = features_in_place(X)
+        columns = Columns(column_names(X), matrix.shape[1])
     else:
-        matrix = columns.match(X, what)
+        matrix = columns.match(X, what, in_place=True)
     refuse_other_reading(X, absent, what)
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
     _refuse_nothing(matrix.shape, may_be_empty, what)
-    if matrix.dtype != np.float32:
-        with np.errstate(over="ignore"):  # beyond float32 is infinite, which splits as it should
-            matrix = matrix.astype(np.float32)
     n_given = len(matrix)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         warnings.warn(
@@ -126,7 +127,7 @@ def ranking_input(
     counting: npt.NDArray[np.int64] | None = None
     if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
         counting = np.flatnonzero(weight)
-        matrix, labels, weight = matrix[counting], labels[counting], weight[counting]
+        matrix, labels, weight = _kept(matrix, counting), labels[counting], weight[counting]
         groups = QueryGroups.from_qid(groups.query_of_row()[counting])
     return RankingInput(
         X=matrix,
@@ -162,6 +163,14 @@ def _scanned_input(
         absent=whole.absent,
         n_given=whole.groups.n_rows,
     )
+
+
+def _kept(matrix: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Leave out all other rows, without a copy of these."""
+    if isinstance(matrix, SparseFeatures):
+        return matrix[rows]
+    given = matrix if isinstance(matrix, GivenMatrix) else GivenMatrix((matrix,), len(matrix))
+    return given.kept(rows)
 
 
 def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> None:

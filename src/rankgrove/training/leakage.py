@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import StreamedMatrix
 from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
 
 _LOOKED_AT = 20  # queries
+_LARGEST = 1 << 22  # values of the documents of one of them
 
 
 def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: str) -> None:
@@ -42,10 +44,12 @@ def _same_query(train: RankingInput, held_out: RankingInput, query: int, other: 
 
 
 def _documents(data: RankingInput, query: int) -> set[bytes]:
-    """Return up to 1000 documents of a query; equal ones have the same bytes."""
+    """Return up to 1000 documents of a query, fewer wide ones; equal ones have the same bytes."""
     first, last = data.groups.offsets[query : query + 2]
-    places = np.arange(first, min(last, first + 1000))
+    most = min(1000, max(2, _LARGEST // data.columns.count))
+    places = np.arange(first, min(last, first + most))
     order = data.groups.order
-    rows = np.asarray(data.X[places if order is None else order[places]])
+    some = data.X[places if order is None else order[places]]
+    rows = some.toarray() if isinstance(some, SparseFeatures) else some
     alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
     return {row.tobytes() for row in alike}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.cache import CacheEntry, Entry
+from rankgrove.data.given import GivenMatrix, MadeColumn
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import StreamedMatrix, column_blocks
 from rankgrove.errors import DataError
@@ -25,6 +26,7 @@ from rankgrove.trees.code_file import mapped_codes
 __all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
 
 Made = TypeVar("Made")
+Rows = npt.NDArray[np.int64] | None
 _BLOCK = 1 << 14  # rows that are digested together
 
 
@@ -75,7 +77,8 @@ def find_bins(
 
     Parameters
     ----------
-    X : float32 matrix with any strides, or SparseFeatures, which are not copied; or a stream
+    X : matrix of float32, float64 or whole numbers with any strides, GivenMatrix or SparseFeatures,
+        which are not copied; or a stream
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
     if fill is None:
@@ -122,7 +125,8 @@ def bin_matrix(
             yield _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads)
         else:
             for x in X.values.row_blocks() if isinstance(X, StreamedMatrix) else [X]:
-                yield _native.bin_matrix(x, bins, rows, n_threads)
+                columns, n_given, read = _in_memory(x, rows)
+                yield _native.bin_matrix(columns, n_given, bins, read, n_threads)
 
     def make() -> BinnedMatrix:
         if entry is None or not dense:
@@ -144,16 +148,18 @@ def _new_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: i
         return _native.find_sparse_bins(
             *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
         )
-    if not isinstance(X, StreamedMatrix):
-        return _native.find_bins(X, max_bins, fill, n_threads)
-    parts = []
-    for begin, block in column_blocks(X):
-        part = fill[begin : begin + block.shape[1]]
-        parts.append(_native.find_bins(block, max_bins, part, n_threads).arrays())
-    offsets, *others = zip(*parts, strict=True)
-    sizes = np.concatenate([np.diff(part) for part in offsets])
-    joined = [np.concatenate(arrays) for arrays in others]
-    return _native.bins_from_arrays(np.r_[0, np.cumsum(sizes)], *joined)
+    if isinstance(X, StreamedMatrix):
+        blocks = ([block] for _, block in column_blocks(X))
+        return _native.find_bins(blocks, len(X), None, max_bins, fill, n_threads)
+    columns, n_given, read = _in_memory(X, None)
+    return _native.find_bins(columns, n_given, read, max_bins, fill, n_threads)
+
+
+def _in_memory(X: Any, rows: Rows) -> tuple[Iterable[list[npt.NDArray[Any]]], int, Rows]:
+    """Return blocks of columns for a kernel, how many rows they have, and which it is to read."""
+    if isinstance(X, GivenMatrix):
+        return X.blocks(), X.n_given, X.row_numbers(rows)
+    return [[X]], len(X), rows
 
 
 def _entries(X: SparseFeatures) -> tuple[Any, Any, Any]:
@@ -191,7 +197,12 @@ def _memory(array: Any) -> tuple[Any, ...]:
         return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
     if isinstance(array, StreamedMatrix):
         return (id(array),)
-    return (array.ctypes.data, array.shape, array.strides)
+    if isinstance(array, GivenMatrix):
+        parts = [
+            (id(part),) if isinstance(part, MadeColumn) else _memory(part) for part in array.parts
+        ]
+        return (*parts, None if array.rows is None else _memory(array.rows))
+    return (array.ctypes.data, array.shape, array.strides, array.dtype.str)
 
 
 def _once(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:
