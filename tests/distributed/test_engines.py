@@ -119,10 +119,19 @@ def tables(data):
     return [table.slice(0, half), table.slice(half)]
 
 
+class Killed(list):
+    """Processes that were killed; ``rank`` is the worker to be killed."""
+
+    rank = 1
+
+
 @pytest.fixture
 def killing(monkeypatch):
-    """Kill one of two workers (-9) when the driver hears of the third step; return its process."""
-    killed = []
+    """Kill one of two workers (-9) when the driver hears of the third step.
+
+    Return whom (by default worker 1) and, once it is done, the process.
+    """
+    killed = Killed()
     next_message, processes, n_steps = Meeting.next, {}, itertools.count(1)
 
     def next_and_kill(self, seconds):
@@ -130,8 +139,8 @@ def killing(monkeypatch):
         if message is not None and message.kind == "joined":
             processes[message.rank] = message.values["process"]
         if message is not None and message.kind == "step" and next(n_steps) == 3:
-            killed.append(processes[1])
-            os.kill(processes[1], signal.SIGKILL)
+            killed.append(processes[killed.rank])
+            os.kill(processes[killed.rank], signal.SIGKILL)
         return message
 
     monkeypatch.setattr(Meeting, "next", next_and_kill)
@@ -217,13 +226,16 @@ def test_a_killed_worker_costs_no_more_than_a_boosted_tree_of_igbrt(
     cluster, data, tables, killing, counted_steps
 ):
     """The third step is a boosted tree: after one round of the forest, and another tree."""
-    params = {"n_estimators": 12, "n_forest_trees": 8, "random_state": 7, "residuals": "oob"}
+    if hasattr(cluster.on, "wait_for_workers"):
+        cluster.on.wait_for_workers(2)  # one was killed before
+    killing.rank = 0  # whose records count
+    params = {"n_estimators": 400, "n_forest_trees": 8, "random_state": 7, "residuals": "oob"}
     local = rankgrove.IGBRT(**params).fit(data)
-    with pytest.warns(RuntimeWarning, match=r"is gone; the fit goes on after step"):
+    with pytest.warns(RuntimeWarning, match=r"worker 0 .*; the fit goes on after step"):
         far = fit(rankgrove.IGBRT(**params), cluster.frame(tables), on=cluster.on, n_workers=2)
     assert len(killing) == 1
     assert to_bytes(far) == to_bytes(local)
-    assert counted_steps == list(range(8, 8 + 12 + 1))
+    assert counted_steps == list(range(8, 8 + 400 + 1))
 
 
 def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):

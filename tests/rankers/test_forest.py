@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ import rankgrove
 from rankgrove import _native
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
+from rankgrove.forests.growing import ForestGrower
 from rankgrove.rankers.base.merging import merge
 from rankgrove.rankers.base.registry import make_ranker
+from rankgrove.trees.ensemble import TreeEnsemble
 
 FORESTS = ["rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees", "rf"]
 
@@ -369,3 +372,23 @@ def test_a_label_whose_leaf_score_overflows_is_named(rule, label, small_data):
         match=rf"label {re.escape(format(label, 'g'))} is too large for leaf_score='{rule}'",
     ):
         forest.fit(small_data.X, y, qid=small_data.qid)
+
+
+def test_codes_are_gone_before_the_trees_are_laid_out(monkeypatch):
+    """Both would have to fit into memory at the same time."""
+    growers = []
+
+    def noted(*given, **options):
+        grower = ForestGrower(*given, **options)
+        growers.append(weakref.ref(grower))
+        return grower
+
+    def lay_out(trees, *given, **options):
+        assert [grower() for grower in growers] == [None]
+        return from_trees(trees, *given, **options)
+
+    from_trees = TreeEnsemble.from_trees
+    monkeypatch.setattr("rankgrove.rankers.base.forest.ForestGrower", noted)
+    monkeypatch.setattr(TreeEnsemble, "from_trees", lay_out)
+    data = make_ranking(10, seed=0)
+    assert rankgrove.RFPoint(n_estimators=2).fit(data).model_.ensemble.n_trees == 2

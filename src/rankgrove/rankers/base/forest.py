@@ -189,6 +189,7 @@ class ForestRanker(BaseRanker):
         )
         bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
         grown = self._grow(data, problems, work, bag)
+        del work, grower  # the codes make room for the trees in the form of a model
         trees = self._seeded(grown, seed, data, n_threads)
         whole = trees if earlier is None else earlier.followed_by(trees)
         attributes: dict[str, Any] = {
