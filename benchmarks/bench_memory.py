@@ -5,8 +5,8 @@ LambdaMART on 10 x the shape of WEB10K (7.2 M x 136: 3.9 GB as float32), from fi
 Arrow table, a forest, LightGBM with ``two_round=True`` on text, XGBoost with
 ``ExtMemQuantileDMatrix`` on batches. Each runs in a process of its own. Memory is the peak of what
 is resident (mapped files included) above interpreter, libraries, and the array or table that was
-given; also in bytes per value of the matrix. With ``--limit``, a control group holds each process to so many GB, its part of the
-page cache included (Linux, as root)::
+given; also in bytes per value of the matrix. With ``--limit``, a control group holds each process
+to so many GB, its part of the page cache included (Linux, as root)::
 
     python benchmarks/bench_memory.py --quick
     python benchmarks/bench_memory.py --scale 10 --trees 100 --limit 1.0 --data /var/tmp/web100k
