@@ -194,6 +194,7 @@ void bind_reading(nb::module_& m) {
       .def_prop_ro("sparse", &LetorReader::sparse)
       .def_prop_ro("n_entries", &LetorReader::n_entries, "Entries of a sparse matrix so far.")
       .def_prop_ro("first_feature", &LetorReader::first_feature);
+  m.attr("MAX_QUERY_ID_BYTES") = kMaxQueryIdBytes;
   nb::class_<LetorWriter>(m, "LetorWriter", "Arrays to LETOR text, some rows at a time.")
       .def(nb::init<InMatrix<float>, In<double>, In<int64_t>, In<int64_t>, In<uint8_t>, int64_t,
                     int>(),

@@ -25,6 +25,15 @@ In<T> array_field(nb::handle object, const char* name) {
   return array;
 }
 
+// A whole number that is a field of a Python object.
+inline int64_t whole_field(nb::handle object, const char* name) {
+  int64_t number = 0;
+  if (!nb::try_cast(object.attr(name), number)) {
+    throw nb::value_error((std::string(name) + " is not a whole number of 64 bits").c_str());
+  }
+  return number;
+}
+
 // The arrays of the ensemble, checked, and kept alive while they are looked at.
 class EnsembleView {
  public:
@@ -38,7 +47,7 @@ class EnsembleView {
         left_(array_field<int32_t>(ensemble, "left")),
         missing_left_(array_field<uint8_t>(ensemble, "missing_left")),
         value_(array_field<double>(ensemble, "value")),
-        arrays_{nb::cast<int64_t>(ensemble.attr("n_features")),
+        arrays_{whole_field(ensemble, "n_features"),
                 as_span(tree_offsets_),
                 as_span(tree_weights_),
                 as_span(tree_outputs_),

@@ -148,9 +148,8 @@ bool LetorReader::make_room(int64_t n_rows, int64_t n_columns) {
   return true;
 }
 
-// A sparse matrix takes what its text takes, however wide it is.
 bool LetorReader::check_size(int64_t n_rows, int64_t n_columns) {
-  if (options_.sparse) return true;
+  if (options_.sparse) return check_sparse_size(n_rows);
   const auto row_bytes = static_cast<__int128>(n_columns) * static_cast<int>(sizeof(float)) +
                          static_cast<int>(sizeof(double) + sizeof(int64_t));
   const auto bytes = n_rows * row_bytes + n_comment_bytes_;
@@ -167,6 +166,18 @@ bool LetorReader::check_size(int64_t n_rows, int64_t n_columns) {
                                 " GB, but the text has " + std::to_string(n_text_bytes_) +
                                 " bytes so far: is the largest feature number right? n_features=" +
                                 std::to_string(n_columns) + " says so");
+  return false;
+}
+
+// A sparse matrix takes what its entries take, however wide it is. Those of the next piece are not
+// known yet, but pieces are small.
+bool LetorReader::check_sparse_size(int64_t n_rows) {
+  constexpr auto kRowBytes = static_cast<int64_t>(sizeof(double) + 2 * sizeof(int64_t));
+  constexpr auto kEntryBytes = static_cast<int64_t>(sizeof(int32_t) + sizeof(float));
+  const int64_t bytes = n_rows * kRowBytes + n_entries_ * kEntryBytes + n_comment_bytes_;
+  if (bytes <= options_.max_bytes) return true;
+  problem_.message = std::to_string(n_rows) + " rows with " + std::to_string(n_entries_) +
+                     " values do not fit into memory";
   return false;
 }
 

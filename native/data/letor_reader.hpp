@@ -79,6 +79,7 @@ class LetorReader {
   void divide(std::string_view text, std::string& tail, std::vector<LetorRows>& parts) const;
   bool make_room(int64_t n_rows, int64_t n_columns);
   bool check_size(int64_t n_rows, int64_t n_columns);
+  bool check_sparse_size(int64_t n_rows);
   bool start_at_zero();
   void widen(int64_t n_columns, int64_t shift);
   void expect_numbers();

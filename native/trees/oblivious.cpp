@@ -48,7 +48,22 @@ Split TreeGrower::best_rule(const std::vector<LevelNode>& level, uint64_t seed, 
   for (const Split& split : by_feature) {
     if (split.gain > best.gain) best = split;
   }
+  if (best.found() && !best.missing_left) best.missing_left = unseen_go_left(level, best);
   return best;
+}
+
+// Where no node of the level has a missing value of the rule's feature, one that comes later
+// follows the heavier children.
+bool TreeGrower::unseen_go_left(const std::vector<LevelNode>& level, const Split& rule) const {
+  const int32_t n_bins = layout_.n_bins[rule.feature];
+  int64_t left = 0, total = 0;
+  for (const LevelNode& node : level) {
+    const int64_t* bins = node.histogram + layout_.start[rule.feature];
+    if (layout_.missing[rule.feature] && bins[n_bins] != 0) return false;
+    left += hessian_field(std::accumulate(bins, bins + rule.bin + 1, int64_t{0}));
+    total += hessian_field(node.total);
+  }
+  return 2 * left >= total;
 }
 
 void TreeGrower::grow_oblivious(Tree& tree, uint64_t seed) {

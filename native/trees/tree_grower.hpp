@@ -70,6 +70,7 @@ class TreeGrower {
   void grow_node_by_node(Tree& tree, uint64_t seed);
   void grow_oblivious(Tree& tree, uint64_t seed);
   Split best_rule(const std::vector<LevelNode>& level, uint64_t seed, int32_t depth);
+  bool unseen_go_left(const std::vector<LevelNode>& level, const Split& rule) const;
   bool may_split(int32_t depth, int64_t n_rows) const;
   OpenNode make_root(Tree& tree);
   Parting part(const OpenNode& parent, bool last_leaf);

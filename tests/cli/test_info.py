@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pytest
+
+import rankgrove as rg
+
 
 def test_table(rankgrove, data_file):
     run = rankgrove("info", data_file)
@@ -31,3 +36,25 @@ def test_square_brackets_in_names_are_text(rankgrove, data_file, tmp_path):
     data_file.rename(tmp_path / "[red]data.txt")
     run = rankgrove("info", "[red]data.txt")
     assert "[red]data.txt: 5 rows" in run.stdout
+
+
+def squared(scores, labels, queries, weights):
+    return scores - labels, np.ones_like(scores)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranker"),
+    [
+        ("objective", rg.CustomMART(objective=squared, n_estimators=1)),
+        ("forest", rg.IGBRT(forest=rg.RandomForest(n_estimators=2), n_estimators=1)),
+    ],
+)
+def test_json_of_a_model_tells_parameters_that_are_no_data_in_words(
+    rankgrove, data_file, tmp_path, name, ranker
+):
+    ranker.fit(rg.load(data_file)).save(tmp_path / "model.rg")
+    run = rankgrove("info", "model.rg", "--json")
+    assert run.returncode == 0, run.stderr
+    parameters = json.loads(run.stdout)["parameters"]
+    assert parameters["n_estimators"] == 1
+    assert isinstance(parameters[name], str)

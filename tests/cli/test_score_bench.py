@@ -7,6 +7,8 @@ import json
 import pytest
 from tests.oracles.ensembles import random_ensemble
 
+import rankgrove as rg
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.rankers.base.imported import ImportedRanker
 
 
@@ -40,3 +42,28 @@ def test_a_broken_model_is_named(rankgrove, tmp_path, data_file):
     done = rankgrove("score-bench", "broken.rg", data_file)
     assert done.returncode == 1
     assert "broken.rg" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rg.RFPair(n_estimators=2, random_state=0),
+        rg.ListMLE(max_iter=2, normalisation="query-minmax", random_state=0),
+    ],
+)
+def test_models_that_look_at_whole_lists(rankgrove, tmp_path, data_file, ranker):
+    ranker.fit(rg.load(data_file)).save(tmp_path / "lists.rg")
+    done = rankgrove("score-bench", "lists.rg", data_file, "--seconds", 0.05, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["query_us"]["median"] > 0
+
+
+def test_sparse_data(rankgrove, tmp_path):
+    lines = [f"{i % 2} qid:{i // 4} {1 + i * 499}:{i}.5" for i in range(40)]
+    (tmp_path / "wide.txt").write_text("\n".join(lines) + "\n")
+    data = rg.load(tmp_path / "wide.txt")
+    assert isinstance(data.X, SparseFeatures)
+    rg.MART(n_estimators=2, min_samples_leaf=1).fit(data).save(tmp_path / "wide.rg")
+    done = rankgrove("score-bench", "wide.rg", "wide.txt", "--seconds", 0.05, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["documents"] == 40

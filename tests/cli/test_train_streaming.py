@@ -72,3 +72,10 @@ def test_the_size_of_the_matrix_decides(folder, name, monkeypatch):
     assert not sizes.should_stream([path])
     monkeypatch.setattr(sizes, "free_memory", lambda: needed)
     assert sizes.should_stream([path])
+
+
+def test_wide_text_that_stays_sparse_takes_what_its_entries_take(tmp_path, monkeypatch):
+    path = tmp_path / "wide.txt"
+    path.write_text("".join(f"1 qid:1 {i}:1 {i + 50_000}:1\n" for i in range(1, 1000)))
+    monkeypatch.setattr(sizes, "free_memory", lambda: 10 * path.stat().st_size)
+    assert not sizes.should_stream([path])

@@ -146,3 +146,14 @@ def test_masked_and_null_entries_are_missing():
     frame = pandas.DataFrame(X).convert_dtypes()
     frame.iloc[1, 1] = pandas.NA
     np.testing.assert_array_equal(Columns(None, 3).match(frame), expected)
+
+
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame, pyarrow.table, np.array])
+def test_numbers_too_large_for_float32_are_infinite_in_every_matrix(kind):
+    columns = {"a": np.array([1.0, 1e300, -1e39]), "b": np.array([1, 2, 3])}
+    given = np.c_[columns["a"], columns["b"]] if kind is np.array else kind(columns)
+    X = Columns(("a", "b"), 2).match(given)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(
+            np.asarray(X, np.float32), np.float32([[1, 1], [np.inf, 2], [-np.inf, 3]])
+        )

@@ -271,6 +271,11 @@ def test_a_process_may_not_use_more_memory_than_its_limits(read, monkeypatch):
     monkeypatch.setattr(letor, "memory_limit", lambda: 1000)
     with pytest.raises(DataError, match="100 rows of 3 features do not fit into memory"):
         read("0 qid:1 3:1\n" * 100)
+    with pytest.raises(DataError, match="100 rows with 0 values do not fit into memory"):
+        read("0 qid:1 3:1\n" * 100, sparse=True)
+    monkeypatch.setattr(letor, "PIECE_BYTES", 1)
+    with pytest.raises(DataError, match=r"rows with [1-9][0-9]* values do not fit into memory"):
+        read(("0 qid:1 " + " ".join(f"{i}:1" for i in range(1, 51)) + "\n") * 20, sparse=True)
 
 
 def test_labels_and_queries_can_be_read_alone(read):

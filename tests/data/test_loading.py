@@ -145,6 +145,22 @@ class TestLike:
         with pytest.raises(DataError, match=r"lacks 1 of the 2 features .*: 'b'"):
             read("qid,label,a\n1,2,3\n", "test.csv", like=train)
 
+    @pytest.mark.parametrize("order", ["id a weight", "weight a id", "weight a id label qid"])
+    def test_features_of_the_model_are_features_whatever_their_name(self, read, order):
+        train = rg.Dataset(X, Y, Y, feature_names=["id", "a", "weight"])
+        row = {"id": 3, "a": 4, "weight": 5, "label": 1, "qid": 2}
+        text = ",".join(order.split()) + "\n" + ",".join(str(row[c]) for c in order.split())
+        options = {} if "label" in order else {"y": [1], "qid": [2]}
+        test = read(text + "\n", "test.csv", like=train, **options)
+        assert test.feature_names == ("id", "a", "weight")
+        assert test.X.tolist() == [[3, 4, 5]]
+        assert test.sample_weight is None
+
+    def test_names_that_lightgbm_spells_with_underscores_are_found(self, read):
+        train = rg.Dataset(X, Y, Y, feature_names=["a_b", "c", "d_e"])
+        test = read("d e,label,a b,qid,c\n5,1,3,2,4\n", "test.csv", like=train)
+        assert test.X.tolist() == [[3, 4, 5]]
+
     def test_matrices_and_data_sets_are_matched(self):
         named = rg.Dataset(X, Y, Y, feature_names=["a", "b", "c"])
         turned = rg.Dataset(X[:, ::-1], Y, Y, feature_names=["c", "b", "a"])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -263,6 +264,21 @@ def test_a_damaged_cache_is_made_again(path, tmp_path, damage, name):
     np.testing.assert_array_equal(again.model_.ensemble.value, expected)
     if name == "codes-*":
         assert file.read_bytes() == whole
+
+
+def test_codes_that_no_bin_has_are_made_again(path, tmp_path):
+    """However right their checksum is: what grows trees counts by code."""
+    folder = tmp_path / "cache"
+    expected = fitted(rg.scan(path, cache=folder)).model_.ensemble.value
+    (file,) = folder.glob("rankgrove-*/codes-*")
+    whole = file.read_bytes()
+    content = bytearray(whole)
+    content[4096 + 7] = 255
+    content[36:40] = zlib.crc32(content[4096 : 4096 + 200]).to_bytes(4, "little")
+    file.write_bytes(content)
+    again = fitted(rg.scan(path, cache=folder))
+    np.testing.assert_array_equal(again.model_.ensemble.value, expected)
+    assert file.read_bytes() == whole
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(data, path, monkeypatch):

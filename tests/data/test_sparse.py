@@ -279,3 +279,13 @@ def test_frames_that_are_sparse_in_part_are_read_as_dense_ones():
         expected = np.column_stack([[0, 0, 3, 0], np.asarray(other)])
         np.testing.assert_array_equal(feature_matrix(frame)[0], expected)
         np.testing.assert_array_equal(features_in_place(frame), expected)
+
+
+@pytest.mark.parametrize("columns", [[1, 1, 0, 2], [1, 0, 0, 2]], ids=["twice", "unsorted"])
+def test_room_for_more_entries_than_are_stored_is_not_read(columns):
+    X = scipy.sparse.csr_array((2, 3), dtype=np.float32)
+    X.data, X.indices, X.indptr = np.float32([1, 2, 3, 9]), np.array(columns), np.array([0, 2, 3])
+    features = SparseFeatures.of(X)
+    expected = [[0, 3, 0], [3, 0, 0]] if columns[1] == 1 else [[2, 1, 0], [3, 0, 0]]
+    assert features.toarray().tolist() == expected
+    assert features.n_stored == len(features.columns)

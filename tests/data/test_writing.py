@@ -129,6 +129,7 @@ UNFIT = {
     "blank id": (Dataset(X, Y, ["a b", "c"]), "'a b' cannot be written"),
     "empty id": (Dataset(X, Y, ["", "c"]), "'' cannot be written"),
     "hash id": (Dataset(X, Y, ["a", "#c"]), "'#c' cannot be written"),
+    "long id": (Dataset(X, Y, ["é" * 128, "c"]), "it has more than 255 bytes"),
     "fractions": (Dataset(X, Y, [0.5, 1.5]), "fractional"),
     "line break": (
         Dataset(X, Y, [1, 1], comments=["ok", "a\nb"]),

@@ -199,6 +199,23 @@ def test_arrays_need_labels_and_queries_and_give_a_model_without_names(threads):
         fit(forest(), data.X, data.y, on=threads)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": lambda y: y.astype(int).astype(str)}, "y must hold numbers, not texts"),
+        ({"y": lambda y: y + 1j}, "Complex data not supported"),
+        ({"y": lambda y: np.ma.masked_equal(y, y[3])}, "y of row .* is nan"),
+        ({"y": lambda y: y[:, None]}, "y must have one dimension"),
+        ({"sample_weight": lambda y: y.astype(str)}, "sample_weight must hold numbers"),
+    ],
+)
+def test_arrays_that_only_look_like_numbers_are_refused(two_threads, change, message):
+    data = make_ranking(20, seed=4)
+    given = {"y": data.y, "qid": data.qid} | {name: make(data.y) for name, make in change.items()}
+    with pytest.raises(rankgrove.DataError, match=message):
+        fit(forest(), data.X, on=two_threads, **given)
+
+
 def test_a_query_in_two_parts_is_brought_together_or_refused(two_threads):
     data = make_ranking(20, seed=4)
     texts = [f"q{i}" for i in data.qid]

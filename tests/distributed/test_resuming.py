@@ -81,12 +81,20 @@ def test_the_seed_of_the_first_attempt_is_kept(fleet):
     assert again == whole * 2
 
 
-def first_records(fleet, n=3, **params):
+def first_records(fleet, n=3, weighted=False, **params):
     records: list[bytes] = []
     ranker = quick("mart", n_estimators=n, **params)
-    fleet.fit(ranker, make_shards(DATA, 1), on_step=lambda s, record, m: records.append(record))
+    shards = make_shards(DATA, 1, weighted=weighted)
+    fleet.fit(ranker, shards, on_step=lambda s, record, m: records.append(record))
     assert len(records) == n
     return records
+
+
+def newton(factor):
+    def gain(g_left, h_left, g_right, h_right):
+        return factor * (g_left**2 / (h_left + 1) + g_right**2 / (h_right + 1))
+
+    return gain
 
 
 def other_data():
@@ -99,6 +107,12 @@ def other_labels():
     return data
 
 
+def other_weights():
+    data = make_data(seed=1)
+    data.weight = 2.0 * data.weight
+    return data
+
+
 @pytest.mark.parametrize(
     ("what", "change"),
     [
@@ -106,13 +120,17 @@ def other_labels():
         ("random_state", {"params": {"random_state": 4}}),
         ("rows", {"data": other_data}),
         ("labels", {"data": other_labels}),
+        ("weights", {"data": other_weights}),
+        ("functions", {"params": {"criterion": newton(0.5)}}),
     ],
 )
 def test_records_of_another_fit_are_refused(fleet, what, change):
-    records = first_records(fleet)
+    weighted = what == "weights"
+    criterion = {"criterion": newton(1.0)} if what == "functions" else {}
+    records = first_records(fleet, weighted=weighted, **criterion)
     data = change.get("data", lambda: DATA)()
     ranker = quick("mart", **change.get("params", {}))
-    (error,) = fleet.fit(ranker, make_shards(data, 1), resume=records)
+    (error,) = fleet.fit(ranker, make_shards(data, 1, weighted=weighted), resume=records)
     assert isinstance(error, ModelError)
     assert f"belongs to another fit: its {what} is" in str(error)
 

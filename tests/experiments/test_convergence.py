@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from rankgrove import LambdaMART, RFPoint
+from rankgrove import Dataset, LambdaMART, RFPoint
 from rankgrove.experiments.convergence import convergence
 
 
@@ -32,3 +33,17 @@ def test_points_are_few_and_denser_at_the_beginning(small_data):
     assert curve.steps[-1] == 50
     assert len(curve.steps) <= 10
     assert gaps == sorted(gaps)
+
+
+def test_ties_are_broken_by_document_ids(small_data):
+    ids = np.random.default_rng(0).permutation(small_data.n_rows).astype(str)
+    data = Dataset(small_data.X, small_data.y, small_data.qid, doc_ids=ids)
+    ranker = LambdaMART(n_estimators=2, max_leaf_nodes=2, random_state=1).fit(data)
+    metric = "ndcg@5(ties=doc_id)"
+    score = ranker.score(data, metric=metric)
+    assert convergence(ranker, data, metric).values[-1] == pytest.approx(score, rel=1e-12)
+    assert score != pytest.approx(ranker.score(small_data, metric=metric), rel=1e-6)
+    importances = [
+        ranker.importances("permutation", d, metric=metric, n_repeats=1) for d in (data, small_data)
+    ]
+    assert (importances[0] != importances[1]).any()

@@ -299,3 +299,23 @@ def test_bins_in_a_folder_are_known_by_the_values(tiny_data, tmp_path, monkeypat
         same = np.asfortranarray(X)
         found = bin_matrix(same, find_bins(same), rows=rows.copy())
     np.testing.assert_array_equal(found.all_codes, wanted.all_codes)
+
+
+def part_of(step):
+    def squared(scores, labels, queries, weights):
+        return step * (scores - labels), np.ones_like(scores)
+
+    return squared
+
+
+def test_another_function_of_the_same_name_is_another_ranker(tiny_data, tmp_path):
+    def values(objective):
+        ranker = rankgrove.CustomMART(objective=objective, n_estimators=3, random_state=0)
+        found = rankgrove.compare(
+            tiny_data, {"own": ranker}, folds=3, metrics="rmse", out=tmp_path / "out"
+        )
+        return found.frame("fold")["rmse"].tolist()
+
+    first = values(part_of(1.0))
+    assert values(part_of(0.1)) != first
+    assert values(part_of(1.0)) == first

@@ -274,6 +274,25 @@ def test_missing_values_never_seen_in_a_node_follow_the_heavier_child(name, weig
     assert sides == {0, 1}
 
 
+def test_gains_of_random_splits_weigh_documents():
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 9, (40, 2)).astype(np.float32)
+    y = rng.integers(0, 3, 40).astype(float)
+    weight = rng.integers(1, 9, 40) / 2.0
+    tree = GrownTree(grow("rf-rand", X, y, np.full(4, 10), weight, sampling="queries"), X)
+    members = {0: list(range(40))}
+    for node in tree.inner:
+        rows = members.pop(node)
+        parts = tree.children(node, rows)
+        members.update(zip((tree.left[node], tree.left[node] + 1), parts, strict=True))
+        mean = np.average(y[rows], weights=weight[rows])
+        fall = sum(
+            weight[part].sum() * (np.average(y[part], weights=weight[part]) - mean) ** 2
+            for part in parts
+        )
+        assert tree.gain[node] == pytest.approx(fall / weight.sum(), rel=1e-6, abs=1e-12)
+
+
 def test_a_pointwise_tree_does_not_depend_on_the_node_order(web_data):
     scores = [
         make_ranker("rf-point", n_estimators=3, random_state=1, node_order=order)

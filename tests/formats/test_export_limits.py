@@ -53,6 +53,16 @@ class TestRefusals:
         options["known_features"] = NAMES
         model_of("zero").export(tmp_path / "model", "solr", **options)
 
+    def test_features_of_a_linear_model_that_the_target_does_not_have(self, tmp_path):
+        X, y, qid = data()
+        X = np.nan_to_num(X)
+        X[:, 0] = 0.0  # weighs nothing: the target need not know it
+        linear = rankgrove.ListMLE(max_iter=3, random_state=0, missing="zero").fit(X, y, qid=qid)
+        options = {"feature_names": NAMES, "known_features": NAMES[:2]}
+        self.refused(linear, "solr", tmp_path, "'feature 2'", **options)
+        options["known_features"] = NAMES[1:]
+        linear.export(tmp_path / "model", "solr", **options)
+
     def test_unknown_words(self, tmp_path):
         self.refused(model_of("zero"), "pmml", tmp_path, "there are lightgbm")
         self.refused(model_of("zero"), "c", tmp_path, "missing must be", missing="no")

@@ -93,6 +93,14 @@ class TestXGBoost:
             with pytest.raises(ModelError, match=r"broken\.json"):
                 rankgrove.from_xgboost(path)
 
+    @pytest.mark.parametrize("n_features", ["1" + "0" * 30, str(2**63), "-5"])
+    def test_numbers_of_features_that_cannot_be_are_refused(self, tmp_path, n_features):
+        model = json.loads(self.train(rounds=1).save_raw("json"))
+        model["learner"]["learner_model_param"]["num_feature"] = n_features
+        (tmp_path / "broken.json").write_text(json.dumps(model))
+        with pytest.raises(ModelError, match=r"broken\.json"):
+            rankgrove.from_xgboost(tmp_path / "broken.json")
+
     def test_broken_children_are_refused(self, tmp_path):
         model = json.loads(self.train(rounds=1).save_raw("json"))
         tree = model["learner"]["gradient_booster"]["model"]["trees"][0]

@@ -6,6 +6,8 @@ import pytest
 import rankgrove
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import ModelError
+from rankgrove.formats.container import write_container
+from rankgrove.rankers.base.state import pack
 from rankgrove.rankers.lambdamart import LambdaMART
 from rankgrove.rankers.mcrank import McRank
 from rankgrove.trees.scorer import Scorer
@@ -72,3 +74,31 @@ def test_mcrank_warns_of_many_real_valued_grades(small_data):
     labels = np.random.default_rng(0).integers(0, 30, len(X)) / 3
     with pytest.warns(rankgrove.DataWarning, match="30 distinct labels"):
         rankgrove.McRank(n_estimators=1).fit(X, labels, qid=qid)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"ordinal": True, "gain": [0, 5, 1, 2, 3]}], ids=["multiclass", "gains fall"]
+)
+def test_monotone_scores_are_not_promised_where_rising_outputs_may_lower_them(train, params):
+    ranker = mcrank(monotone=[1] + [0] * 7, **params)
+    with pytest.raises(ValueError, match="McRank may fall where all its outputs rise"):
+        ranker.fit(train)
+
+
+def test_monotone_constraints_hold_in_the_ordinal_form(train):
+    ranker = mcrank(ordinal=True, monotone=[-1] + [0] * 7, n_estimators=20).fit(train)
+    path = np.tile(train.X[:1], (100, 1))
+    path[:, 0] = np.linspace(train.X[:, 0].min(), train.X[:, 0].max(), 100)
+    assert (np.diff(ranker.predict(path)) <= 0).all()
+
+
+@pytest.mark.parametrize("name", ["grades", "grade_gains"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_file_whose_grades_are_no_numbers_is_refused(train, tmp_path, name, value):
+    state, arrays = pack(mcrank().fit(train))
+    broken = arrays[f"model/{name}"].copy()
+    broken[0] = value
+    with (tmp_path / "broken.rg").open("wb") as stream:
+        write_container(stream, state, {**arrays, f"model/{name}": broken})
+    with pytest.raises(ModelError, match=f"{name} are not 5 numbers"):
+        rankgrove.load_model(tmp_path / "broken.rg")

@@ -158,6 +158,45 @@ def test_an_infinity_never_seen_goes_with_the_values_and_not_with_the_missing(tr
     assert scores[0] == scores[1] != scores[2]
 
 
+@pytest.mark.parametrize("tree", ["leafwise", "levelwise", "oblivious"])
+@pytest.mark.parametrize("sides", ["both", "none"])
+def test_missing_values_never_seen_follow_the_heavier_child(tree, sides):
+    """Of a level's children together, if all its nodes share one rule."""
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 30, (300, 4)).astype(np.float32)
+    if sides == "both":  # one feature has missing values, but few: most nodes have none
+        X[rng.random(300) < 0.02, 0] = np.nan
+    g, h = rng.integers(-16, 17, 300) / 8, rng.integers(1, 9, 300) / 8
+    grower = TreeGrower(bin_matrix(X, find_bins(X)), tree=tree, max_depth=5, min_samples_leaf=1)
+    chosen = set()
+    for seed in range(5):
+        grown = grower.grow(np.roll(g, seed).astype(np.float32), h.astype(np.float32))
+        for rule, rows, left in rules_with_rows(grown, X, together=tree == "oblivious"):
+            if not np.isnan(X[rows, grown.feature[rule]]).any():
+                heavier = h[left].sum() >= h[rows].sum() / 2
+                assert grown.missing_left[rule] == heavier
+                chosen.add(bool(heavier))
+    assert chosen == {False, True}
+
+
+def rules_with_rows(tree, X, together):
+    """List (node, its rows, those that go left) of the inner nodes, a level at a time or each."""
+    nodes = [(0, np.arange(len(X)))]
+    found = []
+    while nodes:
+        level = [(node, rows) for node, rows in nodes if tree.left[node] >= 0]
+        nodes, sides = [], []
+        for node, rows in level:
+            x = X[rows, tree.feature[node]]
+            left = np.where(np.isnan(x), tree.missing_left[node] == 1, x <= tree.threshold[node])
+            nodes += [(tree.left[node], rows[left]), (tree.left[node] + 1, rows[~left])]
+            sides.append((node, rows, rows[left]))
+        if together and sides:
+            sides = [(sides[0][0], *(np.concatenate([s[i] for s in sides]) for i in (1, 2)))]
+        found += sides
+    return found
+
+
 def test_gains_too_large_for_their_type_stay_finite():
     X = np.repeat(np.float32([[0.0], [1.0]]), 50, axis=0)
     tree = TreeGrower(bin_matrix(X, find_bins(X))).grow(

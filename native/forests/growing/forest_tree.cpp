@@ -49,6 +49,7 @@ class ForestTreeGrower {
     if (few_classes()) count_classes(root);
     const bool pure = summarise(root);
     n_documents_ = root.n_documents;
+    sample_weight_ = weight_of(root);
     tree_.add_leaf(root, pure);
     std::vector<WaitingNode> waiting;
     if (!pure) waiting.push_back(root);
@@ -198,7 +199,7 @@ class ForestTreeGrower {
       return std::make_unique<RandomSplitter<Code>>(data_.features, options_);
     }
     if (options_.custom) {
-      return std::make_unique<CustomSplitter<Code>>(data_, options_, sample_weight());
+      return std::make_unique<CustomSplitter<Code>>(data_, options_, sample_weight_);
     }
     std::unique_ptr<NodeSplitter<Code>> result;
     visit_criterion(options_.criterion,
@@ -219,17 +220,13 @@ class ForestTreeGrower {
     return Criterion::visit(data_.targets, table_, most_documents,
                             [&](auto criterion) -> std::unique_ptr<NodeSplitter<Code>> {
                               return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
-                                  data_, options_, std::move(criterion), sample_weight());
+                                  data_, options_, std::move(criterion), sample_weight_);
                             });
   }
 
   double weight_of(const WaitingNode& node) const {
     return data_.targets.weight.empty() ? static_cast<double>(node.n_documents)
                                         : weight_of(node.begin, node.end);
-  }
-  double sample_weight() const {
-    return data_.targets.weight.empty() ? static_cast<double>(n_documents_)
-                                        : weight_of(0, static_cast<int64_t>(rows_.size()));
   }
   double weight_of(int64_t begin, int64_t end) const {
     double sum = 0;
@@ -249,9 +246,9 @@ class ForestTreeGrower {
                                const WaitingNode& right) const {
     const auto fall = [&](const WaitingNode& child) {
       const double difference = child.value - node.value;
-      return static_cast<double>(child.n_documents) * difference * difference;
+      return weight_of(child) * difference * difference;
     };
-    return (fall(left) + fall(right)) / static_cast<double>(n_documents_);
+    return (fall(left) + fall(right)) / sample_weight_;
   }
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
@@ -346,6 +343,7 @@ class ForestTreeGrower {
   std::vector<int32_t> rows_;
   std::vector<uint32_t> times_;  // of each row of the data, if rows_ has every row once
   int64_t n_documents_ = 0;
+  double sample_weight_ = 0;
   uint64_t seed_;
   const CriterionTable& table_;
   const Heartbeat& heartbeat_;

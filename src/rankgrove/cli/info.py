@@ -80,7 +80,7 @@ def _describe_model(arguments: argparse.Namespace) -> None:
         "parameters": model.get_params(deep=False),
     }
     if arguments.json:
-        print_json(found)
+        print_json(found, otherwise=repr)
         return
     show(
         f"[bold]{escape(arguments.data)}[/bold]: {found['ranker']} model of "

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON document; what JSON cannot say (NaN, infinity) becomes null."""
-    json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
+def print_json(value: Any, otherwise: Callable[[Any], Any] | None = None) -> None:
+    """Print one JSON document; what JSON cannot say (NaN, infinity) becomes null.
+
+    ``otherwise`` makes something of objects that are no data.
+    """
+    json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False, default=otherwise)
     sys.stdout.write("\n")
 
 

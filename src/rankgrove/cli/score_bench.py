@@ -70,23 +70,29 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
         raise ranker.model_.refusal("be timed", "a score depends on the documents of the query")
     if len(data.X) == 0:
         raise DataError("there are no documents to score")
+    needs_queries = ranker.model_.needs_queries
+
+    def predict_query(X: Any) -> Any:
+        return ranker.predict(X, group_sizes=[len(X)] if needs_queries else None)
+
     start = time.perf_counter()
-    ranker.predict(data.X[:1])
+    predict_query(data.X[:1])
     prepared = time.perf_counter() - start
+    qid = data.qid if needs_queries else None
     throughput = {}
     for threads in sorted({1, resolve_n_jobs(n_jobs)}):
         ranker.set_params(n_jobs=threads)
-        best = min(_times(lambda: ranker.predict(data.X), seconds))
+        best = min(_times(lambda: ranker.predict(data.X, qid), seconds))
         throughput[threads] = best / len(data.X) * 1e6
     ranker.set_params(n_jobs=1)
     groups = data.groups
-    matrix = np.ascontiguousarray(groups.grouped(data.X))
+    matrix = groups.grouped(data.X)
     queries = [
         matrix[first:last]
         for first, last in zip(groups.offsets[:-1], groups.offsets[1:], strict=True)
         if last > first
     ]
-    latency = _latencies(ranker.predict, queries, seconds)
+    latency = _latencies(predict_query, queries, seconds)
     percentiles = np.percentile(latency, [50, 90, 99]) * 1e6
     return {
         "size": ranker.model_.size,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from rankgrove.data.dataset import Dataset
+from rankgrove.data.sparse import SparseFeatures, as_array
 from rankgrove.errors import DataError
 
 
@@ -58,7 +59,14 @@ def align_features(
             f"{dataset!r} has {len(unwanted)} features that are not wanted, the first is {first!r} "
             "(extra='drop' leaves them out)"
         )
-    X = np.full((dataset.n_rows, len(wanted)), 0.0 if absent == "zero" else np.nan, np.float32)
-    known = [j for j, name in enumerate(wanted) if name in place]
-    X[:, known] = dataset.X[:, [place[wanted[j]] for j in known]]
+    known = np.array([j for j, name in enumerate(wanted) if name in place], np.int32)
+    found: Any = dataset.X[:, [place[wanted[j]] for j in known]]
+    filler = 0.0 if absent == "zero" else np.nan
+    if isinstance(found, SparseFeatures) and (
+        not lacking or np.isnan(found.absent) == np.isnan(filler)
+    ):
+        sparse: Any = found.among(known, len(wanted))
+        return dataset.with_features(sparse, wanted)
+    X = np.full((dataset.n_rows, len(wanted)), filler, np.float32)
+    X[:, known] = as_array(found, "align_features with another filler than absent features")
     return dataset.with_features(X, wanted)

@@ -7,6 +7,7 @@ its place in the row-major matrix.
 
 from __future__ import annotations
 
+import math
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -213,7 +214,9 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
             _check_size(n_grown, X.shape[1])
             X.resize((n_grown, X.shape[1]), refcheck=False)
         for j, name in enumerate(columns.features):
-            write_feature(X[start:end, j], batch.column(name), name, first_row + start)
+            column = batch.column(name)
+            write_feature(X[start:end, j], column, name)
+            _refuse_overflow(X[start:end, j], column, name, first_row + start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
@@ -269,8 +272,11 @@ def _check_size(n_rows: int, n_features: int) -> None:
         raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
 
 
-def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str, start: int) -> None:
-    """Write one column of a batch to its place; null becomes NaN."""
+def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
+    """Write one column of a batch to its place; null becomes NaN.
+
+    As in arrays, numbers too large for the place become infinite.
+    """
     import pyarrow as pa
 
     kind = column.type
@@ -281,15 +287,22 @@ def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str, start: int
         return
     if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
         column = column.cast(pa.float64())
-    values = column.to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        out[:] = values
-    if values.dtype == np.float64:
-        overflows = np.flatnonzero(np.isinf(out) & np.isfinite(values))
-        if len(overflows):
-            row = int(overflows[0])
+        out[:] = column.to_numpy(zero_copy_only=False)
+
+
+def _refuse_overflow(
+    written: npt.NDArray[np.float32], column: pa.Array, name: str, start: int
+) -> None:
+    """Refuse numbers that 32 bits made infinite: what a Dataset holds is what was given."""
+    rows = np.flatnonzero(np.isinf(written))
+    if not len(rows):
+        return
+    given = column.take(rows).cast("float64", safe=False).to_numpy()
+    for row, value in zip(rows.tolist(), given.tolist(), strict=True):
+        if math.isfinite(value):
             raise DataError(
-                f"column {name!r}, row {start + row}: {values[row]} is too large for a 32-bit float"
+                f"column {name!r}, row {start + row}: {value} is too large for a 32-bit float"
             )
 
 

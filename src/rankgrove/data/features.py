@@ -85,6 +85,20 @@ def select_columns(X: Any, places: Sequence[int]) -> Any:
     return X[:, places] if isinstance(X, SparseFeatures) else np.take(X, places, axis=1)
 
 
+def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
+    """Refuse a Dataset whose absent features were read otherwise than those of the model."""
+    refuse_readings(getattr(X, "absent", None) if is_dataset(X) else None, absent, what)
+
+
+def refuse_readings(own: str | None, absent: str | None, what: str) -> None:
+    """Refuse two ways of reading absent features; None is either."""
+    if own is not None and absent is not None and own != absent:
+        raise DataError(
+            f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
+            f"the model was trained: load the data with absent={absent!r}"
+        )
+
+
 def first_number(names: Sequence[str]) -> int | None:
     """Number of the first feature if names only number the features (f1, f2, ...), else None."""
     for first in (0, 1):
@@ -135,7 +149,7 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
         refuse_other_columns(column, name)
         start = 0
         for chunk in column.chunks:
-            write_feature(matrix[start : start + len(chunk), j], chunk, name, start)
+            write_feature(matrix[start : start + len(chunk), j], chunk, name)
             start += len(chunk)
     return matrix
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES, open_bytes
-from rankgrove.data.letor import first_row_has_qid, letor_lines, letor_reader
+from rankgrove.data.letor import first_row_has_qid, letor_lines, letor_reader, stays_sparse
 from rankgrove.data.memory import free_memory
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.readers import reader_of
@@ -28,7 +28,7 @@ def should_stream(paths: Sequence[Path], format: str | None = None) -> bool:
 
 
 def _matrix_bytes(path: Path, format: str | None) -> float:
-    """Estimate the bytes of the float32 matrix of a file."""
+    """Estimate the bytes of the float32 matrix of a file, or of its entries if it stays sparse."""
     name = reader_of(path, format).name
     size = path.stat().st_size * (_PACKED if path.suffix in COMPRESSED_SUFFIXES else 1)
     if name == "parquet":
@@ -46,8 +46,11 @@ def _matrix_bytes(path: Path, format: str | None) -> float:
 def _bytes_per_byte_of_text(path: Path) -> float:
     options = LoadOptions(comments=False, negative_labels="keep")
     with open_bytes(path) as stream:
-        reader = letor_reader(options, None, None, first_row_has_qid(stream))
+        sparse = stays_sparse(stream, options, None)
+        reader = letor_reader(options, None, None, first_row_has_qid(stream), sparse)
         text = next(iter(letor_lines(stream, 1 << 20)), None)
         if text is None or reader.feed(text, True, resolve_n_jobs(None)) < 0:
             return 1.0
-    return float(reader.take()[0].nbytes / len(text))
+    features = reader.take()[0]
+    arrays = features if sparse else (features,)
+    return float(sum(array.nbytes for array in arrays) / len(text))

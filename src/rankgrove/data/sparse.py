@@ -145,6 +145,10 @@ class SparseFeatures:
         """Put other values in the place of those that are stored."""
         return replace(self, values=values)
 
+    def among(self, columns: npt.NDArray[np.int32], n_features: int) -> SparseFeatures:
+        """Put the columns where they stand, in ascending order, among more that store nothing."""
+        return replace(self, columns=columns[self.columns], n_features=n_features)
+
     def __getitem__(self, key: Any) -> Any:
         """Return some rows (sparse), or some columns of all rows: one as an array, several sparse.
 
@@ -330,10 +334,11 @@ def _in_order(
         ordered.indptr, ordered.indices, X.shape[0], X.shape[1], "row"
     )
     if ascending:
-        return starts, columns, ordered.data
+        return starts, columns, ordered.data[: starts[-1]]
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    order = np.lexsort((X.indices, rows))
-    rows, columns, values = rows[order], X.indices[order], X.data[order]
+    indices = X.indices[: len(rows)]
+    order = np.lexsort((indices, rows))
+    rows, columns, values = rows[order], indices[order], X.data[order]
     is_new = np.r_[True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])]
     sums = np.zeros(int(is_new.sum()), values.dtype)
     np.add.at(sums, np.cumsum(is_new) - 1, values)

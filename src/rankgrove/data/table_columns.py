@@ -93,8 +93,11 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
 
 
 def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:
-    """Return the features of a model if they are to be taken by name, else None."""
-    return None if like.places(names, "the table") is None else like.names
+    """Return the columns of a model's features if they are to be taken by name, else None."""
+    if like.names is not None and set(like.names) <= set(names):
+        return like.names
+    places = like.places(names, "the table")
+    return None if places is None else tuple(names[place] for place in places)
 
 
 class _Finder:

@@ -119,6 +119,12 @@ def _id_texts(dataset: Dataset) -> pa.LargeStringArray:
             f"query id {texts.filter(unfit)[0].as_py()!r} cannot be written as LETOR text: it is "
             "empty or holds a blank, a control character or #"
         )
+    too_long = pc.greater(pc.binary_length(texts), _native.MAX_QUERY_ID_BYTES)
+    if pc.any(too_long).as_py():
+        raise DataError(
+            f"query id {texts.filter(too_long)[0].as_py()!r:.60}... cannot be written as LETOR "
+            f"text: it has more than {_native.MAX_QUERY_ID_BYTES} bytes"
+        )
     return texts
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.features import feature_matrix, is_dataset
 from rankgrove.data.loading import load
+from rankgrove.data.numbers import row_numbers
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.queries import query_ids
 from rankgrove.data.readers import reader_of
@@ -108,12 +109,13 @@ def _rows_of_arrays(arrays: Arrays) -> Rows:
     with np.errstate(over="ignore"):
         is_array = isinstance(matrix, np.ndarray)
         X = np.ascontiguousarray(matrix, np.float32) if is_array else matrix.astype(np.float32)
-    y = np.asarray(arrays.y, np.float64).reshape(-1)
-    weight = None if arrays.weight is None else np.asarray(arrays.weight, np.float64)
+    y = row_numbers(arrays.y, len(X), "y")
+    weight = None
+    if arrays.weight is not None:
+        weight = row_numbers(arrays.weight, len(X), "sample_weight")
     qid = query_ids(arrays.qid)
-    for what, values in (("y", y), ("qid", qid), ("sample_weight", weight)):
-        if values is not None and len(values) != len(X):
-            raise DataError(f"{what} has {len(values)} entries, but X has {len(X)} rows")
+    if len(qid) != len(X):
+        raise DataError(f"qid has {len(qid)} entries, but X has {len(X)} rows")
     return Rows(X, y, qid, weight, names)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankgrove.data.dataset import Dataset
+from rankgrove.data.features import refuse_other_reading
 from rankgrove.metrics.metric import metric as as_metric
 
 
@@ -31,8 +32,11 @@ def convergence(
     metric : what to measure
     n_points : number of points of the curve at most, denser at its beginning
     """
-    prepared = as_metric(metric).prepare(data.y, data.groups, n_jobs=ranker.n_jobs)
+    measure = as_metric(metric)
+    doc_ids = data.doc_ids if measure.ranks_by_doc_id else None
+    prepared = measure.prepare(data.y, data.groups, doc_ids=doc_ids, n_jobs=ranker.n_jobs)
     model = ranker.model_
+    refuse_other_reading(data, model.absent, "convergence")
     steps = _spread(model.n_steps, n_points)
     stages = model.stages(model.columns.match(data), data.groups, steps=steps, n_jobs=ranker.n_jobs)
     return Convergence(steps, [prepared(scores) for scores in stages])

@@ -67,6 +67,25 @@ def _grouped(data: Dataset) -> tuple[Any, Any, Any]:
     return data.X[order], data.y[order], data.group_sizes
 
 
+def _weights(data: Dataset) -> Any:
+    """Return the weights of documents in grouped order, None if all weigh the same."""
+    return None if data.sample_weight is None else data.groups.grouped(data.sample_weight)
+
+
+def _query_weights(data: Dataset, library: str) -> Any:
+    """Return the weights of queries for a library that has none of documents, None for none."""
+    weights = _weights(data)
+    if weights is None:
+        return None
+    first = weights[data.groups.offsets[:-1]]
+    if (np.repeat(first, data.groups.sizes) != weights).any():
+        raise ValueError(
+            f"sample_weight differs within a query, and {library} weighs whole queries when it "
+            "ranks: leave it out of the comparison"
+        )
+    return first
+
+
 def _lightgbm(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> tuple[Score, int | None]:
@@ -87,7 +106,7 @@ def _lightgbm(
             "eval_at": [10],
             "callbacks": [lightgbm.early_stopping(rounds, verbose=False)],
         }
-    model.fit(X, y, group=sizes, **watched)
+    model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **watched)
     booster = model.booster_
     best = model.best_iteration_ or None
 
@@ -114,7 +133,8 @@ def _xgboost(
     if rounds is not None:
         valid = _grouped(fold.validation)
         watched = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
-    model.fit(X, y, group=sizes, **watched)
+    weights = _query_weights(fold.train, "xgboost")
+    model.fit(X, y, group=sizes, sample_weight=weights, **watched)
 
     def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
         model.set_params(n_jobs=threads)
@@ -141,7 +161,13 @@ def _catboost(
 
     def pool(data: Dataset) -> Any:
         X, y, sizes = _grouped(data)
-        return catboost.Pool(X, y, group_id=np.repeat(np.arange(len(sizes)), sizes))
+        weights = _query_weights(data, "catboost")
+        return catboost.Pool(
+            X,
+            y,
+            group_id=np.repeat(np.arange(len(sizes)), sizes),
+            group_weight=None if weights is None else np.repeat(weights, sizes),
+        )
 
     if rounds is None:
         model.fit(pool(fold.train))
@@ -161,7 +187,8 @@ def _sklearn(
     own = cls().get_params()
     study = {"random_state": seed, "n_jobs": n_jobs}
     model = cls(**{**{k: v for k, v in study.items() if k in own}, **params})
-    model.fit(fold.train.X, fold.train.y)
+    weight = fold.train.sample_weight
+    model.fit(fold.train.X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
 
     def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
         if "n_jobs" in own:

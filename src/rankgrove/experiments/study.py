@@ -18,6 +18,7 @@ from rankgrove.experiments.sources import Source, StudyFold, read_sources
 from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.rankers.base.code_digest import code_digests
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -141,8 +142,12 @@ class Cell:
     @property
     def all_params(self) -> dict[str, Any]:
         """Every parameter, in a form that JSON can hold."""
-        given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=False)
-        return encoded({**given, **self.params})
+        return encoded(self._given(deep=False))
+
+    def _given(self, deep: bool) -> dict[str, Any]:
+        """Every parameter as it is; with those of parameters that are rankers, if ``deep``."""
+        given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=deep)
+        return {**given, **self.params}
 
     @cached_property
     def key(self) -> str:
@@ -153,6 +158,7 @@ class Cell:
             "use": self.spec.use,
             "scores": _file_digest(self) if library == "scores" else None,
             "params": self.all_params,
+            "functions": code_digests(self._given(deep=True)),
             "seed": self.seed,
             "rounds": self.rounds,
             "metrics": [str(metric) for metric in self.metrics],

@@ -19,13 +19,15 @@ def permutation_importances(
     n_repeats: int,
     random_state: Any,
     n_jobs: int | None,
+    doc_ids: Any = None,
 ) -> npt.NDArray[np.float64]:
     """Mean loss of the metric over ``n_repeats`` shuffles of each column over all rows."""
     from rankgrove.metrics.metric import metric as as_metric
 
     measure = as_metric(metric)
     labels = data.groups.restored(data.y)
-    evaluate = measure.prepare(labels, data.groups, n_jobs=n_jobs)
+    doc_ids = doc_ids if measure.ranks_by_doc_id else None
+    evaluate = measure.prepare(labels, data.groups, doc_ids=doc_ids, n_jobs=n_jobs)
     sign = 1.0 if measure.greater_is_better else -1.0
     rng = np.random.default_rng(random_state)
     intact_matrix = as_array(data.X, "permutation importance")

@@ -56,6 +56,11 @@ class LinearWeights:
     names: tuple[str, ...] | None
     weights: Floats
 
+    def used_names(self) -> list[str]:
+        """Names of the features that weigh anything."""
+        assert self.names is not None
+        return [self.names[feature] for feature in np.flatnonzero(self.weights)]
+
 
 @dataclass(frozen=True)
 class Target:
@@ -169,12 +174,15 @@ def export_model(
         weights = _linear(model, target, missing, feature_names)
         assert target.write_linear is not None
         data, names, missing = target.write_linear(weights), weights.names, "zero"
+        used = weights.used_names
     else:
         plain = _trees(model, target, missing, feature_names)
         data, names = target.write(plain), plain.names
         missing = "zero" if plain.missing_is_zero else "keep"
-        if known_features is not None:
-            _check_known(plain, known_features, target)
+        used = plain.used_names
+    if known_features is not None:
+        names_or_refusal(names, to)
+        _check_known(used(), known_features)
     bodies: Mapping[str, str] = {}
     if with_request and target.requests is not None:
         bodies = target.requests(Path(path).stem, names_or_refusal(names, to), data)
@@ -242,9 +250,9 @@ def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _check_known(plain: PlainTrees, known: Sequence[str], target: Target) -> None:
-    names_or_refusal(plain.names, target.name)
-    unknown = [name for name in plain.used_names() if name not in set(known)]
+def _check_known(used: Sequence[str], known: Sequence[str]) -> None:
+    there = frozenset(known)
+    unknown = [name for name in used if name not in there]
     if unknown:
         shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ModelError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.features import refuse_readings
 from rankgrove.data.pieces import Judgments, Piece
 from rankgrove.data.queries import QueryGroups
 from rankgrove.data.scan import Scan
@@ -41,7 +42,7 @@ def scanned_scores(
     judgments = Judgments(own.shared_queries) if queries or labels else None
     scores: list[npt.NDArray[np.float64]] = []
     for piece in _whole_queries(own.pieces()) if model.needs_queries else own.pieces():
-        _refuse_other_reading(piece, model, what)
+        refuse_readings(piece.absent, model.absent, what)
         groups = QueryGroups.from_qid(piece.qid) if model.needs_queries else None
         scores.append(model.scores(piece.X, groups, n_jobs))
         if judgments is not None:
@@ -54,14 +55,6 @@ def scanned_scores(
         QueryGroups(found["offsets"], None, found["ids"]) if found else None,
         found["y"] if labels else None,
     )
-
-
-def _refuse_other_reading(piece: Piece, model: Model, what: str) -> None:
-    if piece.absent is not None and model.absent is not None and piece.absent != model.absent:
-        raise DataError(
-            f"{what}: features absent from the text were read as {piece.absent!r}, but as "
-            f"{model.absent!r} when the model was trained"
-        )
 
 
 def _whole_queries(pieces: Iterator[Piece]) -> Iterator[Piece]:

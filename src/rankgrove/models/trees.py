@@ -68,7 +68,12 @@ class TreesModel(Model):
     def scorer(self) -> Scorer:
         """The prepared scorer; its scores are the model's."""
         return Scorer(
-            self.ensemble, self.fill, self.missing_up_to, columns=self.columns, link=self.link
+            self.ensemble,
+            self.fill,
+            self.missing_up_to,
+            columns=self.columns,
+            absent=self.absent,
+            link=self.link,
         )
 
     def compile(self) -> Scorer:

@@ -164,7 +164,7 @@ class Service:
             errors.TOO_LARGE, "body", f"the body has more than {limits.max_body} bytes"
         )
         length = request.headers.get("content-length", "0")
-        if length.isdigit() and (len(length) > 18 or int(length) > limits.max_body):
+        if length.isdecimal() and (len(length) > 18 or int(length) > limits.max_body):
             raise too_large
         parts, size = [], 0
         try:

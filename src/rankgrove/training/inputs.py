@@ -16,7 +16,12 @@ from sklearn.exceptions import DataConversionWarning
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Absent
-from rankgrove.data.features import column_names, is_dataset
+from rankgrove.data.features import (
+    column_names,
+    is_dataset,
+    refuse_other_reading,
+    refuse_readings,
+)
 from rankgrove.data.given import GivenMatrix
 from rankgrove.data.in_place import features_in_place
 from rankgrove.data.numbers import row_numbers
@@ -146,7 +151,7 @@ def _scanned_input(
 ) -> RankingInput:
     """Read a scan once; its matrix stays a stream."""
     whole = (scan if columns is None else scan.like(columns, absent, what)).read()
-    _refuse_readings(whole.absent, absent, what)
+    refuse_readings(whole.absent, absent, what)
     _refuse_nothing(whole.X.shape, False, what)
     weight = _weights(sample_weight, whole.groups.n_rows, what, False)
     if weight is not None and weight.min() == 0:
@@ -179,19 +184,6 @@ def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> No
     if shape[1] == 0:
         raise DataError(
             f"{what}: X has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
-        )
-
-
-def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
-    """Refuse a Dataset whose absent features were read otherwise than those of the model."""
-    _refuse_readings(getattr(X, "absent", None) if is_dataset(X) else None, absent, what)
-
-
-def _refuse_readings(own: str | None, absent: str | None, what: str) -> None:
-    if own is not None and absent is not None and own != absent:
-        raise DataError(
-            f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
-            f"the model was trained: load the data with absent={absent!r}"
         )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
@@ -48,7 +49,7 @@ def mapped_codes(
         _write(file, shape, (block.all_codes for block in make()))
 
     def check(file: BinaryIO) -> bool:
-        return _is_whole(file, shape)
+        return _is_whole(file, shape, bins.n_bins())
 
     n_bytes = n_rows * bins.n_features * shape[2]
     with entry.file(name, write, check) as file:
@@ -86,8 +87,8 @@ def _write(file: BinaryIO, shape: tuple[int, int, int], blocks: Iterable[Any]) -
     os.pwrite(descriptor, _header(shape) + np.array(sums, "<u4").tobytes(), 0)
 
 
-def _is_whole(file: BinaryIO, shape: tuple[int, int, int]) -> bool:
-    """Tell whether a file holds codes of this shape, undamaged."""
+def _is_whole(file: BinaryIO, shape: tuple[int, int, int], n_bins: npt.NDArray[Any]) -> bool:
+    """Tell whether a file holds codes of this shape and these bins, undamaged."""
     n_rows, n_features, width = shape
     begin = _codes_begin(n_features)
     if os.fstat(file.fileno()).st_size != begin + n_rows * n_features * width:
@@ -97,11 +98,12 @@ def _is_whole(file: BinaryIO, shape: tuple[int, int, int]) -> bool:
     sums = np.frombuffer(file.read(4 * n_features), "<u4")
     file.seek(begin)
     buffer = memoryview(bytearray(1 << 20))
-    for wanted in sums.tolist():
+    code = np.dtype("<u2" if width == 2 else "u1")
+    for wanted, missing in zip(sums.tolist(), n_bins.tolist(), strict=True):
         found, rest = 0, n_rows * width
         while rest:
             got = file.readinto(buffer[: min(rest, len(buffer))])  # type: ignore[attr-defined]
-            if not got:
+            if not got or got % width or np.frombuffer(buffer[:got], code).max() > missing:
                 return False
             found = zlib.crc32(buffer[:got], found)
             rest -= got

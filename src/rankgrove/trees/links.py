@@ -20,6 +20,11 @@ Floats = npt.NDArray[np.float64]
 class Link(ABC):
     """A function of the outputs; two links that are equal may share an ensemble."""
 
+    @property
+    def rises(self) -> bool:
+        """Whether the score never falls where no output does."""
+        return True
+
     @abstractmethod
     def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
         """Turn raw outputs, shape (n_outputs, n_documents), into one score per document."""
@@ -74,6 +79,11 @@ class ExpectedGain(Link):
         """Number of outputs that the link reads."""
         return len(self.grades) - self.ordinal
 
+    @property
+    def rises(self) -> bool:
+        """Whether higher grades are worth no less, and outputs are cumulative."""
+        return self.ordinal and bool((np.diff(self.gains) >= 0).all())
+
     def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
         """Return the expected gain of each document."""
         outputs = np.ascontiguousarray(raw, np.float64)
@@ -122,14 +132,17 @@ def link_from_state(value: Any, arrays: Arrays, n_outputs: int) -> Link:
         return ScalarLink(value)
     if value == "grade_sum":
         grades = arrays["grades"]
-        if grades.dtype != np.float64 or grades.shape != (n_outputs + 1,):
-            raise ModelError(f"grades are not {n_outputs + 1} numbers")
+        _check_numbers("grades", grades, n_outputs + 1)
         return GradeSum(tuple(grades.tolist()))
     if isinstance(value, Mapping) and value.get("expected_gain") in ("ordinal", "multiclass"):
         ordinal = value["expected_gain"] == "ordinal"
         grades, gains = arrays["grades"], arrays["grade_gains"]
         for name, array in (("grades", grades), ("grade_gains", gains)):
-            if array.dtype != np.float64 or array.shape != (n_outputs + ordinal,):
-                raise ModelError(f"{name} are not {n_outputs + ordinal} numbers")
+            _check_numbers(name, array, n_outputs + ordinal)
         return ExpectedGain(tuple(grades.tolist()), tuple(gains.tolist()), ordinal)
     raise ModelError(f"the link {value!r:.100} of {n_outputs} outputs is unknown")
+
+
+def _check_numbers(name: str, array: npt.NDArray[Any], count: int) -> None:
+    if array.dtype != np.float64 or array.shape != (count,) or not np.isfinite(array).all():
+        raise ModelError(f"{name} are not {count} numbers")

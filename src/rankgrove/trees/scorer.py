@@ -12,6 +12,7 @@ from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.columns import Columns
+from rankgrove.data.features import refuse_other_reading
 from rankgrove.data.sparse import SparseFeatures, as_array
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
@@ -35,6 +36,7 @@ class Scorer:
     missing_up_to : float32 array of n_features magnitudes; a value up to that counts as missing as
         well (some models take 0 for missing). Negative, or None: only NaN is missing.
     columns : the columns of the training data, by which those of frames and Datasets are matched
+    absent : how absent features of the training data were read; None: unknown, or not from text
     link : from the outputs of the trees to the score; None: scores are the outputs themselves
     walk : walk through all trees node by node, instead of the fastest way for each
     simd : use vector instructions where the machine has them
@@ -47,6 +49,7 @@ class Scorer:
         missing_up_to: npt.ArrayLike | None = None,
         *,
         columns: Columns | None = None,
+        absent: str | None = None,
         link: Link | None = None,
         walk: bool = False,
         simd: bool = True,
@@ -70,6 +73,7 @@ class Scorer:
         }
         self._parts: dict[tuple[int, int], Scorer] = {}
         self._columns = Columns(None, ensemble.n_features) if columns is None else columns
+        self._absent = absent
         self._link = None if link == IDENTITY else link
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
@@ -206,6 +210,7 @@ class Scorer:
             and (X.dtype == np.float32 or X.dtype == np.float64)
         ):
             return addressable(X)
+        refuse_other_reading(X, self._absent, "the scorer")
         return self._columns.match(X)
 
 

@@ -219,6 +219,11 @@ class BoostedRanker(BaseRanker):
                 f"{type(self).__name__} sets leaf values by its own rule and cannot keep "
                 "monotone constraints"
             )
+        if not objective.link.rises:
+            raise ValueError(
+                f"the score of {type(self).__name__} may fall where all its outputs rise, and "
+                "cannot keep monotone constraints"
+            )
 
     def _grower(self, binned: BinnedMatrix, share: Share) -> TreeGrower:
         max_leaf_nodes = share.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes

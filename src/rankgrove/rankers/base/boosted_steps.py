@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.boosting.loop import Boosting, Followed
 from rankgrove.models.model import Model, pack_model
+from rankgrove.rankers.base.code_digest import code_digests
 from rankgrove.rankers.base.state import encoded_params
 from rankgrove.training.steps import Outcome
 from rankgrove.training.watch import WatchedSet
@@ -54,22 +55,28 @@ def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
     params = encoded_params(ranker)
     seed = params.pop("random_state", None)
     params.pop("n_estimators", None)
-    labels = fit.data.y.view(np.int64)
-    places = np.arange(1, len(labels) + 1, dtype=np.int64) + fit.share.first_row
-    with np.errstate(over="ignore"):
-        checksum = int(fit.share.sum([np.sum(labels * places)])[0])
+    weight = fit.data.weight
     cuts = hashlib.sha256(b"".join(array.tobytes() for array in bins.arrays()))
     return {
         "ranker": ranker.ranker_name,
         "params": hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest(),
+        "functions": code_digests(ranker.get_params(deep=True)),
         "random_state": seed if isinstance(seed, int) else None,
         "seed": fit.seed,
         "rows": fit.share.n_rows,
         "queries": fit.share.n_queries,
-        "labels": checksum,
+        "labels": _checksum(fit.data.y, fit),
+        "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit),
         "features": cuts.hexdigest(),
         "background": _digest(fit.background),
     }
+
+
+def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
+    """Sum the bits of the values of all workers, each times its place."""
+    places = np.arange(1, len(values) + 1, dtype=np.int64) + fit.share.first_row
+    with np.errstate(over="ignore"):
+        return int(fit.share.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
 def _digest(model: Model | None) -> str | None:

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from rankgrove.data.columns import Columns
-from rankgrove.data.features import is_dataset
+from rankgrove.data.features import is_dataset, refuse_other_reading
 from rankgrove.data.queries import QueryGroups
 from rankgrove.data.scan import Scan, as_scan
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
 from rankgrove.models.scanned import scanned_scores
-from rankgrove.training.inputs import groups_of, ranking_input, refuse_other_reading, row_values
+from rankgrove.training.inputs import groups_of, ranking_input, row_values
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 
@@ -221,7 +221,9 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         int32 array of shape (documents, trees)
         """
         model = self._fitted()
-        return model.leaves(model.columns.match(X), self.n_jobs)
+        matrix = model.columns.match(X)
+        refuse_other_reading(X, model.absent, "apply")
+        return model.leaves(matrix, self.n_jobs)
 
     def explain(self, X: Any, qid: Any = None, *, group_sizes: Any = None) -> Explanation:
         """Compute what each feature adds to the score of each document (exact Shapley values).
@@ -279,8 +281,9 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
             )
             if n_repeats < 1:
                 raise ValueError(f"n_repeats must be at least 1, not {n_repeats!r}")
+            doc_ids = X.doc_ids if is_dataset(X) else None
             return permutation_importances(
-                model, data, metric, n_repeats, random_state, self.n_jobs
+                model, data, metric, n_repeats, random_state, self.n_jobs, doc_ids
             )
         if kind not in ("gain", "split"):
             raise ValueError(f"kind must be 'gain', 'split' or 'permutation', not {kind!r}")
