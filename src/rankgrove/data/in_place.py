@@ -119,11 +119,11 @@ def _arrow_part(column: Any, name: str) -> Part:
             begin, end, _ = rows.indices(len(column))
             some = column.slice(begin, end - begin)
         else:
-            begin, some = 0, column.take(pa.array(rows))
+            some = column.take(pa.array(rows))
         result = np.empty(len(some), np.float32)
         start = 0
         for chunk in some.chunks:
-            write_feature(result[start : start + len(chunk)], chunk, name, begin + start)
+            write_feature(result[start : start + len(chunk)], chunk, name)
             start += len(chunk)
         return result
 
