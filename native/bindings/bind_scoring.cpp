@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "bindings/bindings.hpp"
 #include "bindings/ensemble_view.hpp"
 #include "scoring/scorer.hpp"
@@ -35,9 +37,16 @@ void bind_scoring(nb::module_& m) {
       .def(
           "__init__",
           [](Scorer* self, nb::handle ensemble, const In<float>& fill,
-             const In<float>& missing_up_to, bool walk, bool simd) {
+             const In<float>& missing_up_to, const In<double>& precise, bool walk, bool simd) {
             const EnsembleView view(ensemble);
-            const EnsembleArrays& arrays = view.arrays();
+            EnsembleArrays arrays = view.arrays();
+            arrays.precise = as_span(precise);
+            require(precise.size() == 0 || precise.size() == arrays.feature.size(),
+                    "precise must have one threshold per node, or none");
+            for (double threshold : arrays.precise) {
+              require(threshold > -std::numeric_limits<double>::infinity(),
+                      "a precise threshold is NaN or -inf");
+            }
             const MissingPolicy missing{
                 per_feature(fill, arrays.n_features, "fill"),
                 per_feature(missing_up_to, arrays.n_features, "missing_up_to")};
@@ -45,8 +54,8 @@ void bind_scoring(nb::module_& m) {
             new (self)
                 Scorer(arrays, missing, walk ? ScoringMethod::walk : ScoringMethod::fastest, simd);
           },
-          nb::arg("ensemble"), nb::arg("fill"), nb::arg("missing_up_to"), nb::arg("walk"),
-          nb::arg("simd"))
+          nb::arg("ensemble"), nb::arg("fill"), nb::arg("missing_up_to"), nb::arg("precise"),
+          nb::arg("walk"), nb::arg("simd"))
       .def("predict", &predict<float>, nb::arg("x").noconvert(), nb::arg("n_threads"),
            nb::arg("out").noconvert(), nb::arg("go_on") = false)
       .def("predict", &predict<double>, nb::arg("x").noconvert(), nb::arg("n_threads"),

@@ -101,7 +101,7 @@ class Pack {
       for (int32_t i = 0; i < n_lanes; ++i) {
         const int32_t row = first_row + std::min(i, n_rows - 1);
         values_[int64_t{c} * n_lanes + i] =
-            tile[int64_t{c} * Columns::kTileRows + tile_position(row)];
+            tile[int64_t{c} * Columns::kTileRows + tile_position<float>(row)];
       }
     }
     exchange([](double& sum, double& entry) { sum = entry; });

@@ -20,31 +20,34 @@ using GroupBits = uint32_t __attribute__((may_alias));  // a bit for each of 32 
 // ---- predicates -------------------------------------------------------------------------------
 
 // Smallest and largest value of a column; largest is +inf if there is a NaN, which exceeds all.
+template <typename V>
 struct Range {
-  float low;
-  float high;
+  V low;
+  V high;
 };
 
 // Fills the predicates that are the same for all rows; tells which are left to compare.
-RANKGROVE_INLINE void fill_outside(Range range, const float* thresholds, int32_t n, uint64_t* out,
+template <typename V>
+RANKGROVE_INLINE void fill_outside(Range<V> range, const V* thresholds, int32_t n, uint64_t* out,
                                    int64_t stride, int32_t* first, int32_t* last) {
-  const float* low = std::lower_bound(thresholds, thresholds + n, range.low);
-  const float* high = std::lower_bound(low, thresholds + n, range.high);
+  const V* low = std::lower_bound(thresholds, thresholds + n, range.low);
+  const V* high = std::lower_bound(low, thresholds + n, range.high);
   *first = static_cast<int32_t>(low - thresholds);
-  const bool unbounded = range.high == std::numeric_limits<float>::infinity();
+  const bool unbounded = range.high == std::numeric_limits<V>::infinity();
   *last = unbounded ? n : static_cast<int32_t>(high - thresholds);
   std::fill(out, out + stride * *first, ~uint64_t{0});
   std::fill(out + stride * *last, out + stride * n, uint64_t{0});
 }
 
-void compare_plain(const float* values, int32_t n_rows, const float* thresholds,
-                   int32_t n_thresholds, uint64_t* predicates, bool half) {
-  constexpr float inf = std::numeric_limits<float>::infinity();
+template <typename V>
+void compare_plain(const V* values, int32_t n_rows, const V* thresholds, int32_t n_thresholds,
+                   uint64_t* predicates, bool half) {
+  constexpr V inf = std::numeric_limits<V>::infinity();
   const int64_t stride = words_per_predicate(half);
-  Range range{inf, -inf};
+  Range<V> range{inf, -inf};
   for (int32_t i = 0; i < n_rows; ++i) {
-    const float value = values[tile_position(i)];
-    const float x = std::isnan(value) ? inf : value;
+    const V value = values[tile_position<V>(i)];
+    const V x = std::isnan(value) ? inf : value;
     range.low = std::min(range.low, x);
     range.high = std::max(range.high, x);
   }
@@ -55,7 +58,7 @@ void compare_plain(const float* values, int32_t n_rows, const float* thresholds,
     for (int32_t first_row = 0; first_row < n_rows; first_row += 64) {
       uint64_t bits = 0;
       for (int32_t i = 0; i < std::min(64, n_rows - first_row); ++i) {
-        const uint64_t right = !(values[tile_position(first_row + i)] <= thresholds[k]);
+        const uint64_t right = !(values[tile_position<V>(first_row + i)] <= thresholds[k]);
         bits |= right << i;
       }
       predicates[k * stride + first_row / 64] = bits;
@@ -149,7 +152,8 @@ void number_rows_plain(const uint64_t* const* planes, int32_t n_planes, int32_t 
   }
 }
 
-constexpr BitKernels kPlain{compare_plain, split_rows_plain, number_sets_plain, number_rows_plain};
+constexpr BitKernels kPlain{compare_plain<float>, compare_plain<double>, split_rows_plain,
+                            number_sets_plain, number_rows_plain};
 
 // ---- AVX2 -------------------------------------------------------------------------------------
 
@@ -162,7 +166,7 @@ RANKGROVE_AVX2 float lowest(__m256 x) {
   return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
 }
 
-RANKGROVE_AVX2 Range range_of(const float* values, int32_t n_rows) {
+RANKGROVE_AVX2 Range<float> range_of(const float* values, int32_t n_rows) {
   const __m256 inf = _mm256_set1_ps(std::numeric_limits<float>::infinity());
   const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256 low = inf;
@@ -181,6 +185,43 @@ RANKGROVE_AVX2 Range range_of(const float* values, int32_t n_rows) {
   return {lowest(low), -lowest(minus_high)};
 }
 
+RANKGROVE_AVX2 double lowest(__m256d x) {
+  const __m128d m = _mm_min_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
+  return _mm_cvtsd_f64(_mm_min_sd(m, _mm_unpackhi_pd(m, m)));
+}
+
+RANKGROVE_AVX2 Range<double> range_of(const double* values, int32_t n_rows) {
+  const __m256d inf = _mm256_set1_pd(std::numeric_limits<double>::infinity());
+  const __m256d sign = _mm256_set1_pd(-0.0);
+  __m256d low = inf;
+  __m256d minus_high = inf;
+  const auto widen = [&](__m256d value) RANKGROVE_AVX2 {
+    const __m256d missing = _mm256_cmp_pd(value, value, _CMP_UNORD_Q);
+    const __m256d x = _mm256_blendv_pd(value, inf, missing);
+    low = _mm256_min_pd(low, x);
+    minus_high = _mm256_min_pd(minus_high, _mm256_xor_pd(x, sign));
+  };
+  const int32_t n_grouped = n_rows / 32 * 32;
+  for (int32_t i = 0; i < n_grouped; i += 4) widen(_mm256_load_pd(values + i));
+  for (int32_t i = n_grouped; n_grouped < n_rows && i < n_grouped + 16; i += 8) {
+    widen(_mm256_set_m128d(_mm_load_pd(values + i + 4), _mm_load_pd(values + i)));
+  }
+  return {lowest(low), -lowest(minus_high)};
+}
+
+// The outcomes of 32 comparisons, as bits in the order of rows.
+RANKGROVE_AVX2 inline uint32_t packed(const __m256i* right) {
+  const __m256i bytes = _mm256_packs_epi16(_mm256_blend_epi16(right[0], right[1], 0xaa),
+                                           _mm256_blend_epi16(right[2], right[3], 0xaa));
+  return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
+}
+
+// Those of 8.
+RANKGROVE_AVX2 inline uint32_t packed(__m128i even, __m128i odd) {
+  const __m128i both = _mm_blend_epi16(even, odd, 0xaa);
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
+}
+
 // Which of 32 rows of a tile exceed a threshold.
 RANKGROVE_AVX2 inline uint32_t compare_32(const float* values, __m256 threshold) {
   __m256i right[4];
@@ -188,38 +229,62 @@ RANKGROVE_AVX2 inline uint32_t compare_32(const float* values, __m256 threshold)
     const __m256 value = _mm256_load_ps(values + 8 * j);
     right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
   }
-  const __m256i bytes = _mm256_packs_epi16(_mm256_blend_epi16(right[0], right[1], 0xaa),
-                                           _mm256_blend_epi16(right[2], right[3], 0xaa));
-  return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
+  return packed(right);
+}
+
+RANKGROVE_AVX2 inline uint32_t compare_32(const double* values, __m256d threshold) {
+  __m256i right[4];
+  for (int32_t j = 0; j < 4; ++j) {
+    const __m256d even = _mm256_cmp_pd(_mm256_load_pd(values + 8 * j), threshold, _CMP_NLE_UQ);
+    const __m256d odd = _mm256_cmp_pd(_mm256_load_pd(values + 8 * j + 4), threshold, _CMP_NLE_UQ);
+    right[j] = _mm256_blend_epi32(_mm256_castpd_si256(even), _mm256_castpd_si256(odd), 0xaa);
+  }
+  return packed(right);
 }
 
 // Which of the first 8 rows of 32 do.
-RANKGROVE_AVX2 inline uint32_t compare_8(const float* values, __m128 threshold) {
+RANKGROVE_AVX2 inline uint32_t compare_8(const float* values, __m256 thresholds) {
+  const __m128 threshold = _mm256_castps256_ps128(thresholds);
   const __m128 even = _mm_cmp_ps(_mm_load_ps(values), threshold, _CMP_NLE_UQ);
   const __m128 odd = _mm_cmp_ps(_mm_load_ps(values + 8), threshold, _CMP_NLE_UQ);
-  const __m128i both = _mm_blend_epi16(_mm_castps_si128(even), _mm_castps_si128(odd), 0xaa);
-  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
+  return packed(_mm_castps_si128(even), _mm_castps_si128(odd));
 }
 
-template <int32_t n_groups>
-RANKGROVE_AVX2 void compare_groups(const float* values, bool eight_more, const float* thresholds,
+RANKGROVE_AVX2 inline uint32_t compare_8(const double* values, __m256d thresholds) {
+  const __m128d threshold = _mm256_castpd256_pd128(thresholds);
+  __m128i right[2];
+  for (int32_t j = 0; j < 2; ++j) {
+    const __m128d even = _mm_cmp_pd(_mm_load_pd(values + 8 * j), threshold, _CMP_NLE_UQ);
+    const __m128d odd = _mm_cmp_pd(_mm_load_pd(values + 8 * j + 4), threshold, _CMP_NLE_UQ);
+    right[j] = _mm_blend_epi32(_mm_castpd_si128(even), _mm_castpd_si128(odd), 0xa);
+  }
+  return packed(right[0], right[1]);
+}
+
+RANKGROVE_AVX2 inline __m256 everywhere(float x) { return _mm256_set1_ps(x); }
+RANKGROVE_AVX2 inline __m256d everywhere(double x) { return _mm256_set1_pd(x); }
+
+template <typename V, int32_t n_groups>
+RANKGROVE_AVX2 void compare_groups(const V* values, bool eight_more, const V* thresholds,
                                    int32_t first, int32_t last, uint64_t* predicates,
                                    int64_t stride) {
   for (int32_t k = first; k < last; ++k) {
-    const __m256 threshold = _mm256_broadcast_ss(thresholds + k);
+    const auto threshold = everywhere(thresholds[k]);
     auto* bits = reinterpret_cast<GroupBits*>(predicates + k * stride);
     for (int32_t g = 0; g < n_groups; ++g) bits[g] = compare_32(values + 32 * g, threshold);
     if (eight_more) {
-      bits[n_groups] = compare_8(values + 32 * n_groups, _mm256_castps256_ps128(threshold));
+      bits[n_groups] = compare_8(values + 32 * n_groups, threshold);
     }
   }
 }
 
-RANKGROVE_AVX2 void compare_avx2(const float* values, int32_t n_rows, const float* thresholds,
+template <typename V>
+RANKGROVE_AVX2 void compare_avx2(const V* values, int32_t n_rows, const V* thresholds,
                                  int32_t n_thresholds, uint64_t* predicates, bool half) {
-  constexpr decltype(&compare_groups<0>) by_groups[] = {
-      compare_groups<0>, compare_groups<1>, compare_groups<2>, compare_groups<3>, compare_groups<4>,
-      compare_groups<5>, compare_groups<6>, compare_groups<7>, compare_groups<8>};
+  constexpr decltype(&compare_groups<V, 0>) by_groups[] = {
+      compare_groups<V, 0>, compare_groups<V, 1>, compare_groups<V, 2>,
+      compare_groups<V, 3>, compare_groups<V, 4>, compare_groups<V, 5>,
+      compare_groups<V, 6>, compare_groups<V, 7>, compare_groups<V, 8>};
   const int64_t stride = words_per_predicate(half);
   int32_t first = 0;
   int32_t last = 0;
@@ -289,7 +354,8 @@ RANKGROVE_AVX2 void number_rows_avx2(const uint64_t* const* planes, int32_t n_pl
   }
 }
 
-constexpr BitKernels kAvx2{compare_avx2, split_rows_avx2, number_sets_avx2, number_rows_avx2};
+constexpr BitKernels kAvx2{compare_avx2<float>, compare_avx2<double>, split_rows_avx2,
+                           number_sets_avx2, number_rows_avx2};
 
 #endif
 

@@ -24,11 +24,19 @@ struct BitNode {
   uint16_t right;
 };
 
+// predicates[k] = the rows of a tile's column with !(value <= thresholds[k]), for ascending
+// thresholds, over a number of rows that tile_rows gives.
+template <typename V>
+using Compare = void (*)(const V* values, int32_t n_rows, const V* thresholds, int32_t n_thresholds,
+                         uint64_t* predicates, bool half);
+
 struct BitKernels {
-  // predicates[k] = the rows of a tile's column with !(value <= thresholds[k]), for ascending
-  // thresholds, over a number of rows that tile_rows gives.
-  void (*compare)(const float* values, int32_t n_rows, const float* thresholds,
-                  int32_t n_thresholds, uint64_t* predicates, bool half);
+  Compare<float> compare_floats;
+  Compare<double> compare_doubles;
+  void compare(auto... arguments) const { compare_floats(arguments...); }
+  void compare(const double* values, auto... arguments) const {
+    compare_doubles(values, arguments...);
+  }
 
   // Fills the slots of all children, in the order of the nodes.
   void (*split_rows)(const BitNode* nodes, int64_t n_nodes, const uint64_t* predicates,

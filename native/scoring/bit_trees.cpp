@@ -12,24 +12,25 @@ namespace {
 constexpr int32_t kWords = sizeof(RowBits) / sizeof(uint64_t);
 constexpr int32_t kTileColumns = 16;
 constexpr int32_t kTogether = 4;  // trees of a group
-constexpr int32_t kMostSlots = 2 * BitTrees::kMostLeaves;
+constexpr int32_t kMostSlots = 2 * kMostBitLeaves;
 constexpr int32_t kAllRows = kMostSlots;  // a slot that holds all rows
 
 // The levels of a tree if all nodes of a level ask the same and all leaves are equally deep, else
 // -1.
+template <typename V>
 int32_t oblivious_levels(const EnsembleArrays& ensemble, int32_t tree) {
   const int64_t begin = ensemble.tree_offsets[tree];
   const int64_t n_leaves = (ensemble.tree_offsets[tree + 1] - begin + 1) / 2;
   if (!std::has_single_bit(static_cast<uint64_t>(n_leaves))) return -1;
   const int32_t n_levels = std::countr_zero(static_cast<uint64_t>(n_leaves));
-  if (n_levels > BitTrees::kMostLevels) return -1;
+  if (n_levels > kMostBitLevels) return -1;
   std::vector<int64_t> level{begin};
   std::vector<int64_t> next;
   for (int32_t depth = 0; depth < n_levels; ++depth) {
     next.clear();
     for (int64_t node : level) {
       if (ensemble.is_leaf(node) || ensemble.feature[node] != ensemble.feature[level[0]] ||
-          ensemble.threshold[node] != ensemble.threshold[level[0]] ||
+          ensemble.threshold_in<V>(node) != ensemble.threshold_in<V>(level[0]) ||
           ensemble.missing_left[node] != ensemble.missing_left[level[0]]) {
         return -1;
       }
@@ -70,8 +71,9 @@ void add_four(const uint8_t (*leaf)[kBitRows], const double* const* values, int3
 }  // namespace
 
 // What one thread needs to score a block; allocated once per thread and never shrunk.
-struct BitTrees::Scratch {
-  alignas(64) float tile[kTileColumns * Columns::kTileRows];
+template <typename V>
+struct BitTrees<V>::Scratch {
+  alignas(64) V tile[kTileColumns * Columns::kTileRows];
   RowBits slots[kMostSlots + 1];
   RowBits planes[9];
   alignas(32) uint8_t leaf[kTogether][kBitRows];
@@ -95,20 +97,22 @@ struct BitTrees::Scratch {
   }
 };
 
-bool BitTrees::accepts(const EnsembleArrays& ensemble, int32_t tree) {
+template <typename V>
+bool BitTrees<V>::accepts(const EnsembleArrays& ensemble, int32_t tree) {
   const int64_t n_nodes = ensemble.tree_offsets[tree + 1] - ensemble.tree_offsets[tree];
-  return n_nodes < 2 * kMostLeaves || oblivious_levels(ensemble, tree) >= 0;
+  return n_nodes < 2 * kMostBitLeaves || oblivious_levels<V>(ensemble, tree) >= 0;
 }
 
-BitTrees::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
-                   const MissingPolicy& policy, bool simd)
+template <typename V>
+BitTrees<V>::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
+                      const MissingPolicy& policy, bool simd)
     : kernels_(bit_kernels(simd)), columns_(ensemble, trees, policy) {
-  std::vector<std::vector<float>> thresholds(columns_.size());
+  std::vector<std::vector<V>> thresholds(columns_.size());
   for (int32_t tree : trees) {
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
       if (ensemble.is_leaf(i)) continue;
       const int32_t column = columns_.find(ensemble.feature[i], ensemble.missing_left[i]);
-      thresholds[column].push_back(ensemble.threshold[i]);
+      thresholds[column].push_back(ensemble.threshold_in<V>(i));
     }
   }
   threshold_offsets_.push_back(0);
@@ -128,12 +132,13 @@ BitTrees::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> tree
   }
 }
 
-int32_t BitTrees::size_of_group(const EnsembleArrays& ensemble,
-                                std::span<const int32_t> trees) const {
+template <typename V>
+int32_t BitTrees<V>::size_of_group(const EnsembleArrays& ensemble,
+                                   std::span<const int32_t> trees) const {
   int32_t slots = 0;
   for (int32_t k = 0; k < std::min<int32_t>(kTogether, trees.size()); ++k) {
     const int32_t tree = trees[k];
-    const int32_t n_levels = oblivious_levels(ensemble, tree);
+    const int32_t n_levels = oblivious_levels<V>(ensemble, tree);
     if (n_levels > 8) return std::max(k, 1);  // on its own
     const auto n_leaves = static_cast<int32_t>(
         (ensemble.tree_offsets[tree + 1] - ensemble.tree_offsets[tree] + 1) / 2);
@@ -146,7 +151,8 @@ int32_t BitTrees::size_of_group(const EnsembleArrays& ensemble,
   return std::min<int32_t>(kTogether, trees.size());
 }
 
-void BitTrees::add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
+template <typename V>
+void BitTrees<V>::add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
   Group group{ensemble.tree_outputs[trees[0]], static_cast<int32_t>(trees_.size()),
               static_cast<int32_t>(trees_.size() + trees.size()),
               static_cast<int64_t>(nodes_.size()), 0};
@@ -155,7 +161,7 @@ void BitTrees::add_group(const EnsembleArrays& ensemble, std::span<const int32_t
   for (int32_t tree : trees) {
     const int64_t begin = ensemble.tree_offsets[tree];
     const auto n_leaves = static_cast<int32_t>((ensemble.tree_offsets[tree + 1] - begin + 1) / 2);
-    const int32_t n_levels = oblivious_levels(ensemble, tree);
+    const int32_t n_levels = oblivious_levels<V>(ensemble, tree);
     trees_.push_back({n_leaves, n_levels, next_slot, static_cast<int64_t>(rules_.size()),
                       static_cast<int64_t>(values_.size())});
     int32_t next_leaf = next_slot;
@@ -198,23 +204,25 @@ void BitTrees::add_group(const EnsembleArrays& ensemble, std::span<const int32_t
   groups_.push_back(group);
 }
 
-uint32_t BitTrees::predicate(const EnsembleArrays& ensemble, int64_t node) const {
+template <typename V>
+uint32_t BitTrees<V>::predicate(const EnsembleArrays& ensemble, int64_t node) const {
   const int32_t column = columns_.find(ensemble.feature[node], ensemble.missing_left[node]);
   const auto begin = thresholds_.begin() + threshold_offsets_[column];
   const auto end = thresholds_.begin() + threshold_offsets_[column + 1];
-  return static_cast<uint32_t>(std::lower_bound(begin, end, ensemble.threshold[node]) -
+  return static_cast<uint32_t>(std::lower_bound(begin, end, ensemble.threshold_in<V>(node)) -
                                thresholds_.begin());
 }
 
+template <typename V>
 template <typename T>
-void BitTrees::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
-                               Scratch& scratch) const {
+void BitTrees<V>::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
+                                  Scratch& scratch) const {
   const bool half = n_rows <= kBitRows / 2;
   for (int32_t first = 0; first < columns_.size(); first += kTileColumns) {
     const int32_t last = std::min(first + kTileColumns, columns_.size());
     columns_.load_by_column(matrix, n_rows, first, last, scratch.tile);
     for (int32_t c = first; c < last; ++c) {
-      const float* values = scratch.tile + (c - first) * Columns::kTileRows;
+      const V* values = scratch.tile + (c - first) * Columns::kTileRows;
       const int64_t begin = threshold_offsets_[c];
       kernels_.compare(values, tile_rows(n_rows), thresholds_.data() + begin,
                        static_cast<int32_t>(threshold_offsets_[c + 1] - begin),
@@ -223,7 +231,8 @@ void BitTrees::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
   }
 }
 
-void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const {
+template <typename V>
+void BitTrees<V>::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch) const {
   const int32_t n_groups = (n_rows + 31) / 32;
   const bool half = n_rows <= kBitRows / 2;
   const uint64_t* predicates = scratch.predicates();
@@ -232,7 +241,7 @@ void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch)
   for (int32_t t = group.first_tree; t < group.last_tree; ++t) {
     const Tree& tree = trees_[t];
     uint8_t* leaf = scratch.leaf[t - group.first_tree];
-    const uint64_t* planes[kMostLevels];
+    const uint64_t* planes[kMostBitLevels];
     if (tree.n_levels >= 0) {
       for (int32_t b = 0; b < tree.n_levels; ++b) {
         const uint32_t rule = rules_[tree.first_rule + tree.n_levels - 1 - b];
@@ -251,9 +260,10 @@ void BitTrees::find_leaves(const Group& group, int32_t n_rows, Scratch& scratch)
   }
 }
 
+template <typename V>
 template <typename T>
-void BitTrees::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
-                          int32_t stride) const {
+void BitTrees<V>::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
+                             int32_t stride) const {
   Scratch& scratch = Scratch::of_thread(thresholds_.size() + 1);
   find_predicates(matrix, n_rows, scratch);
   for (const Group& group : groups_) {
@@ -278,7 +288,15 @@ void BitTrees::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* 
   }
 }
 
-template void BitTrees::add_scores(const StridedRows<float>&, int32_t, double*, int32_t) const;
-template void BitTrees::add_scores(const StridedRows<double>&, int32_t, double*, int32_t) const;
+template class BitTrees<float>;
+template class BitTrees<double>;
+template void BitTrees<float>::add_scores(const StridedRows<float>&, int32_t, double*,
+                                          int32_t) const;
+template void BitTrees<float>::add_scores(const StridedRows<double>&, int32_t, double*,
+                                          int32_t) const;
+template void BitTrees<double>::add_scores(const StridedRows<float>&, int32_t, double*,
+                                           int32_t) const;
+template void BitTrees<double>::add_scores(const StridedRows<double>&, int32_t, double*,
+                                           int32_t) const;
 
 }  // namespace rankgrove

@@ -24,11 +24,13 @@
 
 namespace rankgrove {
 
+constexpr int32_t kMostBitLeaves = 256;
+constexpr int32_t kMostBitLevels = 16;  // of an oblivious tree
+
+// V is the type of thresholds, in which values are compared: float, or double for precise ones.
+template <typename V>
 class BitTrees {
  public:
-  static constexpr int32_t kMostLeaves = 256;
-  static constexpr int32_t kMostLevels = 16;  // of an oblivious tree
-
   // Tells whether a tree can be scored in this way.
   static bool accepts(const EnsembleArrays& ensemble, int32_t tree);
 
@@ -68,7 +70,7 @@ class BitTrees {
   const BitKernels& kernels_;
   Columns columns_;
   std::vector<int32_t> threshold_offsets_;  // of each column
-  std::vector<float> thresholds_;           // ascending within a column
+  std::vector<V> thresholds_;               // ascending within a column
   std::vector<Group> groups_;               // by output, then in tree order
   std::vector<Tree> trees_;
   std::vector<BitNode> nodes_;

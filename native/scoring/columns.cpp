@@ -12,9 +12,9 @@ namespace rankgrove {
 
 namespace {
 
-template <typename T>
-float read(T value, float up_to, float missing) {
-  const float x = static_cast<float>(value);  // float64 rounds to the nearest float32
+template <typename V, typename T>
+V read(T value, float up_to, float missing) {
+  const V x = static_cast<V>(value);          // float64 rounds to the nearest float32
   return std::fabs(x) > up_to ? x : missing;  // false for NaN
 }
 
@@ -64,6 +64,36 @@ Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
   for (int32_t c = 0; c < size(); ++c) {
     if (c == 0 || !has_twin(c - 1)) first_columns_.push_back(c);
   }
+  if (!ensemble.precise.empty()) collect_cuts(ensemble, trees);
+}
+
+void Columns::collect_cuts(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
+  std::vector<std::vector<double>> of_feature(ensemble.n_features);
+  for (int32_t tree : trees) {
+    for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
+      if (!ensemble.is_leaf(i)) of_feature[ensemble.feature[i]].push_back(ensemble.precise[i]);
+    }
+  }
+  cut_offsets_.push_back(0);
+  for (auto& cuts : of_feature) {
+    std::ranges::sort(cuts);
+    const auto repeated = std::ranges::unique(cuts);
+    cuts_.insert(cuts_.end(), cuts.begin(), repeated.begin());
+    cut_offsets_.push_back(static_cast<int64_t>(cuts_.size()));
+  }
+}
+
+uint32_t Columns::key(int32_t, float value) const { return order_key(value); }
+
+uint32_t Columns::key(int32_t c, double value) const {
+  if (value != value) return kLastKey;
+  const auto below = cuts(c);
+  return kFirstKey + static_cast<uint32_t>(std::ranges::lower_bound(below, value) - below.begin());
+}
+
+uint32_t Columns::threshold_key(const EnsembleArrays& ensemble, int64_t node) const {
+  if (cut_offsets_.empty()) return order_key(ensemble.threshold[node]);
+  return key(find(ensemble.feature[node], false), ensemble.precise[node]);
 }
 
 int32_t Columns::find(int32_t feature, bool missing_left) const {
@@ -86,9 +116,9 @@ bool Columns::is_square(int32_t c) const {
   return true;
 }
 
-template <typename T>
+template <typename T, typename V>
 void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first,
-                             int32_t last, float* tile) const {
+                             int32_t last, V* tile) const {
   const int32_t n_tile_rows = tile_rows(n_rows);
   int64_t row_offset[kTileRows];
   for (int32_t i = 0; i < n_tile_rows; ++i) {
@@ -100,10 +130,10 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
     __builtin_prefetch(matrix.data + row_offset[i] + ahead.feature * matrix.column_stride);
   }
   for (int32_t c = first; c < last;) {
-    float* out = tile + static_cast<int64_t>(c - first) * kTileRows;
+    V* out = tile + static_cast<int64_t>(c - first) * kTileRows;
     const T* values = matrix.data + columns_[c].feature * matrix.column_stride;
 #if RANKGROVE_X86
-    if constexpr (sizeof(T) == sizeof(float)) {
+    if constexpr (sizeof(T) == sizeof(float) && sizeof(V) == sizeof(float)) {
       if (matrix.column_stride == 1 && c + 4 <= last && is_square(c)) {
         float up_to[4];
         float missing[4];
@@ -113,8 +143,8 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
         }
         for (int32_t i = 0; i < n_tile_rows; i += 8) {
           for (int32_t odd = 0; odd < 2; ++odd) {
-            load_square(values, row_offset + i + odd, up_to, missing, out + tile_position(i + odd),
-                        kTileRows);
+            load_square(values, row_offset + i + odd, up_to, missing,
+                        out + tile_position<float>(i + odd), kTileRows);
           }
         }
         c += 4;
@@ -123,7 +153,8 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
     }
 #endif
     for (int32_t i = 0; i < n_tile_rows; ++i) {
-      out[tile_position(i)] = read(values[row_offset[i]], columns_[c].up_to, columns_[c].missing);
+      out[tile_position<V>(i)] =
+          read<V>(values[row_offset[i]], columns_[c].up_to, columns_[c].missing);
     }
     ++c;
   }
@@ -132,6 +163,13 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
 template <typename T>
 bool Columns::load_keys(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
                         int32_t width) const {
+  return cut_offsets_.empty() ? load_keys_as<float>(matrix, n_rows, twins, keys, width)
+                              : load_keys_as<double>(matrix, n_rows, twins, keys, width);
+}
+
+template <typename V, typename T>
+bool Columns::load_keys_as(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
+                           int32_t width) const {
   bool needs_twins = false;
   for (int32_t start = 0; start < n_rows; start += kLanes) {
     const T* rows[kLanes];
@@ -141,11 +179,10 @@ bool Columns::load_keys(const StridedRows<T>& matrix, int32_t n_rows, bool twins
     const auto load = [&](int32_t c, uint32_t* out) {
       const Column column = columns_[c];
       const int64_t offset = column.feature * matrix.column_stride;
-      float x[kLanes];
-      for (int32_t lane = 0; lane < kLanes; ++lane)
-        x[lane] = static_cast<float>(rows[lane][offset]);
-      for (float& value : x) value = read(value, column.up_to, column.missing);
-      for (int32_t lane = 0; lane < kLanes; ++lane) out[lane] = order_key(x[lane]);
+      V x[kLanes];
+      for (int32_t lane = 0; lane < kLanes; ++lane) x[lane] = static_cast<V>(rows[lane][offset]);
+      for (V& value : x) value = read<V>(value, column.up_to, column.missing);
+      for (int32_t lane = 0; lane < kLanes; ++lane) out[lane] = key(c, x[lane]);
     };
     uint32_t* out = keys + static_cast<int64_t>(start) * width;
     for (int32_t c : first_columns_) {
@@ -167,6 +204,10 @@ template void Columns::load_by_column(const StridedRows<float>&, int32_t, int32_
                                       float*) const;
 template void Columns::load_by_column(const StridedRows<double>&, int32_t, int32_t, int32_t,
                                       float*) const;
+template void Columns::load_by_column(const StridedRows<float>&, int32_t, int32_t, int32_t,
+                                      double*) const;
+template void Columns::load_by_column(const StridedRows<double>&, int32_t, int32_t, int32_t,
+                                      double*) const;
 template bool Columns::load_keys(const StridedRows<float>&, int32_t, bool, uint32_t*,
                                  int32_t) const;
 template bool Columns::load_keys(const StridedRows<double>&, int32_t, bool, uint32_t*,

@@ -1,4 +1,5 @@
-// The columns of the input that a group of trees reads, and their way into a tile of float32.
+// The columns of the input that a group of trees reads, and their way into a tile: of float32, or
+// of float64 for trees with precise thresholds.
 //
 // A *column* is a feature together with the value that stands in for a missing one: the model's
 // fill value, else -inf for splits that send missing rows left and NaN for those that send them
@@ -45,13 +46,13 @@ class Columns {
   // The column that a split of one of the trees reads.
   int32_t find(int32_t feature, bool missing_left) const;
 
-  // tile[(column - first) * kTileRows + tile_position(i)] = the value of row i, for the columns
+  // tile[(column - first) * kTileRows + tile_position<V>(i)] = the value of row i, for the columns
   // [first, last) and the first n_rows rows of the matrix (at most kTileRows); the last row fills
   // what is left of tile_rows(n_rows).
   static constexpr int32_t kTileRows = 256;
-  template <typename T>
+  template <typename T, typename V>
   void load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first, int32_t last,
-                      float* tile) const;
+                      V* tile) const;
 
   // In a row, features come in ascending order, and those whose missing values go both ways come
   // again at twin_position: there, missing values go left. Rows without such values do without.
@@ -61,6 +62,9 @@ class Columns {
   }
   // The position of a split's feature in a row with twins; modulo twin_position in one without.
   int32_t row_position(int32_t feature, bool missing_left) const;
+
+  // The key of a split's threshold: a row goes right if the key of its value is greater.
+  uint32_t threshold_key(const EnsembleArrays& ensemble, int64_t node) const;
 
   // keys[(i / kLanes * width + position) * kLanes + i % kLanes] = the order key of row i's value;
   // the last row fills the lanes that are left. Without twins, tells whether rows need them.
@@ -85,8 +89,23 @@ class Columns {
     return c + 1 < size() && columns_[c + 1].feature == columns_[c].feature;
   }
 
+  // The thresholds of a column's feature, if they are precise; a value's key is then the number of
+  // those below it.
+  std::span<const double> cuts(int32_t c) const {
+    const int64_t begin = cut_offsets_[columns_[c].feature];
+    return {cuts_.data() + begin, cuts_.data() + cut_offsets_[columns_[c].feature + 1]};
+  }
+  uint32_t key(int32_t c, float value) const;
+  uint32_t key(int32_t c, double value) const;
+  void collect_cuts(const EnsembleArrays& ensemble, std::span<const int32_t> trees);
+  template <typename V, typename T>
+  bool load_keys_as(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
+                    int32_t width) const;
+
   std::vector<Column> columns_;
   std::vector<int32_t> first_columns_;  // of each feature
+  std::vector<double> cuts_;            // ascending within a feature
+  std::vector<int64_t> cut_offsets_;    // of each feature; empty if thresholds are float32
 };
 
 // Numbers in the order of values: x <= y as order_key(x) <= order_key(y), and NaN comes last. None
@@ -102,8 +121,12 @@ inline uint32_t order_key(float x) {
 // Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0, 2, 4, 6, 16, 18, 20, 22},
 // {1, 3, .. 23}, {8, 10, .. 30} and {9, 11, .. 31}, so that blending the outcomes of comparisons
 // two by two and packing them restores the order of rows.
+template <typename V>
 constexpr int32_t tile_position(int32_t i) {
-  return (i & ~31) | (i >> 3 & 1) << 4 | (i & 1) << 3 | (i >> 4 & 1) << 2 | (i >> 1 & 3);
+  const int32_t at =
+      (i & ~31) | (i >> 3 & 1) << 4 | (i & 1) << 3 | (i >> 4 & 1) << 2 | (i >> 1 & 3);
+  // Of each 8, two vectors of 4 doubles hold the even and the odd ones, to be blended likewise.
+  return sizeof(V) == sizeof(float) ? at : (at & ~7) | (at & 1) << 2 | (at >> 1 & 3);
 }
 
 // How many rows such a tile holds: full groups of 32, and at the end 8 if that is enough.

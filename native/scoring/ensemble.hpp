@@ -18,10 +18,21 @@ struct EnsembleArrays {
   std::span<const int32_t> left;
   std::span<const uint8_t> missing_left;
   std::span<const double> value;
+  std::span<const double> precise;  // thresholds in float64, if comparisons are to be made so
 
   int32_t n_trees() const { return static_cast<int32_t>(tree_offsets.size()) - 1; }
   int32_t n_outputs() const { return static_cast<int32_t>(base_score.size()); }
   bool is_leaf(int64_t node) const { return left[node] < 0; }
+
+  // A split's threshold in one of the two types.
+  template <typename V>
+  V threshold_in(int64_t node) const {
+    if constexpr (sizeof(V) == sizeof(double)) {
+      return precise[node];
+    } else {
+      return threshold[node];
+    }
+  }
 };
 
 // Throws std::invalid_argument that names the tree, node and value unless everything that scoring

@@ -23,7 +23,9 @@ struct Segment {
 std::vector<Segment> segments_of(const EnsembleArrays& ensemble, ScoringMethod method) {
   std::vector<Segment> segments;
   for (int32_t tree = 0; tree < ensemble.n_trees(); ++tree) {
-    const bool bits = method == ScoringMethod::fastest && BitTrees::accepts(ensemble, tree);
+    const bool accepted = ensemble.precise.empty() ? BitTrees<float>::accepts(ensemble, tree)
+                                                   : BitTrees<double>::accepts(ensemble, tree);
+    const bool bits = method == ScoringMethod::fastest && accepted;
     if (segments.empty() || segments.back().bits != bits) segments.push_back({bits, {}});
     segments.back().trees.push_back(tree);
   }
@@ -39,8 +41,12 @@ Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, Scor
     : n_features_(ensemble.n_features),
       base_score_(ensemble.base_score.begin(), ensemble.base_score.end()) {
   for (const Segment& segment : segments_of(ensemble, method)) {
-    if (segment.bits) {
-      segments_.emplace_back(std::in_place_type<BitTrees>, ensemble, segment.trees, policy, simd);
+    if (segment.bits && ensemble.precise.empty()) {
+      segments_.emplace_back(std::in_place_type<BitTrees<float>>, ensemble, segment.trees, policy,
+                             simd);
+    } else if (segment.bits) {
+      segments_.emplace_back(std::in_place_type<BitTrees<double>>, ensemble, segment.trees, policy,
+                             simd);
     } else {
       segments_.emplace_back(std::in_place_type<Walker>, ensemble, segment.trees, policy);
       walks_ = true;
@@ -65,13 +71,14 @@ void Scorer::score_block(const StridedRows<T>& matrix, int32_t n_rows, bool go_o
     }
   }
   for (const auto& segment : segments_) {
-    if (const auto* walker = std::get_if<Walker>(&segment)) {
-      walker->add_scores(matrix, n_rows, sums.data(), n_rows);
-      continue;
-    }
-    for (int32_t first = 0; first < n_rows; first += kBitRows) {
-      std::get<BitTrees>(segment).add_scores(
-          matrix.from_row(first), std::min(kBitRows, n_rows - first), sums.data() + first, n_rows);
+    const int32_t step = std::holds_alternative<Walker>(segment) ? n_rows : kBitRows;
+    for (int32_t first = 0; first < n_rows; first += step) {
+      std::visit(
+          [&](const auto& trees) {
+            trees.add_scores(matrix.from_row(first), std::min(step, n_rows - first),
+                             sums.data() + first, n_rows);
+          },
+          segment);
     }
   }
   for (int32_t i = 0; i < n_rows; ++i) {

@@ -3,6 +3,7 @@
 // The score of an output is its base score, plus the weighted leaf values of its trees in tree
 // order, in float64. Every way to find the leaves gives the same leaves and the same order of
 // additions, so the scores are the same bits for every method, batch size and number of threads.
+// Values are compared in float32, or in float64 if the ensemble has precise thresholds.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ class Scorer {
   int64_t n_features_;
   double nanoseconds_per_row_ = 10.0;
   std::vector<double> base_score_;
-  std::vector<std::variant<BitTrees, Walker>> segments_;  // in tree order
-  bool walks_ = false;                                    // one of them is a Walker
+  std::vector<std::variant<BitTrees<float>, BitTrees<double>, Walker>> segments_;  // in tree order
+  bool walks_ = false;  // one of them is a Walker
 };
 
 }  // namespace rankgrove

@@ -194,7 +194,7 @@ void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<
     } else {
       const int32_t position =
           columns_.row_position(ensemble.feature[node], ensemble.missing_left[node]);
-      nodes[first_node + place[i]] = {order_key(ensemble.threshold[node]),
+      nodes[first_node + place[i]] = {columns_.threshold_key(ensemble, node),
                                       static_cast<uint32_t>(position) * kGroup,
                                       place[ensemble.left[node]]};
     }

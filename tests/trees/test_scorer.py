@@ -45,6 +45,36 @@ def test_scores_equal_the_plain_walk(
         np.testing.assert_array_equal(scores, expected, strict=True)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n_leaves=st.sampled_from([1, 2, 8, 31, 64, 300]),
+    shape=st.sampled_from(["random", "chain", "oblivious"]),
+    n_rows=st.sampled_from([1, 8, 9, 31, 32, 33, 40, 41, 129, 300]),
+    with_fill=st.booleans(),
+)
+def test_precise_thresholds_are_compared_in_float64(seed, n_leaves, shape, n_rows, with_fill):
+    rng = np.random.default_rng(seed)
+    ensemble = random_ensemble(seed, 5, n_leaves, 6, shape)
+    # Between two float32 numbers; also such that float32 takes different ones for the same.
+    steps = rng.choice([[3.0], [1.0, 2.0, 3.0]][rng.integers(2)], len(ensemble.threshold))
+    exact = ensemble.threshold.astype(np.float64)
+    step = np.where(np.isfinite(exact), np.spacing(np.abs(exact)), 0.0)
+    ensemble = dataclasses.replace(ensemble, precise=exact + np.nan_to_num(step) * steps)
+    X = rows_for(ensemble, n_rows, seed).astype(np.float64)
+    drawn = rng.choice(ensemble.precise, X.shape)
+    beside = np.nextafter(drawn, rng.choice([-np.inf, np.inf], X.shape))
+    X = np.choose(rng.integers(3, size=X.shape), [X, drawn, beside])
+    fill = rng.choice([np.nan, 0.0, 1.0], 6) if with_fill else None
+    with np.errstate(over="ignore"):
+        narrow = X.astype(np.float32)
+    for rows in (X, np.asfortranarray(X), narrow):
+        expected = scoring.predict(ensemble, rows, fill)
+        for options in ({}, {"simd": False}, {"walk": True}):
+            scores = Scorer(ensemble, fill, **options).predict(rows)
+            np.testing.assert_array_equal(scores, expected, strict=True)
+
+
 @pytest.mark.parametrize("shape", ["random", "chain", "oblivious"])
 @pytest.mark.parametrize("n_leaves", [1, 2, 31, 64, 200, 3000])
 def test_batch_size_and_threads_do_not_change_a_bit(shape, n_leaves):

@@ -1,9 +1,10 @@
 """Comparisons in float64 for trees of libraries that make them so.
 
 rankgrove's own thresholds are float32, and float64 input is rounded to float32. A model of another
-library may tell values apart that float32 cannot (seconds since 1970, say). The native scorer then
-reads *ranks* instead of values: how many thresholds of the feature lie below the value. These are
-small whole numbers, which float32 holds, and ``x <= threshold`` is ``rank(x) <= rank(threshold)``.
+library may tell values apart that float32 cannot (seconds since 1970, say). The native scorer takes
+its float64 thresholds. All else, such as explanations, reads *ranks* instead of values: how many
+thresholds of the feature lie below the value. These are small whole numbers, which float32 holds,
+and ``x <= threshold`` is ``rank(x) <= rank(threshold)``.
 """
 
 from __future__ import annotations

@@ -54,16 +54,6 @@ class Scorer:
         walk: bool = False,
         simd: bool = True,
     ) -> None:
-        try:
-            self._native = _native.Scorer(
-                ensemble,
-                fill=_per_feature(fill, ensemble.n_features, "fill"),
-                missing_up_to=_per_feature(missing_up_to, ensemble.n_features, "missing_up_to"),
-                walk=walk,
-                simd=simd,
-            )
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"these trees cannot be scored: {error}") from error
         self.ensemble = ensemble
         self._options: dict[str, Any] = {
             "fill": fill,
@@ -77,9 +67,8 @@ class Scorer:
         self._link = None if link == IDENTITY else link
         self.n_features = ensemble.n_features
         self.n_outputs = ensemble.n_outputs
-        self._ranks: Ranks | None = None
-        if has_precise_thresholds(ensemble):
-            self._ranks = Ranks(ensemble, fill, missing_up_to)
+        self._is_precise = has_precise_thresholds(ensemble)
+        self._native = self._prepared(np.empty(0))
 
     @cached_property
     def _narrow(self) -> tuple[Scorer, npt.NDArray[np.int64]]:
@@ -92,9 +81,35 @@ class Scorer:
         return Scorer(trees, **options, link=self._link), used
 
     @cached_property
-    def _by_ranks(self) -> Scorer:
-        assert self._ranks is not None
-        return Scorer(self._ranks.ensemble, columns=self._columns, link=self._link)
+    def _native_precise(self) -> _native.Scorer:
+        """What compares float64 values with ``precise`` thresholds."""
+        assert self.ensemble.precise is not None
+        return self._prepared(self.ensemble.precise)
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        return Ranks(self.ensemble, self._options["fill"], self._options["missing_up_to"])
+
+    def _prepared(self, precise: npt.NDArray[np.float64]) -> _native.Scorer:
+        options, n_features = self._options, self.n_features
+        try:
+            return _native.Scorer(
+                self.ensemble,
+                fill=_per_feature(options["fill"], n_features, "fill"),
+                missing_up_to=_per_feature(options["missing_up_to"], n_features, "missing_up_to"),
+                precise=precise,
+                walk=options["walk"],
+                simd=options["simd"],
+            )
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"these trees cannot be scored: {error}") from error
+
+    def _add_up(
+        self, X: npt.NDArray[Any], n_threads: int, out: npt.NDArray[np.float64], go_on: bool = False
+    ) -> None:
+        """Fill ``out``, (n, n_outputs), comparing in the type that the trees and X allow."""
+        wide = self._is_precise and X.dtype == np.float64
+        (self._native_precise if wide else self._native).predict(X, n_threads, out, go_on)
 
     def predict(
         self,
@@ -120,8 +135,6 @@ class Scorer:
         n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
         is_sparse = isinstance(matrix, SparseFeatures)
-        if not is_sparse and self._ranks is not None and self._ranks.matter(matrix):
-            return self._by_ranks.predict(self._ranks.of(matrix), n_jobs, out)
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
@@ -137,10 +150,10 @@ class Scorer:
                 block = matrix.dense(begin, end, used, n_jobs)
                 narrow.predict(block, n_jobs, out[begin:end])
         elif self._link is None:
-            self._native.predict(matrix, n_threads, out.reshape(len(matrix), self.n_outputs))
+            self._add_up(matrix, n_threads, out.reshape(len(matrix), self.n_outputs))
         else:
             raw = np.empty((len(matrix), self.n_outputs))
-            self._native.predict(matrix, n_threads, raw)
+            self._add_up(matrix, n_threads, raw)
             out[:] = self._link.apply(np.ascontiguousarray(raw.T), n_threads)
         return out
 
@@ -162,10 +175,7 @@ class Scorer:
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        matrix = as_array(self._matrix(X), "top_k")
-        if self._ranks is not None and self._ranks.matter(matrix):
-            return self._by_ranks.top_k(self._ranks.of(matrix), k, early_exit)
-        rows, scores = top_k(self, matrix, k, early_exit)
+        rows, scores = top_k(self, as_array(self._matrix(X), "top_k"), k, early_exit)
         return rows, scores if self._link is None else self._link.apply(scores[None, :])
 
     def part(self, first: int, last: int) -> Scorer:
@@ -187,19 +197,17 @@ class Scorer:
                 for begin, end in X.blocks(len(used))
             ]
             return np.concatenate(blocks) if blocks else np.empty((0, self.n_outputs))
-        if self._ranks is not None and self._ranks.matter(X):
-            return self._by_ranks.raw(self._ranks.of(X), n_jobs)
         outputs = np.empty((len(X), self.n_outputs))
-        self._native.predict(X, resolve_n_jobs(n_jobs), outputs)
+        self._add_up(X, resolve_n_jobs(n_jobs), outputs)
         return outputs
 
     def uncertain(self, X: npt.NDArray[np.float32]) -> int:
         """Count the values whose rounding to float32 may have changed scores."""
-        return 0 if self._ranks is None else self._ranks.uncertain(X)
+        return self._ranks.uncertain(X) if self._is_precise else 0
 
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
-        self._native.predict(X, 1, scores.reshape(len(X), 1), go_on)
+        self._add_up(X, 1, scores.reshape(len(X), 1), go_on)
 
     def _matrix(self, X: Any) -> Any:
         """Check the columns; plain arrays of floats, as in serving, are taken the short way."""
