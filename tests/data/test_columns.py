@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import warnings
 
 import numpy as np
 import pandas
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankgrove import MART, load
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Dataset
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 NAMES = ("bm25", "clicks", "length")
@@ -157,3 +159,46 @@ def test_numbers_too_large_for_float32_are_infinite_in_every_matrix(kind):
         np.testing.assert_array_equal(
             np.asarray(X, np.float32), np.float32([[1, 1], [np.inf, 2], [-np.inf, 3]])
         )
+
+
+def test_numbers_of_text_are_compared_wherever_one_name_is_known():
+    """Counting would take f3 for f1 and g for f3."""
+    columns = Columns(("f1", "f2", "f3"), 3)
+    frame = pandas.DataFrame(X, columns=["f3", "f2", "g"])
+    with pytest.raises(DataError, match=r"lacks 1 of the 3 features .*'f1'"):
+        columns.match(frame)
+    with pytest.raises(DataError, match=r"lacks 1 of the 3 features .*'f1'"):
+        columns.places_in(Columns(("f3", "f2", "g"), 3))
+
+
+@pytest.mark.parametrize("names", [None, ("f1", "f2", "f3"), ("0", "1", "2")])
+def test_names_that_can_only_be_counted_are_warned_of(names):
+    with pytest.warns(DataWarning, match=r"'bm25', 'clicks', 'length'.*taken in their order"):
+        assert Columns(names, 3).match(pandas.DataFrame(X, columns=NAMES)).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [(NAMES, NAMES), (NAMES, ("f1", "f2", "f3")), (("f1", "f2", "f3"), ("0", "1", "2"))],
+)
+def test_numbers_and_known_names_pass_silently(names, given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Columns(names, 3).match(pandas.DataFrame(X, columns=given))
+
+
+@pytest.mark.parametrize("name", ["rank", "Position", "score", "lgbm_score", "y_pred"])
+def test_columns_that_look_like_a_ranking_are_features_with_a_warning(name):
+    frame = pandas.DataFrame({"label": [1, 0], "qid": [1, 1], "bm25_score": [2, 1], name: [1, 2]})
+    with pytest.warns(DataWarning, match=f"rank or the score of a model.*'{name}'"):
+        assert load(frame).feature_names == ("bm25_score", name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(frame, ignore=[name]).feature_names == ("bm25_score",)
+        assert load(frame, features=["bm25_score", name]).n_features == 2
+
+
+def test_a_frame_of_features_that_holds_the_labels_is_warned_of():
+    frame = pandas.DataFrame(X, columns=["bm25", "label", "score"])
+    with pytest.warns(DataWarning, match="they are features: 'label', 'score'"):
+        MART(n_estimators=1).fit(frame, [1, 0], qid=[1, 1])

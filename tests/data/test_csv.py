@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import subprocess
+import sys
 
 import numpy as np
+import pandas
 import pytest
 
 import rankgrove as rg
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 TEXT = "qid,label,a,b\n1,2,0.5,\n1,0,NULL,-3\n2,1,1e3,7\n"
 EXPECTED = [[0.5, np.nan], [np.nan, -3], [1000, 7]]
@@ -87,3 +90,56 @@ def test_bad_files_are_refused(read, text, message):
 def test_damaged_compression_is_refused(read):
     with pytest.raises(DataError, match=r"data\.csv\.gz.*damaged"):
         read(gzip.compress(TEXT.encode() * 100)[:-9], "data.csv.gz")
+
+
+def test_the_index_of_a_pandas_frame_is_left_out(tmp_path):
+    frame = pandas.DataFrame({"label": [1, 0], "qid": [1, 1], "a": [0.5, 1.5]})
+    frame.to_csv(tmp_path / "data.csv")
+    with pytest.warns(DataWarning, match="left out: ''"):
+        data = rg.load(tmp_path / "data.csv")
+    assert data.feature_names == ("a",)
+    assert data.X.tolist() == [[0.5], [1.5]]
+
+
+@pytest.mark.parametrize("where", ["first", "later"])
+def test_decimal_commas_are_told(read, where):
+    lines = ["1;1;1,5", "0;1;2.5"] if where == "later" else ["1;1;1,5", "0;1;2,5"]
+    with pytest.raises(DataError, match=r"'1,5'.*decimal comma"):
+        read("\n".join(["label;qid;a", *lines]))
+
+
+def test_a_column_of_texts_is_refused_with_an_example(read):
+    with pytest.raises(DataError, match=r"'title' \(such as 'red shoes'\); .*ignore=\['title'\]"):
+        read("label,qid,title\n1,1,red shoes\n0,1,hat\n")
+
+
+@pytest.mark.parametrize("text", ["label,qid,a\n1,1,2\n", "label\tqid\ta\n1\t1\t2\n"])
+def test_a_table_named_like_text_is_told(read, text):
+    with pytest.raises(DataError, match=r"line 1.*format='csv'"):
+        read(text, "data.txt")
+    assert read(text, "data.txt", format="csv").n_rows == 1
+
+
+def test_text_without_a_label_is_not_taken_for_a_table(read):
+    with pytest.raises(DataError, match="not a number: 'qid:1'"):
+        read("qid:1 1:2,3 2:4\n", "data.txt")
+
+
+def test_text_named_like_a_table_is_told(read):
+    with pytest.raises(DataError, match="format='letor'"):
+        read("1 qid:1 1:2 2:3\n0 qid:1 1:2\n")
+    with pytest.raises(DataError, match="comma, semicolon or tab"):
+        read("label|qid|a\n1|1|2\n")
+
+
+def test_an_error_in_the_middle_of_a_compressed_file_does_not_end_the_process(tmp_path):
+    """Arrow reads ahead in a thread, which once was in Python while Python ended."""
+    path = tmp_path / "data.csv.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"label,qid,a\n1,1,")
+        for _ in range(60):
+            file.write(b"1" * 1_000_000)
+    code = f"import rankgrove; rankgrove.load({str(path)!r})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 1, found.stderr[-500:]
+    assert "DataError" in found.stderr

@@ -9,6 +9,7 @@ import pytest
 
 import rankgrove
 from rankgrove.data.writing import write_letor
+from rankgrove.errors import DataWarning
 from rankgrove.experiments.curve_studies import KINDS, run_curve
 from rankgrove.experiments.running import Run
 from rankgrove.experiments.store import Store
@@ -96,7 +97,7 @@ def test_strength_is_that_of_the_forest(tiny_data):
 )
 def test_what_makes_no_curve_is_refused(kind, ranker, message, tiny_data):
     with pytest.raises(ValueError, match=message):
-        curves(kind, tiny_data, [ranker], [1])
+        curves(kind, tiny_data, [ranker], [1] if KINDS[kind].points else None)
 
 
 def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, capsys):
@@ -110,3 +111,20 @@ def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, cap
     assert [point["trees"] for point in found["points"]] == [2, 4]
     assert (tmp_path / "curves" / "size.csv").read_text().startswith("curve,trees,ndcg@10\n")
     assert "<svg" in (tmp_path / "curves" / "size.svg").read_text()
+
+
+def test_points_that_are_no_counts_are_refused(tiny_data):
+    with pytest.raises(ValueError, match="whole number"):
+        curves("size", tiny_data, ["mart"], [1.5])
+
+
+@pytest.mark.parametrize("kind", ["convergence", "strength"])
+def test_curves_without_points_to_choose_refuse_them(kind, tiny_data):
+    with pytest.raises(ValueError, match="no points to choose"):
+        curves(kind, tiny_data, ["rf-point:n_estimators=2"], [2])
+
+
+def test_points_that_cannot_be_measured_are_told(tiny_data):
+    with pytest.warns(DataWarning, match="mart has no point at 99: .*features, not 99"):
+        (curve,) = curves("features", tiny_data, ["mart:n_estimators=2"], [1, 2, 99])
+    assert list(curve.x) == [1, 2]

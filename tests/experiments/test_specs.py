@@ -117,3 +117,16 @@ def test_rankers_as_objects():
 def test_every_number_that_is_written_is_read(rates):
     found = settings("mart:learning_rate=" + "|".join(map(repr, rates)))
     assert [point["learning_rate"] for point in found] == rates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lambdamart:n_estimators=1..100000000000",
+        "lambdamart:n_estimators=1..200,max_leaf_nodes=2..200",
+        "lightgbm:lambdarank:num_leaves=2..20000",
+    ],
+)
+def test_grids_without_a_limit_are_refused(text):
+    with pytest.raises(ValueError, match="at most 10,000"):
+        as_spec(text)

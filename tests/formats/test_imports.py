@@ -7,6 +7,7 @@ where the library takes them, infinities.
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -63,6 +64,14 @@ class TestXGBoost:
         model = rankgrove.from_xgboost(estimator)
         assert model.model_.ensemble.n_trees == estimator.best_iteration + 1 < 60
         assert_same(model.predict(X), estimator.predict(X))
+        estimator.save_model(tmp_path / "stopped.json")
+        with pytest.warns(UserWarning, match=f"the best one was {estimator.best_iteration} "):
+            whole = rankgrove.from_xgboost(tmp_path / "stopped.json")
+        assert whole.model_.ensemble.n_trees > model.model_.ensemble.n_trees
+        cut = estimator.get_booster()[: estimator.best_iteration + 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert rankgrove.from_xgboost(cut).model_.ensemble.n_trees == len(cut.get_dump())
         booster = self.train()
         expected = booster.predict(self.xgboost.DMatrix(X))
         for name in ("model.json", "model.ubj"):

@@ -33,6 +33,7 @@ ACCEPTS = frozenset(
     {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
     | {"label", "query", "features", "ignore", "weight", "doc_id", "negative_labels"}
 )
+EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
 _PIECE_VALUES = 1 << 22  # of a piece of a file that is read piece by piece
@@ -145,11 +146,11 @@ def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     columns = find_columns(schema.names, options)
     texts = [name for name in columns.features if not holds_numbers(schema.field(name).type)]
     if texts and columns.features != tuple(options.features or ()):
-        shown = ", ".join(map(repr, texts))
+        shown = ", ".join(f"{name!r}{_example(schema.field(name))}" for name in texts)
         if options.ignore != "texts":
             raise DataError(
                 f"{len(texts)} of the columns hold no numbers: {shown}; leave them out with "
-                f"ignore=[{shown}] (--ignore {shlex.join(texts)} on the command line)"
+                f"ignore={texts} (--ignore {shlex.join(texts)} on the command line)"
             )
         features = tuple(name for name in columns.features if name not in texts)
         columns = replace(columns, features=features)
@@ -162,7 +163,21 @@ def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
             DataWarning,
             stacklevel=2,
         )
+    if columns.outcomes:
+        shown = ", ".join(map(repr, columns.outcomes))
+        warnings.warn(
+            f"columns that look like a rank or the score of a model are features: {shown} (if they "
+            "know the answer, leave them out by ignore=; naming features= ends this warning)",
+            DataWarning,
+            stacklevel=2,
+        )
     return columns
+
+
+def _example(field: pa.Field) -> str:
+    """Return what the column holds, if its reader has told."""
+    told = (field.metadata or {}).get(EXAMPLE)
+    return "" if told is None else f" (such as {told.decode()})"
 
 
 def as_arrow(table: Any) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -17,7 +18,7 @@ from rankgrove.data.features import (
     select_columns,
 )
 from rankgrove.data.in_place import features_in_place
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Columns:
     """Names (None if nobody gave any) and number of the columns of a feature matrix.
 
     Names that only number the columns in order (``f1, f2, ...`` of text, ``0, 1, ...`` of a frame)
-    are compared with names of the same kind; against real names they say no more than the count.
+    are compared with names of the same kind, and wherever one name is on both sides; against other
+    names they say no more than the count.
     ``double`` says that the model tells apart what float32 does not: frames give float64 values.
     """
 
@@ -65,6 +67,8 @@ class Columns:
         """
         names = column_names(X)
         places = None if names is None else self.places(names, what)
+        if places is None and names is not None:
+            self._warn_of_counting(names, what, owner)
         if in_place:
             matrix = features_in_place(X, places)
         else:
@@ -76,6 +80,20 @@ class Columns:
                 "features as input" + _advice(names, self.names, matrix.shape[1], self.count)
             )
         return matrix
+
+    def _warn_of_counting(self, names: tuple[str, ...], what: str, owner: str) -> None:
+        """Warn of real names that nothing can be compared with: their order may be another one."""
+        if names == self.names or len(names) != self.count or _prefix(names) is not None:
+            return
+        if self.names is not None and _prefix(self.names) is None:  # as LightGBM spells them
+            return
+        shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+        warnings.warn(
+            f"{what} has names for its columns ({shown}), {owner} has none: they are taken in "
+            "their order",
+            DataWarning,
+            stacklevel=4,
+        )
 
     def places_in(self, other: Columns, what: str = "X") -> npt.NDArray[np.int64]:
         """Return where each of these columns stands among others: by name, else by position."""
@@ -99,7 +117,7 @@ class Columns:
         names = _as_spelt(tuple(names), set(self.names))
         if names == self.names:
             return None
-        if not set(names).issuperset(self.names) and _prefix(self.names) != _prefix(names):
+        if set(names).isdisjoint(self.names) and _prefix(self.names) != _prefix(names):
             return None
         _refuse_duplicates(names, what)
         place = {name: j for j, name in enumerate(names)}

@@ -11,13 +11,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
-from rankgrove.data.arrow import Batches, from_batches, naming, pieces, settled_columns
+from rankgrove.data.arrow import EXAMPLE, Batches, from_batches, naming, pieces, settled_columns
 from rankgrove.data.byte_stream import ByteStream, open_bytes
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
@@ -32,6 +33,8 @@ _MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", 
 _HEAD_BYTES = 4 << 20
 _BLOCK_BYTES = 4 << 20
 _LOOKED_AT_ROWS = 1000
+_PIPE_SECONDS = 1.0
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 def read_csv(path: Path, options: LoadOptions) -> Dataset:
@@ -52,7 +55,7 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    with naming(path), open_bytes(path) as stream:
+    with naming(path), open_bytes(path) as stream, _ReadByArrow(stream) as source:
         names, separator, rows = _beginning(stream)
         columns = settled_columns(_schema(names, rows), options)
         convert = arrow_csv.ConvertOptions(
@@ -60,7 +63,7 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
         )
         try:
             batches = arrow_csv.open_csv(
-                pa.PythonFile(stream, mode="r"),
+                pa.PythonFile(source, mode="r"),
                 read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 parse_options=arrow_csv.ParseOptions(delimiter=separator),
                 convert_options=convert,
@@ -68,6 +71,39 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
             yield Batches(batches, None, columns, batches.schema, str(path), _typed_ids)
         except pa.ArrowInvalid as error:
             raise DataError(_with_column_name(str(error), names)) from None
+
+
+class _ReadByArrow:
+    """A stream that Arrow reads ahead in a thread of its own, until the block ends.
+
+    Reading must have stopped before the file is closed, and before Python ends: a thread that is
+    in the middle of it then would end the process.
+    """
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+        self._reading = threading.Lock()
+        self._ended = False
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        """Return at most ``size`` bytes, and none at the end of the file or of the block."""
+        with self._reading:
+            return b"" if self._ended else self._stream.read(size)
+
+    def close(self) -> None:
+        """Leave the stream to its owner."""
+        self.closed = True
+
+    def __enter__(self) -> _ReadByArrow:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # A pipe may keep the other thread waiting, which then does no harm.
+        waited = self._reading.acquire(timeout=_PIPE_SECONDS)
+        self._ended = True
+        if waited:
+            self._reading.release()
 
 
 def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
@@ -95,6 +131,10 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
     except csv.Error as error:
         raise DataError(f"line {len(rows) + 1}: {error}") from None
     names, rows = rows[0], rows[1:]
+    if len(names) == 1 and " qid:" in text:
+        raise DataError("this looks like LETOR text: format='letor' (--format letor) reads it")
+    if len(names) == 1 and "|" in text:
+        raise DataError(f"columns are separated by a comma, semicolon or tab, not as {text[:40]!r}")
     _refuse_data_as_header(names, text)
     if whole and not any(rows):
         raise DataError("the file holds a header line but no rows")
@@ -102,10 +142,11 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
 
 
 def _refuse_data_as_header(names: list[str], text: str) -> None:
-    numbers = [name for name in names if _is_number(name)]
+    unnamed = names[:1] == [""] and names.count("") == 1  # the index of a pandas frame
+    numbers = [name for name in names[unnamed:] if _is_number(name)]
     plain = [name for name in numbers if name.isdigit()]
     repeated = len(set(numbers)) < len(numbers)
-    if len(numbers) == len(names) or repeated or len(numbers) > len(plain):
+    if len(numbers) == len(names) - unnamed or repeated or len(numbers) > len(plain):
         raise DataError(
             f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r}"
         )
@@ -119,8 +160,14 @@ def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
     for j, name in enumerate(names):
         values = [row[j] for row in rows if len(row) > j and row[j] not in _MISSING]
         is_text = bool(values) and not any(_is_number(value) for value in values)
-        fields.append((name, pa.large_string() if is_text else pa.float64()))
+        example = {EXAMPLE: f"{values[0][:40]!r}{_hint(values[0])}"} if is_text else None
+        fields.append(pa.field(name, pa.large_string() if is_text else pa.float64(), True, example))
     return pa.schema(fields)
+
+
+def _hint(value: str) -> str:
+    """Say what a text that should be a number may be."""
+    return ": a decimal comma? Numbers have a point" if _DECIMAL_COMMA.fullmatch(value) else ""
 
 
 def _types(columns: TableColumns) -> dict[str, pa.DataType]:
@@ -138,7 +185,9 @@ def _types(columns: TableColumns) -> dict[str, pa.DataType]:
 
 def _with_column_name(message: str, names: list[str]) -> str:
     """Put the name of the column into a message of the parser, which counts columns."""
-    return re.sub(
+    invalid = re.search(r"invalid value '(.*)'", message)
+    hint = "" if invalid is None else _hint(invalid[1])
+    named = re.sub(
         r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double",
         lambda match: (
             f"column {names[int(match[1])]!r} must hold numbers"
@@ -146,6 +195,7 @@ def _with_column_name(message: str, names: list[str]) -> str:
         ),
         message,
     )
+    return named + hint
 
 
 def _is_number(text: str) -> bool:

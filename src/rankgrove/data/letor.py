@@ -57,6 +57,8 @@ ACCEPTS = frozenset(
 _LOOKED_AT_BYTES = 1 << 16
 _SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# The first line of a table: names, separated, where text has numbers with colons.
+_HEADER = re.compile(rb"[^:\n]*[A-Za-z_][^:\n]*[,;\t][^:\n]*(\n|$)")
 _STREAMED_BYTES = 16 << 20  # of a piece of text that is read piece by piece
 
 
@@ -306,6 +308,12 @@ def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -
     hint = ""
     if message == "qid is missing":
         hint = " (and there is no file of group sizes beside it)" if reader.n_rows == 0 else ""
+    elif (
+        line == 1
+        and message == "the label is not a number"
+        and _HEADER.match(text[:4096].tobytes())
+    ):
+        hint = " (a table with a header line? format='csv', --format csv on the command line)"
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
 
 

@@ -29,13 +29,22 @@ _NEVER_FEATURES = re.compile(
     r"|unnamed: ?\d+(_level_\d+)?|__index_level_\d+__|level_\d+|",
     re.IGNORECASE,
 )
+# Columns of these names may hold what another model, or the ranking that was judged, made of a
+# document: features, as a first stage's score is one, but with a warning.
+_OUTCOMES = re.compile(
+    r"rank(ing)?|((display|click|result|serp)_?)?position"
+    r"|scores?|predict(ed|ions?)|preds?|y_(pred|hat|score)"
+    r"|(model|final|ranker|lambdamart|lightgbm|lgbm?|xgboost|xgb|catboost)_(score|rank|pred(iction)?)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class TableColumns:
     """Names of the columns of a table by what they hold; None where there is no such column.
 
-    ``left_out`` are those that look like a label, an id or an index without being used as one.
+    ``left_out`` are those that look like a label, an id or an index without being used as one,
+    ``outcomes`` the features that nobody named and that look like a rank or a model's score.
     """
 
     label: str | None
@@ -45,6 +54,7 @@ class TableColumns:
     comment: str | None
     features: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     def wanted(self) -> list[str]:
         """Names of all columns to read, without repetition."""
@@ -74,11 +84,13 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
     if query is None and not grouped and "query" not in options.unread:
         raise found.nothing_like("query ids", QUERY, "query")
     left_out: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
     if features is None:
         taken = {label, query, weight, doc_id, comment} | ignored
         rest = [name for name in names if name not in taken]
         features = tuple(name for name in rest if not _NEVER_FEATURES.fullmatch(name.strip()))
         left_out = tuple(name for name in rest if name not in set(features))
+        outcomes = outcomes_among(features)
     else:
         features = tuple(_given(name, names) for name in features)
     return TableColumns(
@@ -89,7 +101,18 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         comment,
         features,
         left_out,
+        outcomes,
     )
+
+
+def outcomes_among(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that look like a place in a ranking or the output of a model."""
+    return tuple(name for name in names if _OUTCOMES.fullmatch(name.strip()))
+
+
+def answers_among(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that look like a label, an id or an index."""
+    return tuple(name for name in names if _NEVER_FEATURES.fullmatch(name.strip()))
 
 
 def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:

@@ -6,12 +6,14 @@ processes and are tested like comparisons.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from rankgrove.errors import DataWarning
 from rankgrove.experiments.cells import fit_cell
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
@@ -95,6 +97,8 @@ def run_curve(
     for spec in study.specs:
         if len(spec.settings) > 1:
             raise ValueError(f"a curve varies one thing: give {spec.label} without a grid")
+    if points is not None and not chosen.points:
+        raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
         return [curve for source in study.sources for curve in _strength(study, source)]
     if kind == "convergence":
@@ -112,6 +116,7 @@ def run_curve(
 
 
 def _whole(value: float) -> float | int:
+    """A number as a parameter takes it; 1 may be a share or a count."""
     return int(value) if float(value).is_integer() and value > 1 else value
 
 
@@ -119,6 +124,8 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
     """The ranker at one point, under a label of its own."""
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
+        if kind.view == "n_features":
+            value = int(value) if float(value).is_integer() else value
         return replace(spec, label=label, view={kind.view: value})
     (setting,) = spec.settings
     name = str(kind.parameter)
@@ -126,7 +133,7 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
     if known is not None and name not in known:
         raise ValueError(f"{spec.use} has no parameter {name}: this curve is not for it")
     if known is not None and not known[name].accepts(value):
-        if not known[name].accepts(int(value)):
+        if not float(value).is_integer() or not known[name].accepts(int(value)):
             words = known[name].describe()
             raise ValueError(f"parameter {name} of {spec.use} must be {words}, not {value!r}")
         value = int(value)
@@ -145,6 +152,10 @@ def _points(
             good = [(value, result) for value, result in mine if not result.failure]
             if not good:
                 raise ValueError(f"{spec.label} has no point: {mine[0][1].failure}")
+            for value, result in mine:
+                if result.failure:
+                    message = f"{spec.label} has no point at {value:g}: {result.failure}"
+                    warnings.warn(message, DataWarning, stacklevel=3)
             curves.append(
                 Curve(
                     _name(study, data, spec.label),

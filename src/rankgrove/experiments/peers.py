@@ -6,7 +6,10 @@ watches its own metric; everything in tables is measured by rankgrove.
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -90,6 +93,7 @@ def _lightgbm(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> tuple[Score, int | None]:
     lightgbm = require("lightgbm", "all", "lightgbm in a comparison")
+    _refuse_unknown_to_lightgbm(lightgbm, params)
     model = lightgbm.LGBMRanker(
         objective=target,
         random_state=seed,
@@ -117,6 +121,21 @@ def _lightgbm(
     return score, int(best or booster.current_iteration())
 
 
+def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> None:
+    """Refuse parameters that LightGBM would only mention in a log that is switched off."""
+    table = getattr(lightgbm.basic, "_ConfigAliases", None)
+    aliases: dict[str, list[str]] = getattr(table, "_get_all_param_aliases", dict)()
+    if not aliases:  # another version, which keeps them elsewhere
+        return
+    known = {name for names in aliases.values() for name in names}
+    known |= {*aliases, *lightgbm.LGBMRanker().get_params()}
+    for name in params:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"LightGBM has no parameter {name!r}{hint}")
+
+
 def _xgboost(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> tuple[Score, int | None]:
@@ -134,7 +153,13 @@ def _xgboost(
         valid = _grouped(fold.validation)
         watched = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
     weights = _query_weights(fold.train, "xgboost")
-    model.fit(X, y, group=sizes, sample_weight=weights, **watched)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X, y, group=sizes, sample_weight=weights, **watched)
+    for warning in told:
+        unused = re.search(r"Parameters: \{ *(.*?) *\} are not used", str(warning.message))
+        if unused is not None:
+            raise ValueError(f"XGBoost has no use for {unused[1]}")
 
     def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
         model.set_params(n_jobs=threads)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ SCORES = "scores"
 OF_THE_STUDY = ("random_state", "n_jobs", "verbose")
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_MOST_SETTINGS = 10_000
+_LIMIT = f"has at most {_MOST_SETTINGS:,}"
 _LABEL = re.compile(r"([^:=]+)=(.*)", re.DOTALL)
 
 
@@ -194,6 +197,9 @@ def _settings(
                 raise ValueError(
                     f"parameter {name} of {use} must be {known[name].describe()}, not {value!r}"
                 )
+    n_points = math.prod(map(len, grid.values()))
+    if n_points > _MOST_SETTINGS:
+        raise ValueError(f"the grid of {use} has {n_points:,} settings: it {_LIMIT}")
     points = itertools.product(*grid.values())
     return tuple(dict(zip(grid, point, strict=True)) for point in points)
 
@@ -217,6 +223,8 @@ def _ranged(text: str) -> list[str]:
     low, high = int(match[1]), int(match[2])
     if low > high:
         raise ValueError(f"the range {text!r} is empty")
+    if high - low >= _MOST_SETTINGS:
+        raise ValueError(f"the range {text!r} has {high - low + 1:,} values: a grid {_LIMIT}")
     return [str(number) for number in range(low, high + 1)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,32 @@ def from_xgboost(model: Any) -> ImportedRanker:
     """
     text, source, n_iterations, missing = _model_json(model)
     try:
-        return _from_json(json.loads(text), n_iterations, missing)
+        content = json.loads(text)
+        if n_iterations is None:
+            _warn_of_later_trees(content, source)
+        return _from_json(content, n_iterations, missing)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
     except NONSENSE as error:
         raise ModelError(f"{source}: not an XGBoost model: {error!r}") from error
+
+
+def _warn_of_later_trees(model: Any, source: str) -> None:
+    """Warn of trees after the best iteration, which XGBoost's estimators do not count."""
+    best = model["learner"].get("attributes", {}).get("best_iteration")
+    booster = model["learner"]["gradient_booster"]
+    booster = booster.get("gbtree", booster)
+    if best is None or "model" not in booster:
+        return
+    per_iteration = int(booster["model"]["gbtree_model_param"]["num_parallel_tree"])
+    n_iterations = len(booster["model"]["trees"]) // max(per_iteration, 1)
+    if int(best) + 1 < n_iterations:
+        warnings.warn(
+            f"{source}: all {n_iterations} iterations count, as in Booster.predict, though the "
+            f"best one was {int(best)} (from 0): give the estimator, or the Booster cut by "
+            f"booster[:{int(best) + 1}], to count as XGBoost's estimators do",
+            stacklevel=3,
+        )
 
 
 def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:

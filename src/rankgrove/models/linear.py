@@ -43,6 +43,11 @@ class LinearModel(Model):
         return self.normalisation != "none"
 
     @property
+    def constant(self) -> bool:
+        """Whether all weights are 0."""
+        return not self.weights.any()
+
+    @property
     def n_steps(self) -> int:
         """Steps of the fit."""
         return 0 if self.path is None else len(self.path)

@@ -60,6 +60,11 @@ class Model(ABC):
         return False
 
     @property
+    def constant(self) -> bool:
+        """Whether all documents get the same score, whatever their features."""
+        return False
+
+    @property
     def n_steps(self) -> int:
         """Number of steps in which the model was built and can be scored; 0 if it has none."""
         return 0

@@ -44,6 +44,11 @@ class PairsModel(Model):
         return True
 
     @property
+    def constant(self) -> bool:
+        """Whether no tree has a split."""
+        return self.trees.constant
+
+    @property
     def size(self) -> str:
         """Number of trees."""
         return f"{self.trees.size} on pairs of documents"

@@ -52,6 +52,11 @@ class SumModel(Model):
         return any(part.needs_queries for part in self.parts)
 
     @property
+    def constant(self) -> bool:
+        """Whether this is so of all parts."""
+        return all(part.constant for part in self.parts)
+
+    @property
     def n_steps(self) -> int:
         """Steps of the last part."""
         return self.parts[-1].n_steps

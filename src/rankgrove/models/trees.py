@@ -98,6 +98,11 @@ class TreesModel(Model):
         return f"{self.ensemble.n_trees:,} trees"
 
     @property
+    def constant(self) -> bool:
+        """Whether no tree has a split."""
+        return bool((self.ensemble.left < 0).all())
+
+    @property
     def n_steps(self) -> int:
         """Number of steps: boosting iterations, or trees of a forest."""
         return (self.ensemble.n_trees - self.n_background_trees) // self.trees_per_step

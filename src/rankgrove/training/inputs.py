@@ -29,7 +29,8 @@ from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.data.scan import Scan, as_scan
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import by_rows
-from rankgrove.errors import DataError
+from rankgrove.data.table_columns import answers_among, outcomes_among
+from rankgrove.errors import DataError, DataWarning
 from rankgrove.models.model import Model
 
 
@@ -116,6 +117,8 @@ def ranking_input(
     if columns is None:
         matrix = features_in_place(X)
         columns = Columns(column_names(X), matrix.shape[1])
+        if columns.names is not None and not is_dataset(X):
+            _warn_of_answers(columns.names, what)
     else:
         matrix = columns.match(X, what, in_place=True)
     refuse_other_reading(X, absent, what)
@@ -144,6 +147,19 @@ def ranking_input(
         n_given=n_given,
         counting=counting,
     )
+
+
+def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
+    """Warn of columns of a frame of features that would not be features of a loaded frame."""
+    suspicious = (*answers_among(names), *outcomes_among(names))
+    if suspicious:
+        shown = ", ".join(map(repr, suspicious))
+        warnings.warn(
+            f"{what}: X has columns that look like labels, ids, ranks or scores, and they are "
+            f"features: {shown} (rankgrove.load(frame) tells labels and queries from features)",
+            DataWarning,
+            stacklevel=6,
+        )
 
 
 def _scanned_input(

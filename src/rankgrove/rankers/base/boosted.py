@@ -225,6 +225,10 @@ class BoostedRanker(BaseRanker):
                 "cannot keep monotone constraints"
             )
 
+    @property
+    def _least_documents(self) -> int:
+        return _limit(self.min_samples_leaf, 1 if self.tree == "oblivious" else 20)
+
     def _grower(self, binned: BinnedMatrix, share: Share) -> TreeGrower:
         max_leaf_nodes = share.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
@@ -236,7 +240,7 @@ class BoostedRanker(BaseRanker):
             tree=self.tree,
             max_leaf_nodes=max(2, max_leaf_nodes),
             max_depth=max_depth,
-            min_samples_leaf=_limit(self.min_samples_leaf, 1 if oblivious else 20),
+            min_samples_leaf=self._least_documents,
             min_child_weight=_limit(self.min_child_weight, 0.0 if oblivious else 1e-3),
             l2=self.l2,
             min_gain=self.min_gain,

@@ -13,7 +13,6 @@ Life of a ranker:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +23,6 @@ from sklearn.utils import RegressorTags, check_random_state
 from rankgrove.data.missing import fill_values
 from rankgrove.data.scan import as_scan
 from rankgrove.data.share import Share
-from rankgrove.errors import DataWarning
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.rankers.base.fitting import Fit, FitOptions, Learnt, background_of
@@ -42,6 +40,7 @@ from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.company import Company
 from rankgrove.training.inputs import RankingInput, scores
 from rankgrove.training.labels import told_by_row
+from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
 
@@ -153,7 +152,7 @@ class BaseRanker(FittedRanker):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         data, share = company.input_of(given)
         self._refuse_idle(data)
-        _warn_of_equal_labels(data.y, share)
+        equal = labels_are_equal(data.y, share)
         watch = make_watch(
             options.eval_set,
             options.eval_metric,
@@ -177,9 +176,16 @@ class BaseRanker(FittedRanker):
             learnt = self._learn(fit)
         self._take(learnt)
         self._record(watch, learnt)
+        if not equal:
+            warn_of_constant_scores(self.model_, data, share, self._least_documents)
         if learnt.interrupted:
             raise KeyboardInterrupt
         return self
+
+    @property
+    def _least_documents(self) -> int | None:
+        """Documents that a leaf must have, where a parameter says so."""
+        return getattr(self, "min_samples_leaf", None)
 
     def _fill(self, data: RankingInput, share: Share) -> npt.NDArray[np.float32] | None:
         """Return what stands in for missing values, per feature; None: they stay missing."""
@@ -251,12 +257,3 @@ class BaseRanker(FittedRanker):
         tags.regressor_tags = RegressorTags(poor_score=True)
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _warn_of_equal_labels(y: npt.NDArray[np.float64], share: Share) -> None:
-    highest, lowest = share.maximum(y, -np.inf), -share.maximum(-y, -np.inf)
-    if lowest == highest:
-        message = (
-            f"every label is {lowest:g}: there is no order to learn; check that y holds labels"
-        )
-        warnings.warn(message, DataWarning, stacklevel=4)

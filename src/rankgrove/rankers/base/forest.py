@@ -56,7 +56,7 @@ class ForestRanker(BaseRanker):
 
     Attributes
     ----------
-    tree_seeds_, tree_numbers_ : what each tree was seeded by
+    tree_seeds_, tree_numbers_, leaf_score_ : what each tree was seeded by, and what all answer
     oob_prediction_ : with ``oob_score``, per training document the mean over the trees whose sample
         did not hold it; NaN if there is none
     oob_score_ : NDCG@10 of these over the queries that have them
@@ -195,6 +195,7 @@ class ForestRanker(BaseRanker):
         attributes: dict[str, Any] = {
             "tree_seeds_": whole.seeds,
             "tree_numbers_": whole.numbers,
+            "leaf_score_": self.leaf_score,
             "oob_": None if bag is None else bag.finished(data),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
@@ -267,6 +268,9 @@ class ForestRanker(BaseRanker):
                 f"parameter n_estimators is {self.n_estimators}, less than the "
                 f"{len(self.tree_numbers_)} trees that warm_start keeps"
             )
+        if self.leaf_score != self.leaf_score_:
+            old, new = self.leaf_score_, self.leaf_score
+            raise ModelError(f"warm_start: trees with leaf_score {old!r} and {new!r} do not mix")
         try:
             model = self._fitted().with_columns(fit.data.columns)
         except DataError as error:
@@ -371,6 +375,7 @@ class ForestRanker(BaseRanker):
         super()._set_fitted(values, arrays)
         self.tree_seeds_ = _whole_numbers(arrays, "tree_seeds")
         self.tree_numbers_ = _whole_numbers(arrays, "tree_numbers")
+        self.leaf_score_ = self.leaf_score
         if len(self.tree_seeds_) != len(self.tree_numbers_):
             raise ModelError("tree_seeds and tree_numbers have different lengths")
         self.oob_: OutOfBag | None = None

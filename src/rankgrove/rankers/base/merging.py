@@ -48,6 +48,7 @@ def merge(first: Forest, *others: Forest) -> Forest:
             {
                 "tree_seeds_": joined.seeds,
                 "tree_numbers_": joined.numbers,
+                "leaf_score_": first.leaf_score_,
                 "oob_": merged([part.oob_ for part in parts]),
             },
         )
