@@ -92,7 +92,7 @@ class Columns:
             f"{what} has names for its columns ({shown}), {owner} has none: they are taken in "
             "their order",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def places_in(self, other: Columns, what: str = "X") -> npt.NDArray[np.int64]:

@@ -269,8 +269,8 @@ class ForestRanker(BaseRanker):
                 f"{len(self.tree_numbers_)} trees that warm_start keeps"
             )
         if self.leaf_score != self.leaf_score_:
-            old, new = self.leaf_score_, self.leaf_score
-            raise ModelError(f"warm_start: trees with leaf_score {old!r} and {new!r} do not mix")
+            kept, new = self.leaf_score_, self.leaf_score
+            raise ModelError(f"warm_start: trees with leaf_score {kept!r} and {new!r} do not mix")
         try:
             model = self._fitted().with_columns(fit.data.columns)
         except DataError as error:
