@@ -134,6 +134,15 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def is_unlocked(path: Path) -> bool:
+    """Tell whether nobody is in the context ``locked``; False if it is not known."""
+    try:
+        with path.open("rb") as file:
+            return _lock(file.fileno())
+    except OSError:
+        return False
+
+
 def _lock(descriptor: int) -> bool:
     """Lock a file until it is closed; False if somebody else has locked it."""
     try:

@@ -139,16 +139,19 @@ def test_the_table_sorts_and_filters_by_mouse_and_keys(browser, page, comparison
 
 def test_plots_answer_the_mouse_and_documents_follow(browser, page):
     from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
 
     open_page(browser, page)
     bar = find(browser, "#difference-chart .bars .point path")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
-    ActionChains(browser).move_to_element(bar).perform()
-    hover = browser.execute_async_script(
-        "const done = arguments[0]; const look = () => {"
-        " const found = document.querySelector('#difference-chart .hoverlayer .hovertext');"
-        " found ? done(found.textContent) : setTimeout(look, 50); }; look();"
-    )
+
+    def hovered(browser):
+        # A move that comes before the chart listens is lost: move again.
+        ActionChains(browser).move_by_offset(0, 1).move_to_element(bar).perform()
+        found = browser.find_elements("css selector", "#difference-chart .hoverlayer .hovertext")
+        return found and found[0].text
+
+    hover = WebDriverWait(browser, 30).until(hovered)
     assert "query" in hover
     assert "difference" in hover
     before = find(browser, "#documents").text
@@ -187,3 +190,11 @@ def test_the_page_prints(browser, page):
     open_page(browser, page)
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 20_000
+
+
+def test_a_curve_of_one_step_can_be_seen(browser, page):
+    open_page(browser, page)
+    steps = browser.execute_script("return content.data[0].curves.boosted.steps.length")
+    assert steps < 3
+    drawn = browser.find_elements("css selector", "#curve-chart .scatterlayer .trace .points path")
+    assert len(drawn) > steps

@@ -78,6 +78,25 @@ def test_killed_studies_go_on_and_end_with_the_same_bits(data_file, tmp_path, re
     assert whole_study(data_file, folder, results) == wanted
 
 
+def test_folds_of_a_killed_process_are_removed(data_file, tmp_path):
+    folder = tmp_path / "results"
+    command = [sys.executable, "-m", "rankgrove", "compare", str(data_file), "--jobs", "2"]
+    command += ["--folds", "3", "--out", str(folder), "--ranker"]
+    process = subprocess.Popen(
+        [*command, "mart:n_estimators=1000000"], stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while not list(folder.glob(".folds-*/*/fold.joblib")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    other = running._Spool(folder)
+    assert len(list(folder.glob(".folds-*"))) == 2  # the other one lives
+    os.killpg(process.pid, signal.SIGKILL)  # its workers, too
+    process.wait()
+    with other, running._Spool(folder):
+        assert len(list(folder.glob(".folds-*"))) == 2  # these two
+    assert not list(folder.glob(".folds-*"))
+
+
 def test_finished_cells_are_not_computed_again(tiny_study, tmp_path, monkeypatch):
     with Store(tmp_path) as store:
         run_study(tiny_study, store, Run())

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
+from rankgrove._files import is_unlocked, locked
 from rankgrove._optional import require
 from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, run_cell
@@ -29,6 +31,7 @@ from rankgrove.rankers.base.registry import registered
 from rankgrove.trees.binning import remembered_bins
 
 _WAIT_SECONDS = 0.5
+_FOLDS, _LOCK = ".folds-", "lock"
 _DIED = "the process that trained it died (most often: out of memory)"
 
 
@@ -235,7 +238,11 @@ class _Spool:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix=".folds-", dir=folder))
+        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDS, dir=folder))
+        self._alive = ExitStack()
+        self._alive.enter_context(locked(self._folder / _LOCK))
+        if folder is not None:
+            _remove_stale(folder)
         self._open: dict[str, int] = {}
         self._closed: set[str] = set()
 
@@ -243,6 +250,7 @@ class _Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._alive.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def put(self, fold: StudyFold) -> str:
@@ -267,6 +275,13 @@ class _Spool:
     def _tidy(self, path: str) -> None:
         if path in self._closed and self._open[path] == 0:
             shutil.rmtree(Path(path).parent, ignore_errors=True)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove the folds of processes that were killed: nobody has locked them."""
+    for left in folder.glob(f"{_FOLDS}*"):
+        if is_unlocked(left / _LOCK):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 class _Feed:

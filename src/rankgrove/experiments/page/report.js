@@ -173,7 +173,8 @@ function drawDocuments() {
 
 function drawCurves() {
   const traces = Object.entries(data.curves).map(([name, curve]) => ({
-    type: "scatter", mode: "lines", name, x: curve.steps, y: curve.values,
+    type: "scatter", mode: curve.steps.length < 10 ? "lines+markers" : "lines", // one step is no line
+    name, x: curve.steps, y: curve.values,
     line: { color: colourOf(name), dash: dashOf(name), width: 2.3 },
     hovertemplate: `${name}<br>%{x} steps: %{y:.4f}<extra></extra>`,
   }));
