@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
 
 import pytest
@@ -64,3 +65,13 @@ def test_workers_notice_that_the_driver_is_gone():
 def test_the_token_is_not_shown():
     with Meeting("127.0.0.1", 1) as meeting:
         assert repr(meeting.invitation.token) not in repr(meeting.invitation)
+
+
+def test_small_messages_do_not_wait_for_one_another():
+    """Else the system holds back a second one for 40 ms, until the first is acknowledged."""
+    with Meeting("127.0.0.1", 1) as meeting, Seat(meeting.invitation, 0) as seat:
+        seat.say("joined")
+        heard(meeting, "joined")
+        for connection in (seat._connection, meeting._seats[0]):
+            with socket.socket(fileno=os.dup(connection.fileno())) as link:
+                assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -188,7 +188,8 @@ class Seat(AbstractContextManager["Seat"]):
 
 
 def _connection(link: socket.socket) -> Connection[bytes, bytes]:
-    """Make a connection for whole messages of a socket."""
+    """Make a connection for whole messages of a socket; small ones are sent at once."""
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     link.setblocking(True)
     return Connection(link.detach())
