@@ -127,10 +127,7 @@ def _arrow_part(column: Any, name: str) -> Part:
             start += len(chunk)
         return result
 
-    kind = column.type
-    if not pa.types.is_float32(kind) and not pa.types.is_integer(kind):
-        make(slice(None))  # refuses what is too large
-    whole = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-    if whole and column.num_chunks == 1 and column.null_count == 0:
+    plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if plain and column.num_chunks == 1 and column.null_count == 0:
         return _array_parts(column.chunk(0).to_numpy(zero_copy_only=True)[:, None])[0]
     return MadeColumn(make)
