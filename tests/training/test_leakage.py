@@ -23,6 +23,22 @@ def test_shared_queries_are_counted():
         fit(data, (data.X[rows], data.y[rows], data.qid[rows]))
 
 
+def test_shared_queries_of_streams_are_counted(tmp_path):
+    data = make_ranking(12, seed=0)
+    held_out = data.select_queries(np.arange(3, 8))
+    for name, part in (("train.txt", data), ("valid.txt", held_out)):
+        rankgrove.write_letor(part, tmp_path / name)
+    train, valid = (rankgrove.scan(tmp_path / name) for name in ("train.txt", "valid.txt"))
+    read = rankgrove.load(tmp_path / "valid.txt")
+    for one, other in ((train, valid), (train, read)):
+        with pytest.warns(DataWarning, match=r"eval_set 'valid' shares 5 of its 5 queries"):
+            fit(one, other)
+    rankgrove.write_letor(make_ranking(12, seed=1), tmp_path / "other.txt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        fit(train, rankgrove.scan(tmp_path / "other.txt"))
+
+
 @pytest.mark.parametrize("part", ["other queries", "other documents", "the very training data"])
 def test_honest_sets_pass_silently(part):
     data = make_ranking(12, seed=0)

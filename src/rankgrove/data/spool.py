@@ -93,6 +93,19 @@ class Spool:
             self._read(block, self._numbers, result)
             yield result.T
 
+    def rows(self, begin: int, end: int) -> Floats:
+        """Read all columns of some neighbouring rows."""
+        parts = [np.empty((0, self.n_columns), np.float32)]
+        start = 0
+        for block in self._blocks:
+            first, last = max(begin - start, 0), min(end - start, block.n_rows)
+            if first < last:
+                whole = np.empty((self.n_columns, block.n_rows), np.float32)
+                self._read(block, self._numbers, whole)
+                parts.append(whole.T[first:last])
+            start += block.n_rows
+        return np.concatenate(parts)
+
     def _read(self, block: _Block, numbers: npt.NDArray[np.int64], out: Floats) -> None:
         """Read columns by their numbers, neighbours at once."""
         begins = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)

@@ -51,6 +51,11 @@ class StreamedMatrix:
             self._spool = self._read()
         return self._spool
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether values can be had without reading the source again."""
+        return self._spool is not None
+
     def take(self, values: Spool) -> None:
         """Take values that somebody has read already."""
         self._spool = values

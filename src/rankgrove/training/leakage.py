@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,10 @@ _LARGEST = 1 << 22  # values of the documents of one of them
 def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: str) -> None:
     """Warn if a set that is held out has queries of the training data, with the same documents.
 
-    Equal ids alone tell nothing: every file may count its queries from 1. Data that are streamed
-    are not looked at: single documents of theirs are not at hand.
+    Equal ids alone tell nothing: every file may count its queries from 1. A stream is not read
+    again for this. Each worker of a distributed fit looks at its own shards alone.
     """
-    if isinstance(train.X, StreamedMatrix) or isinstance(held_out.X, StreamedMatrix):
+    if not all(_at_hand(data.X) for data in (train, held_out)):
         return
     place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
     others = enumerate(held_out.groups.ids.tolist())
@@ -37,6 +38,10 @@ def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: st
     )
 
 
+def _at_hand(X: Any) -> bool:
+    return not isinstance(X, StreamedMatrix) or X.at_hand
+
+
 def _same_query(train: RankingInput, held_out: RankingInput, query: int, other: int) -> bool:
     """Tell whether most documents are the same, and more than one: one may be so by chance."""
     ours, theirs = _documents(train, query), _documents(held_out, other)
@@ -49,7 +54,10 @@ def _documents(data: RankingInput, query: int) -> set[bytes]:
     most = min(1000, max(2, _LARGEST // data.columns.count))
     places = np.arange(first, min(last, first + most))
     order = data.groups.order
-    some = data.X[places if order is None else order[places]]
+    if isinstance(data.X, StreamedMatrix):  # grouped as it is
+        some = data.X.values.rows(int(first), int(first) + len(places))
+    else:
+        some = data.X[places if order is None else order[places]]
     rows = some.toarray() if isinstance(some, SparseFeatures) else some
     alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
     return {row.tobytes() for row in alike}
