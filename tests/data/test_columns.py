@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgrove import MART, load
+from rankgrove import MART, kfold, load, load_model
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Dataset
-from rankgrove.errors import DataError, DataWarning
+from rankgrove.errors import DataError, DataWarning, ModelError
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 NAMES = ("bm25", "clicks", "length")
@@ -202,3 +202,40 @@ def test_a_frame_of_features_that_holds_the_labels_is_warned_of():
     frame = pandas.DataFrame(X, columns=["bm25", "label", "score"])
     with pytest.warns(DataWarning, match="they are features: 'label', 'score'"):
         MART(n_estimators=1).fit(frame, [1, 0], qid=[1, 1])
+
+
+def test_tables_of_other_columns_are_told_apart(tmp_path):
+    frame = pandas.DataFrame({"label": [1.0], "qid": [1], "a": [1.0], "b": [2.0]})
+    others = {"another order": ["label", "qid", "b", "a"], "without 'b'": ["label", "qid", "a"]}
+    frame.to_parquet(tmp_path / "one.parquet")
+    for how, columns in others.items():
+        frame.assign(qid=2)[columns].to_parquet(tmp_path / "two.parquet")
+        paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+        for door in (load, MART(n_estimators=1).fit):
+            with pytest.raises(DataError, match=f"{how}; features="):
+                door(paths)
+    frame.assign(qid=2)[others["another order"]].to_parquet(tmp_path / "two.parquet")
+    assert load(paths, features=["a", "b"]).X.tolist() == [[1, 2], [1, 2]]
+
+
+def test_a_path_is_not_taken_for_a_matrix():
+    model = MART(n_estimators=1).fit(X, [1, 0], qid=[1, 1])
+    with pytest.raises(DataError, match=r"rankgrove\.load\('test\.txt'\)"):
+        model.explain("test.txt")
+
+
+def test_things_that_are_no_lists_of_functions_or_datasets_are_told():
+    with pytest.raises(DataError, match="kfold takes a Dataset, not DataFrame"):
+        kfold(pandas.DataFrame(X))
+    with pytest.raises(TypeError, match="callbacks must be a list of functions"):
+        MART().fit(X, [1, 0], qid=[1, 1], callbacks=print)
+
+
+@pytest.mark.parametrize(
+    ("start", "reader"),
+    [("tree\nversion=v4\n", "from_lightgbm"), ('{"learner": {', "from_xgboost")],
+)
+def test_models_of_other_libraries_are_told(start, reader, tmp_path):
+    (tmp_path / "model.txt").write_text(start + " " * 100)
+    with pytest.raises(ModelError, match=f"perhaps rankgrove.{reader}"):
+        load_model(tmp_path / "model.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ class Columns:
         of columns must agree. Nothing is copied if the columns are in place already, or if they are
         to be taken ``in_place`` (see ``features_in_place``).
         """
+        if isinstance(X, (str, os.PathLike)):
+            raise DataError(f"{what} must be in memory here: rankgrove.load({str(X)!r}) reads it")
         names = column_names(X)
         places = None if names is None else self.places(names, what)
         if places is None and names is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.features import difference_of_names
 from rankgrove.data.numbers import as_numbers, row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.sparse import SparseFeatures, is_sparse, stacked
@@ -217,7 +218,10 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
         return first
     for other in datasets[1:]:
         if other.feature_names != first.feature_names:
-            raise DataError(f"{other!r} has other features than {first!r}: see align_features")
+            how = difference_of_names(other.feature_names, first.feature_names)
+            raise DataError(
+                f"{other!r} has other features than {first!r} {how}: see align_features"
+            )
         if other.absent != first.absent:
             raise DataError(
                 f"{first!r} was read with absent={first.absent!r}, {other!r} with {other.absent!r}"

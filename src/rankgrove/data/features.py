@@ -99,6 +99,17 @@ def refuse_readings(own: str | None, absent: str | None, what: str) -> None:
         )
 
 
+def difference_of_names(names: Sequence[str], first: Sequence[str]) -> str:
+    """Say how names of features differ from those that came first, and what settles it."""
+    lacking = [name for name in first if name not in set(names)]
+    added = [name for name in names if name not in set(first)]
+    how = "another order"
+    if lacking or added:
+        found = [("without", lacking), ("with", added)]
+        how = ", ".join(f"{word} {', '.join(map(repr, some[:3]))}" for word, some in found if some)
+    return f"({how}; features=, or --features, says which and in what order)"
+
+
 def first_number(names: Sequence[str]) -> int | None:
     """Number of the first feature if names only number the features (f1, f2, ...), else None."""
     for first in (0, 1):

@@ -67,6 +67,9 @@ def kfold(
     n_folds : number of parts; at least 3, or 2 without validation
     seed : of the random order of the queries; None keeps their order
     """
+    if not isinstance(dataset, Dataset):
+        kind = type(dataset).__name__
+        raise DataError(f"kfold takes a Dataset, not {kind}: rankgrove.load makes one")
     fewest = 3 if validation else 2
     if n_folds < fewest:
         raise ValueError(f"n_folds must be at least {fewest}, not {n_folds}")

@@ -10,7 +10,12 @@ import numpy.typing as npt
 
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Absent, Dataset, SharedQueries, concatenate_ids
-from rankgrove.data.features import feature_matrix, first_number, is_dataset
+from rankgrove.data.features import (
+    difference_of_names,
+    feature_matrix,
+    first_number,
+    is_dataset,
+)
 from rankgrove.data.loading import load_batch
 from rankgrove.data.numbers import row_numbers
 from rankgrove.data.options import LoadOptions
@@ -143,7 +148,9 @@ class Judgments:
     def _refuse_difference(self, first: Piece, piece: Piece) -> None:
         other = f"{piece.source} has other features than {first.source}"
         if piece.is_text != first.is_text or piece.names != first.names:
-            raise DataError(other)
+            if piece.is_text or piece.names is None or first.names is None:
+                raise DataError(other)
+            raise DataError(f"{other} {difference_of_names(piece.names, first.names)}")
         if not piece.is_text and piece.X.shape[1] != first.X.shape[1]:
             raise DataError(f"{other}: {piece.X.shape[1]} instead of {first.X.shape[1]}")
         if piece.absent != first.absent:

@@ -184,7 +184,10 @@ def _check_magic(head: Any, source: str) -> None:
         raise ModelError(f"{source}: {len(head)} bytes are too few for a rankgrove model file")
     magic = bytes(head[: len(MAGIC)])
     if magic != MAGIC:
-        raise ModelError(f"{source}: not a rankgrove model file (it starts with {magic!r})")
+        others = {b"tree\n": "from_lightgbm", b"{": "from_xgboost"}
+        reads = next((name for start, name in others.items() if magic.startswith(start)), None)
+        hint = "" if reads is None else f": perhaps rankgrove.{reads} reads it"
+        raise ModelError(f"{source}: not a rankgrove model file (it starts with {magic!r}){hint}")
 
 
 def _read_header(data: Any, source: str) -> tuple[dict[str, Any], int, int]:

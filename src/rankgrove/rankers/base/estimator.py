@@ -142,6 +142,8 @@ class BaseRanker(FittedRanker):
         """
         if unknown:
             refuse_fit_options(type(self).__name__, unknown)
+        if callable(callbacks):
+            raise TypeError("callbacks must be a list of functions, not one function")
         given = Given(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
         return self._fit(given, options, Company())
