@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.pandas_index import warn_of_other_order
 from rankgrove.data.queries import QueryGroups
 from rankgrove.metrics.judgments import (
     as_query_weights,
@@ -123,6 +124,7 @@ def evaluate(
     n_jobs : number of threads, as in scikit-learn
     """
     chosen = _metrics(metrics, preset)
+    warn_of_other_order("evaluate", 2, y_true=y_true, y_score=y_score, qid=qid)
     labels, groups, doc_ids = judgments(y_true, qid, group_sizes, groups, doc_ids)
     scores = as_scores(y_score)
     weights = as_query_weights(query_weight, groups.n_queries)

@@ -25,6 +25,7 @@ from rankgrove.data.features import (
 from rankgrove.data.given import GivenMatrix
 from rankgrove.data.in_place import features_in_place
 from rankgrove.data.numbers import row_numbers
+from rankgrove.data.pandas_index import warn_of_other_order
 from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.data.scan import Scan, as_scan
 from rankgrove.data.sparse import SparseFeatures
@@ -114,6 +115,7 @@ def ranking_input(
             f"{what} requires y to be passed, but the target y is None: give labels, or a "
             "Dataset (rankgrove.load makes one of a file or a frame)"
         )
+    warn_of_other_order(what, 5, X=X, y=y, qid=qid, sample_weight=sample_weight)
     if columns is None:
         matrix = features_in_place(X)
         columns = Columns(column_names(X), matrix.shape[1])

@@ -1,0 +1,28 @@
+"""Indexes of pandas objects, which are not looked at when values are put side by side."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rankgrove.errors import DataWarning
+
+
+def warn_of_other_order(what: str, stacklevel: int, **given: Any) -> None:
+    """Warn if pandas objects that belong together have the same index in different orders.
+
+    Values are taken by position, as scikit-learn does it. Indexes that differ otherwise tell
+    nothing: one of the objects may have been given a new one.
+    """
+    indexed = [(name, value.index) for name, value in given.items() if hasattr(value, "iloc")]
+    for name, index in indexed[1:]:
+        first, reference = indexed[0]
+        if len(index) != len(reference) or index.equals(reference):
+            continue
+        if index.is_unique and reference.is_unique and not len(index.difference(reference)):
+            warnings.warn(
+                f"{what}: {name} has the index of {first} in another order, but rows are taken as "
+                f"they stand: bring them to the same order ({name}.loc[{first}.index])",
+                DataWarning,
+                stacklevel=stacklevel + 1,
+            )
