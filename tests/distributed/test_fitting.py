@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import threading
 
@@ -13,6 +14,7 @@ from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.scan import scan
 from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
+from rankgrove.distributed.fitting import _promises
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
@@ -335,3 +337,13 @@ def test_kernels_take_a_communicator_that_is_python(name):
     for thread in threads:
         thread.join(60)
     assert results == [saved(fit_locally(quick(name), DATA))] * 2
+
+
+def test_workers_must_continue_the_same_model():
+    one, other = (fit_locally(quick("mart", n_estimators=n), DATA) for n in (2, 3))
+    said = [
+        _promises(quick("mart"), {"init_model": model})["init_model"]
+        for model in (one, pickle.loads(pickle.dumps(one)), other, None)
+    ]
+    assert said[0] == said[1]
+    assert len(set(said)) == 3

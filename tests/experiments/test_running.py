@@ -9,14 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rankgrove
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.writing import write_letor
 from rankgrove.experiments import running
 from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.sources import fingerprint
 from rankgrove.experiments.store import FILE, Store
 from rankgrove.experiments.study import make_study
 
@@ -338,3 +341,18 @@ def test_another_function_of_the_same_name_is_another_ranker(tiny_data, tmp_path
     first = values(part_of(1.0))
     assert values(part_of(0.1)) != first
     assert values(part_of(1.0)) == first
+
+
+def test_folds_are_known_by_document_ids_and_sparse_entries(tiny_data, monkeypatch):
+    def known_as(X, ids=None):
+        return fingerprint([rankgrove.Dataset(X, tiny_data.y, tiny_data.qid, doc_ids=ids)])
+
+    ids = np.arange(tiny_data.n_rows).astype(str)
+    dense = np.where(tiny_data.X > 0.5, tiny_data.X, 0)
+    assert len({known_as(dense), known_as(dense, ids), known_as(dense, ids[::-1])}) == 3
+    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 10)  # never made dense
+    sparse = SparseFeatures.with_absent(dense, 0.0)
+    other = sparse.with_values(sparse.values * 2)
+    missing = replace(sparse, absent=np.nan)
+    assert len({known_as(X) for X in (sparse, other, missing)}) == 3
+    assert known_as(sparse) == known_as(SparseFeatures.with_absent(dense, 0.0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankgrove.forests.pairs import sample_pairs
+from rankgrove.models import pairs
 from rankgrove.models.pairs import all_pairs
 from rankgrove.rankers.base.registry import make_ranker
 
@@ -36,10 +37,10 @@ def test_sampled_pairs_are_distinct_and_of_different_labels():
     assert list(pairs.per_query) == [min(50, n) for n in possible if n]
 
 
-def test_all_pairs_are_all_ordered_pairs(monkeypatch):
-    monkeypatch.setattr("rankgrove.models.pairs._BLOCK", 7)
+def test_all_pairs_are_all_ordered_pairs():
     offsets = np.array([0, 3, 3, 4, 9])
-    found = [(int(i), int(j)) for a, b in all_pairs(offsets) for i, j in zip(a, b, strict=True)]
+    blocks = list(all_pairs(offsets, 7))
+    found = [(int(i), int(j)) for a, b in blocks for i, j in zip(a, b, strict=True)]
     expected = [
         (i, j)
         for start, stop in ((0, 3), (3, 4), (4, 9))
@@ -66,3 +67,19 @@ def test_pairwise_scores_are_mean_chances_of_winning(small_data):
     for q in range(3):
         mine = slice(small_data.groups.offsets[q], small_data.groups.offsets[q + 1])
         assert scores[mine].mean() == pytest.approx(0.5, abs=1e-12)
+
+
+def test_wide_documents_are_compared_a_few_pairs_at_a_time(small_data, monkeypatch):
+    ranker = make_ranker("rf-pair", n_estimators=3, random_state=0).fit(small_data)
+    expected = ranker.predict(small_data)
+    widest = []
+    monkeypatch.setattr(pairs, "_BLOCK_VALUES", 100 * small_data.n_features)
+    compared = pairs.differences
+
+    def differences(X, first, second):
+        widest.append(len(first))
+        return compared(X, first, second)
+
+    monkeypatch.setattr(pairs, "differences", differences)
+    np.testing.assert_allclose(ranker.predict(small_data), expected, rtol=1e-12)
+    assert max(widest) <= max(100, int(small_data.group_sizes.max()))

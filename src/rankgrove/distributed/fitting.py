@@ -13,6 +13,7 @@ from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError, ModelError, WorkerError
+from rankgrove.rankers.base.boosted_steps import model_digest
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.state import encoded_params
@@ -132,5 +133,11 @@ def _promises(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
         **{f"parameter {name}": json.dumps(value) for name, value in params.items()},
         "eval_metric": str(options.get("eval_metric")),
         "early_stopping_rounds": str(options.get("early_stopping_rounds")),
-        "init_model": options.get("init_model") is not None,
+        "init_model": _digest_of(options.get("init_model")),
     }
+
+
+def _digest_of(init_model: Any) -> str | None:
+    """Tell models apart; what is no fitted ranker is refused by the fit."""
+    model = getattr(init_model, "model_", None)
+    return type(init_model).__name__ if model is None else model_digest(model)

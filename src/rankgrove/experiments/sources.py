@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold, kfold, load_folds
 from rankgrove.data.loading import load
+from rankgrove.data.sparse import SparseFeatures
 from rankgrove.errors import DataError
 
 
@@ -120,12 +121,21 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(repr((part.X.shape, part.feature_names)).encode())
-        for column in (part.X, part.y, part.sample_weight):
+        for column in (*_features(part.X), part.y, part.sample_weight):
             digest.update(b"-" if column is None else np.ascontiguousarray(column).data)
+        if part.has_own_doc_ids and (ids := part.doc_ids) is not None:
+            digest.update(repr(ids.tolist()).encode())
         digest.update(repr(part.groups.ids.tolist()).encode())
         digest.update(part.groups.offsets.tobytes())
         digest.update(b"-" if part.groups.order is None else part.groups.order.tobytes())
     return digest.hexdigest()
+
+
+def _features(X: Any) -> tuple[Any, ...]:
+    """Return the arrays that hold a matrix."""
+    if not isinstance(X, SparseFeatures):
+        return (X,)
+    return X.starts, X.columns, X.values, np.array(X.absent)
 
 
 def _as_list(data: Any) -> list[Any]:

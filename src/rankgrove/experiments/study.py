@@ -158,13 +158,15 @@ class Cell:
             "use": self.spec.use,
             "scores": _file_digest(self) if library == "scores" else None,
             "params": self.all_params,
-            "functions": code_digests(self._given(deep=True)),
             "seed": self.seed,
             "rounds": self.rounds,
             "metrics": [str(metric) for metric in self.metrics],
             "view": dict(self.view),
             "versions": versions_of(self.spec),
         }
+        functions = code_digests(self._given(deep=True))
+        if functions:
+            facts["functions"] = functions
         text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -19,7 +19,8 @@ from rankgrove.models.trees import TreesModel
 Rows = npt.NDArray[np.int64]
 
 MAX_LIST = 10_000  # a longer list would take hours: its time grows with the square
-_BLOCK = 1 << 17  # pairs that are in memory at once
+_BLOCK = 1 << 17  # pairs that are in memory at once, at most
+_BLOCK_VALUES = 1 << 24  # of them
 
 
 @kind("pairs")
@@ -80,7 +81,8 @@ class PairsModel(Model):
         # How far above and below one half the chances of winning are, in either order.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
         ensemble = replace(self.trees, fill=None) if self.trees.fill is not None else self.trees
-        for first, second in all_pairs(np.r_[0, np.cumsum(sizes)]):
+        block = max(1, min(_BLOCK, _BLOCK_VALUES // max(1, matrix.shape[1])))
+        for first, second in all_pairs(np.r_[0, np.cumsum(sizes)], block):
             lead = ensemble.scores(differences(matrix, first, second), n_jobs=n_jobs) - 0.5
             as_first += np.bincount(first, lead, minlength=len(matrix))
             as_second += np.bincount(second, lead, minlength=len(matrix))
@@ -122,8 +124,8 @@ def differences(
         return np.asarray(X[first] - X[second], np.float32)
 
 
-def all_pairs(offsets: Rows) -> Iterator[tuple[Rows, Rows]]:
-    """Yield all ordered pairs of different documents of each query, a block at a time."""
+def all_pairs(offsets: Rows, block: int) -> Iterator[tuple[Rows, Rows]]:
+    """Yield all ordered pairs of different documents of each query, about a block at a time."""
     sizes = np.diff(offsets)
     opponents = np.repeat(sizes, sizes)
     start = np.repeat(offsets[:-1], sizes)
@@ -131,7 +133,7 @@ def all_pairs(offsets: Rows) -> Iterator[tuple[Rows, Rows]]:
     row = 0
     while row < len(opponents):
         done = ends[row] - opponents[row]
-        stop = max(row + 1, int(np.searchsorted(ends, done + _BLOCK, side="right")))
+        stop = max(row + 1, int(np.searchsorted(ends, done + block, side="right")))
         first = np.repeat(np.arange(row, stop), opponents[row:stop])
         place = np.arange(len(first)) - np.repeat(
             ends[row:stop] - opponents[row:stop] - done, opponents[row:stop]

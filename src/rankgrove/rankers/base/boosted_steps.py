@@ -68,7 +68,7 @@ def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
         "labels": _checksum(fit.data.y, fit),
         "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit),
         "features": cuts.hexdigest(),
-        "background": _digest(fit.background),
+        "background": None if fit.background is None else model_digest(fit.background),
     }
 
 
@@ -79,9 +79,8 @@ def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
         return int(fit.share.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
-def _digest(model: Model | None) -> str | None:
-    if model is None:
-        return None
+def model_digest(model: Model) -> str:
+    """Return a digest of all that a model file would keep of a model."""
     values, arrays = pack_model(model)
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
     for name in sorted(arrays):
