@@ -73,33 +73,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     cls = ranker_class(name)
     parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
     parser.usage = f"{parser.prog} DATA --out MODEL [options]"
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        nargs="+",
-        type=data_path,
-        help="training data (LETOR text, Parquet, CSV, ...): a file, several, a folder of "
-        "them, or - for standard input",
-    )
-    parser.add_argument(
-        "--stream",
-        action=argparse.BooleanOptionalAction,
-        help="read the data piece by piece instead of loading them; the model is the same "
-        "(default: if training would take more than half of the free memory)",
-    )
-    parser.add_argument(
-        "--cache",
-        metavar="FOLDER",
-        help="keep what is made of streamed data here, for the next time (default: "
-        "RANKGROVE_CACHE, else nothing is kept)",
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="MODEL", type=out_path, help="model file to write"
-    )
-    parser.add_argument("--valid", metavar="DATA", type=data_path, help="validation data")
-    parser.add_argument(
-        "--test", metavar="DATA", type=data_path, help="data to measure the finished model on"
-    )
+    _add_data_arguments(parser)
     add_metric_options(parser, "metrics to report; the first one decides (default: ndcg@10)")
     parser.add_argument(
         "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
@@ -134,6 +108,36 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
                 metavar="VALUE",
                 help=meaning.replace("%", "%%"),
             )
+
+
+def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="+",
+        type=data_path,
+        help="training data (LETOR text, Parquet, CSV, ...): a file, several, a folder of "
+        "them, or - for standard input",
+    )
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        help="read the data piece by piece instead of loading them; the model is the same "
+        "(default: if training would take more than half of the free memory)",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        help="keep what is made of streamed data here, for the next time (default: "
+        "RANKGROVE_CACHE, else nothing is kept)",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="MODEL", type=out_path, help="model file to write"
+    )
+    parser.add_argument("--valid", metavar="DATA", type=data_path, help="validation data")
+    parser.add_argument(
+        "--test", metavar="DATA", type=data_path, help="data to measure the finished model on"
+    )
 
 
 def _option_of(name: str) -> str:
