@@ -70,7 +70,7 @@ def run_all(args: argparse.Namespace) -> None:
             shutil.rmtree(args.data / "cache", ignore_errors=True)
         results[name] = run_child(name, args)
         print(name, results[name], file=sys.stderr)
-    report = Report("memory", args, libraries=["lightgbm", "xgboost"])
+    report = Report("memory", args, libraries=["lightgbm", "xgboost-cpu"])
     ours = results.get("rankgrove-warm") or results.get("rankgrove-stream") or {}
     rows = [
         [
