@@ -67,11 +67,9 @@ class _RankerParser(HelpParser):
 
 
 def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
-    from rankgrove.rankers.base.declaration import parameter_table
     from rankgrove.rankers.base.registry import ranker_class
 
-    cls = ranker_class(name)
-    parser.description = (inspect.getdoc(cls) or "").partition("\n\n")[0]
+    parser.description = (inspect.getdoc(ranker_class(name)) or "").partition("\n\n")[0]
     parser.usage = f"{parser.prog} DATA --out MODEL [options]"
     _add_data_arguments(parser)
     add_metric_options(parser, "metrics to report; the first one decides (default: ndcg@10)")
@@ -95,8 +93,15 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     reading = add_column_options(parser)
     add_negative_labels_option(reading)
     add_shared_queries_option(reading)
+    _add_parameter_options(parser, name)
+
+
+def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
+    from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.registry import ranker_class
+
     group = parser.add_argument_group(f"parameters of {name}")
-    for parameter in parameter_table(cls):
+    for parameter in parameter_table(ranker_class(name)):
         if parameter.name not in _SET_HERE:
             words = parameter.constraint.describe()
             meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
