@@ -17,16 +17,21 @@
 
 namespace rankgrove {
 
-// Work, in nanoseconds, for which one thread more is worth waking up: it takes some 50 us to come.
+// Work, in nanoseconds, for which one thread more is worth waking up (it takes some 50 us to come),
+// and for which one is worth calling that is awake.
 inline constexpr double kWorkPerThread = 1e5;
+inline constexpr double kWorkPerAwakeThread = 1.5e4;
 // Work that a thread takes at once, and the least number of turns in which threads share.
 inline constexpr double kWorkPerTurn = 2e4;
 inline constexpr int64_t kTurnsPerThread = 4;
 
 // How many of n_threads so much work pays for.
 inline int paid_threads(int n_threads, double nanoseconds) {
-  return static_cast<int>(
-      std::clamp(nanoseconds / kWorkPerThread, 1.0, std::max(1.0, static_cast<double>(n_threads))));
+  if (n_threads <= 1 || nanoseconds < 2 * kWorkPerAwakeThread) return 1;
+  const double awake = 1 + ThreadPool::shared().awake();
+  const double paid =
+      std::max(nanoseconds / kWorkPerThread, std::min(awake, nanoseconds / kWorkPerAwakeThread));
+  return static_cast<int>(std::clamp(paid, 1.0, static_cast<double>(n_threads)));
 }
 
 // Catches the first exception thrown by a thread of a loop and rethrows it in the calling thread.

@@ -15,6 +15,13 @@ namespace {
 // How often a waiting thread looks before it sleeps: a few microseconds, less than it takes to
 // wake it up.
 constexpr int kLooks = 100;
+// How long a worker looks out while it is watched for, and how long its caller may have to wait for
+// it before the machine is taken to be busy; from then on nobody is called for short jobs for a
+// time, which doubles until it is at its longest.
+constexpr std::chrono::microseconds kLookout{100};
+constexpr std::chrono::microseconds kPatience{300};
+constexpr int64_t kShortestDistrust = 20'000'000;
+constexpr int64_t kLongestDistrust = 2'000'000'000;
 // Asking for a few threads more than there are cores is allowed, for trials on small machines.
 constexpr int kAlwaysAllowed = 8;
 
@@ -74,6 +81,7 @@ int ThreadPool::most_threads() { return std::max(kAlwaysAllowed, usable_cores())
 bool ThreadPool::inside_job() { return is_inside_job; }
 
 void ThreadPool::run_job(Job& job) {
+  const Clock::time_point started = Clock::now();
   int n_to_wake = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -81,20 +89,42 @@ void ThreadPool::run_job(Job& job) {
     job.next = jobs_;
     jobs_ = &job;
     has_jobs_.store(true);
-    n_to_wake = std::min(job.places, n_asleep_);
+    n_to_wake = std::min(job.places - awake(), n_asleep_.load());
   }
   for (int i = 0; i < n_to_wake; ++i) opened_.notify_one();
   is_inside_job = true;
   job.call(job.context, true);
   is_inside_job = false;
-  const auto all_left = [&] { return job.inside.load() == 0; };
   {
     const std::lock_guard lock(mutex_);
     close(job);
   }
-  if (look_for(all_left)) return;
+  wait_for_workers(job, started);
+}
+
+void ThreadPool::wake(int wanted) {
+  int n_to_wake = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (n_workers_ < wanted) start_workers(wanted);
+    n_called_ = n_to_wake = std::min(wanted, n_asleep_.load());
+  }
+  for (int i = 0; i < n_to_wake; ++i) opened_.notify_one();
+}
+
+void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
+  const auto all_left = [&] { return job.inside.load() == 0; };
+  if (look_for(all_left)) {
+    distrust_ = distrust_ - distrust_ / 64;
+    return;
+  }
+  const Clock::time_point finished = Clock::now();
   std::unique_lock lock(mutex_);
   left_.wait(lock, all_left);
+  const Clock::time_point now = Clock::now();
+  if (now - finished < std::max<Clock::duration>(kPatience, finished - started)) return;
+  distrust_ = std::clamp(2 * distrust_, kShortestDistrust, kLongestDistrust);
+  trusted_from_ = now.time_since_epoch().count() + distrust_;
 }
 
 // Starts what is missing; where the system refuses a thread, the work is done by fewer.
@@ -120,11 +150,16 @@ void ThreadPool::serve() {
       continue;
     }
     lock.unlock();
-    const bool found = look_for([&] { return has_jobs_.load(std::memory_order_relaxed); });
+    const auto has_jobs = [&] { return has_jobs_.load(std::memory_order_relaxed); };
+    bool found = look_for(has_jobs);
+    const Clock::time_point until = Clock::now() + kLookout;
+    while (!found && n_watches_ > 0 && trusted() && Clock::now() < until)
+      found = look_for(has_jobs);
     lock.lock();
     if (found) continue;
     ++n_asleep_;
-    opened_.wait(lock, [&] { return jobs_ != nullptr; });
+    opened_.wait(lock, [&] { return jobs_ != nullptr || n_called_ > 0; });
+    if (n_called_ > 0) --n_called_;
     --n_asleep_;
   }
 }

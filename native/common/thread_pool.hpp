@@ -4,10 +4,16 @@
 // a counter. The calling thread always works itself; workers join while there is something to take.
 // Nobody waits for a worker that has not come yet: on a busy machine, or while the workers serve
 // another caller, the calling thread does what is left alone.
+//
+// Threads sleep when there is nothing to do. Where many short jobs follow each other, a Watch keeps
+// them from it for moments at a time, unless the machine turns out to be busy with other things: a
+// worker that the system takes off its core in the middle of a short job costs more than it brings.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 namespace rankgrove {
@@ -23,6 +29,25 @@ class ThreadPool {
 
   // Whether the calling thread already works on a job: its inner loops are its own.
   static bool inside_job();
+
+  // Wakes the workers of so many threads; while it lives, they look out for the next job for a
+  // while before they sleep again.
+  class Watch {
+   public:
+    explicit Watch(int n_threads) : pool_(shared()) {
+      ++pool_.n_watches_;
+      if (n_threads > 1 && pool_.trusted()) pool_.wake(n_threads - 1);
+    }
+    ~Watch() { --pool_.n_watches_; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+
+  // Workers that are about to look for a job, and may be trusted to be quick.
+  int awake() const { return n_watches_ > 0 && trusted() ? n_workers_ - n_asleep_ : 0; }
 
   // Calls work(true) on this thread and work(false) on up to n_threads - 1 workers, and returns
   // when all calls have. `work` must not throw.
@@ -47,8 +72,13 @@ class ThreadPool {
     Job* next;
   };
 
+  using Clock = std::chrono::steady_clock;
+
   ThreadPool() = default;
   void run_job(Job& job);
+  void wake(int wanted);
+  void wait_for_workers(Job& job, Clock::time_point started);
+  bool trusted() const { return Clock::now().time_since_epoch().count() >= trusted_from_; }
   void start_workers(int wanted);
   void serve();
   Job* join();
@@ -59,8 +89,12 @@ class ThreadPool {
   std::condition_variable left_;    // for callers: the last worker has left a job
   Job* jobs_ = nullptr;             // jobs with places
   std::atomic<bool> has_jobs_{false};
-  int n_workers_ = 0;
-  int n_asleep_ = 0;
+  std::atomic<int> n_workers_{0};
+  std::atomic<int> n_asleep_{0};
+  int n_called_ = 0;  // workers that are to wake up though there is no job yet
+  std::atomic<int> n_watches_{0};
+  std::atomic<int64_t> trusted_from_{0};  // by the clock
+  std::atomic<int64_t> distrust_{0};      // how long it lasts the next time
 };
 
 }  // namespace rankgrove

@@ -30,6 +30,11 @@ class RowStore {
   void build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end, int n_threads,
              std::vector<std::vector<int64_t>>& scratch, int64_t* histogram) const;
 
+  // What the histogram of so many rows costs.
+  double nanoseconds(int64_t n_rows) const {
+    return nanoseconds_per_row_ * static_cast<double>(n_rows);
+  }
+
  private:
   // Entries of one row come in whole packs; a short last pack is filled up with a bin of no
   // feature.

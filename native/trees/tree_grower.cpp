@@ -64,6 +64,13 @@ int64_t* TreeGrower::new_histogram() {
   return histogram;
 }
 
+// What a tree costs, as far as it is known beforehand: its first histogram, and searches.
+double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
+  const double n_searches = std::min<double>(options_.max_leaf_nodes, static_cast<double>(n_rows));
+  return store_.nanoseconds(n_rows) +
+         n_searches * mean_search_nanoseconds() * static_cast<double>(layout_.n_features());
+}
+
 // What the search of a feature costs.
 double TreeGrower::mean_search_nanoseconds() const {
   return kNanosecondsPerBin * layout_.size() / std::max(1, layout_.n_features());
@@ -102,15 +109,35 @@ std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool,
   return drawn;
 }
 
-void TreeGrower::find_split(OpenNode& node, uint64_t seed) {
-  const std::vector<int32_t> features =
-      draw_features(tree_features_, options_.max_features_node, seed, node.node + 1);
-  std::vector<Split> by_feature(features.size());
+// Finds the best splits of those of the nodes that have a histogram, all in one go.
+void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, uint64_t seed) {
+  searches_.resize(nodes.size());
+  auto last = searches_.begin();
+  for (OpenNode* node : nodes) {
+    if (!node->histogram) continue;
+    last->node = node;
+    last->features =
+        draw_features(tree_features_, options_.max_features_node, seed, node->node + 1);
+    last->by_feature.resize(last->features.size());
+    ++last;
+  }
+  if (last == searches_.begin()) return;
+  // Nodes draw equally many features.
+  const int64_t n_features = std::ssize(searches_[0].features);
   const int threads = options_.rules.criterion ? 1 : n_threads_;
-  parallel_for(
-      static_cast<int64_t>(features.size()), threads, mean_search_nanoseconds(), [&](int64_t i) {
-        by_feature[i] = search_.best_of_feature(features[i], node.histogram, node.sums, packed_);
-      });
+  parallel_for(n_features * (last - searches_.begin()), threads, mean_search_nanoseconds(),
+               [&](int64_t task) {
+                 NodeSearch& search = searches_[task / n_features];
+                 const int64_t i = task % n_features;
+                 search.by_feature[i] = search_.best_of_feature(
+                     search.features[i], search.node->histogram, search.node->sums, packed_);
+               });
+  for (auto search = searches_.begin(); search != last; ++search) {
+    choose_split(*search->node, search->by_feature);
+  }
+}
+
+void TreeGrower::choose_split(OpenNode& node, std::vector<Split>& by_feature) {
   Split best;
   if (node.rows_counted) {
     best = best_with_enough_rows(node, by_feature);
@@ -304,8 +331,7 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
     leaves_.push_back({node.node, node.begin, node.end, node.sums.lower, node.sums.upper});
     if (node.histogram) free_histograms_.push_back(node.histogram);
   };
-  const auto offer = [&](OpenNode node) {
-    if (node.histogram) find_split(node, seed);
+  const auto offer = [&](const OpenNode& node) {
     if (node.split.found()) {
       open.push(node);
     } else {
@@ -313,7 +339,9 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
     }
   };
 
-  offer(make_root(tree));
+  OpenNode root = make_root(tree);
+  find_splits({&root}, seed);
+  offer(root);
   int32_t n_leaves = 1;
   while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
     OpenNode parent = open.top();
@@ -326,12 +354,15 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
       if (parting.histogram) free_histograms_.push_back(parting.histogram);
       partition_.undo_split(parent.begin, parting.middle, parent.end);
       parent.rows_counted = true;
+      parent.split = {};
+      find_splits({&parent}, seed);
       offer(parent);
       continue;
     }
     ++n_leaves;
     auto [left, right] = make_children(tree, parent, parting);
     share_histogram(parent, parting, left, right);
+    find_splits({&left, &right}, seed);
     offer(left);
     offer(right);
   }
@@ -342,6 +373,7 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
                       int64_t n_rows, uint64_t seed) {
   samples_all_rows_ = rows == nullptr;
   if (samples_all_rows_) n_rows = binned_->n_rows;
+  const ThreadPool::Watch watch(paid_threads(n_threads_, tree_nanoseconds(n_rows)));
   const GradientOptions packing{options_.least_squares_splits, n_rows, seed, n_threads_};
   pack_gradients(gradients, hessians, binned_->n_rows, share_, packing, packed_);
   partition_.reset(rows, n_rows);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -61,6 +62,11 @@ class TreeGrower {
   struct OpenNode;   // of growth node by node
   struct LevelNode;  // of oblivious growth
   struct Parting;    // of the rows of a node
+  struct NodeSearch {
+    OpenNode* node;
+    std::vector<int32_t> features;
+    std::vector<Split> by_feature;
+  };
   struct Leaf {
     int32_t node;
     int64_t begin, end;
@@ -78,12 +84,14 @@ class TreeGrower {
                                               const Parting& parting) const;
   void share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
                        OpenNode& right);
-  void find_split(OpenNode& node, uint64_t seed);
+  void find_splits(std::initializer_list<OpenNode*> nodes, uint64_t seed);
+  void choose_split(OpenNode& node, std::vector<Split>& by_feature);
   bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;
+  double tree_nanoseconds(int64_t n_rows) const;
   double mean_search_nanoseconds() const;
   int64_t* new_histogram();
   void build_histogram(int64_t begin, int64_t end, int64_t* histogram);  // of this worker's rows
@@ -108,7 +116,8 @@ class TreeGrower {
   std::vector<std::unique_ptr<int64_t[]>> histograms_;
   std::vector<int64_t*> free_histograms_;
   std::vector<std::vector<int64_t>> partial_histograms_;
-  std::vector<int64_t> ones_;  // a word of 1 for each row, once rows have to be counted
+  std::vector<int64_t> ones_;         // a word of 1 for each row, once rows have to be counted
+  std::vector<NodeSearch> searches_;  // of the nodes at hand
   std::vector<Leaf> leaves_;
   std::vector<int32_t> leaf_of_row_;
 };

@@ -50,6 +50,20 @@ CASE("little work stays on the calling thread") {
   CHECK(rankgrove::paid_threads(8, 1e12) == 8);
 }
 
+CASE("short jobs under a watch, also of several callers, take every turn once") {
+  std::atomic<int64_t> wrong{0};
+  const auto call = [&] {
+    for (int repeat = 0; repeat < 300; ++repeat) {
+      const rankgrove::ThreadPool::Watch watch(4);
+      for (const int64_t n : {2, 16, 100}) wrong += mistakes(n, 4, 1e5 / static_cast<double>(n));
+    }
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  CHECK(wrong == 0);
+}
+
 CASE("each thread has a state of its own") {
   std::atomic<int64_t> total{0};
   std::atomic<int> n_states{0};
