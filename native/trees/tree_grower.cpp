@@ -5,13 +5,10 @@
 #include <queue>
 
 #include "common/parallel.hpp"
-#include "common/random.hpp"
+#include "trees/open_node.hpp"
 
 namespace rankgrove {
 namespace {
-
-constexpr double kNanosecondsPerBin = 4.0;
-constexpr int kFewCounts = 8;
 
 // Least squares are those of the gradients: l2 belongs to the Hessians, and so to leaf values
 // alone.
@@ -22,18 +19,6 @@ SplitRules split_rules(const GrowOptions& options) {
 }
 
 }  // namespace
-
-// A leaf that may still be split.
-struct TreeGrower::OpenNode {
-  int32_t node;
-  int32_t depth;
-  int64_t begin, end;  // of this worker's rows
-  int64_t n_rows;      // of all workers
-  NodeSums sums;
-  int64_t* histogram;
-  Split split;
-  bool rows_counted = false;  // the split's children are known to have enough rows
-};
 
 // The rows of a node parted by its split.
 struct TreeGrower::Parting {
@@ -64,18 +49,6 @@ int64_t* TreeGrower::new_histogram() {
   return histogram;
 }
 
-// What a tree costs, as far as it is known beforehand: its first histogram, and searches.
-double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
-  const double n_searches = std::min<double>(options_.max_leaf_nodes, static_cast<double>(n_rows));
-  return store_.nanoseconds(n_rows) +
-         n_searches * mean_search_nanoseconds() * static_cast<double>(layout_.n_features());
-}
-
-// What the search of a feature costs.
-double TreeGrower::mean_search_nanoseconds() const {
-  return kNanosecondsPerBin * layout_.size() / std::max(1, layout_.n_features());
-}
-
 void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram) {
   const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
   store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
@@ -90,129 +63,6 @@ int64_t TreeGrower::histogram_total(const int64_t* histogram) const {
 float TreeGrower::threshold(int32_t feature, int32_t bin) const {
   return bin + 1 < layout_.n_bins[feature] ? binned_->bins->cut(feature, bin)
                                            : std::numeric_limits<float>::infinity();
-}
-
-// A sorted draw without replacement of a share of the pool, at least one feature.
-std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool, double share,
-                                               uint64_t seed, uint64_t stream) const {
-  const auto wanted =
-      std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(pool.size()) + 0.5), 1,
-                         std::max<size_t>(pool.size(), 1));
-  if (wanted >= pool.size()) return pool;
-  std::vector<int32_t> drawn = pool;
-  Random random(seed, stream);
-  for (size_t i = 0; i < wanted; ++i) {
-    std::swap(drawn[i], drawn[i + random.below(drawn.size() - i)]);
-  }
-  drawn.resize(wanted);
-  std::sort(drawn.begin(), drawn.end());
-  return drawn;
-}
-
-// Finds the best splits of those of the nodes that have a histogram, all in one go.
-void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, uint64_t seed) {
-  searches_.resize(nodes.size());
-  auto last = searches_.begin();
-  for (OpenNode* node : nodes) {
-    if (!node->histogram) continue;
-    last->node = node;
-    last->features =
-        draw_features(tree_features_, options_.max_features_node, seed, node->node + 1);
-    last->by_feature.resize(last->features.size());
-    ++last;
-  }
-  if (last == searches_.begin()) return;
-  // Nodes draw equally many features.
-  const int64_t n_features = std::ssize(searches_[0].features);
-  const int threads = options_.rules.criterion ? 1 : n_threads_;
-  parallel_for(n_features * (last - searches_.begin()), threads, mean_search_nanoseconds(),
-               [&](int64_t task) {
-                 NodeSearch& search = searches_[task / n_features];
-                 const int64_t i = task % n_features;
-                 search.by_feature[i] = search_.best_of_feature(
-                     search.features[i], search.node->histogram, search.node->sums, packed_);
-               });
-  for (auto search = searches_.begin(); search != last; ++search) {
-    choose_split(*search->node, search->by_feature);
-  }
-}
-
-void TreeGrower::choose_split(OpenNode& node, std::vector<Split>& by_feature) {
-  Split best;
-  if (node.rows_counted) {
-    best = best_with_enough_rows(node, by_feature);
-  } else {
-    for (const Split& split : by_feature) {
-      if (split.found() && split.gain > best.gain) best = split;
-    }
-  }
-  // Where the node has no missing value, one that comes later follows the heavier child. (Rows
-  // whose sums are 0 may follow it too, unless the children's rows have been counted.)
-  if (best.found() && !best.missing_left && !has_missing(node, best.feature)) {
-    best.missing_left = 2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
-  }
-  node.split = best;
-}
-
-bool TreeGrower::has_missing(const OpenNode& node, int32_t feature) const {
-  const int32_t n_bins = layout_.n_bins[feature];
-  if (!layout_.missing[feature]) return false;
-  if (node.histogram[layout_.start[feature] + n_bins] != 0) return true;
-  if (!node.rows_counted) return false;
-  std::vector<int64_t> counts(n_bins + 1, 0);
-  partition_.count_codes(node.begin, node.end, feature, counts.data());
-  share_.sum(counts.data(), counts.size());
-  return counts[n_bins] > 0;
-}
-
-// The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
-// the rows of each feature that comes out best are counted; where several have too few, as sparse
-// features do, those of all features at once.
-Split TreeGrower::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
-  std::vector<uint8_t> counted(by_feature.size(), 0);
-  for (int n_counted = 0;; ++n_counted) {
-    if (n_counted == kFewCounts) {
-      count_all_rows(node, by_feature);
-      counted.assign(by_feature.size(), 1);
-    }
-    size_t best = by_feature.size();
-    double gain = -std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < by_feature.size(); ++i) {
-      if (by_feature[i].found() && by_feature[i].gain > gain) {
-        best = i;
-        gain = by_feature[i].gain;
-      }
-    }
-    if (best == by_feature.size()) return {};
-    const Split& split = by_feature[best];
-    if (counted[best]) return split;
-    std::vector<int64_t> counts(layout_.n_bins[split.feature] + 1, 0);
-    partition_.count_codes(node.begin, node.end, split.feature, counts.data());
-    share_.sum(counts.data(), counts.size());
-    by_feature[best] =
-        search_.best_of_feature(split.feature, node.histogram, node.sums, packed_, counts.data());
-    counted[best] = 1;
-  }
-}
-
-// Searches the features again that have a split, with the numbers of rows in all their bins: a
-// histogram in which every row weighs 1.
-void TreeGrower::count_all_rows(const OpenNode& node, std::vector<Split>& by_feature) {
-  ones_.resize(binned_->n_rows, 1);
-  int64_t* counts = new_histogram();
-  store_.build(ones_.data(), partition_.rows(), node.begin, node.end, n_threads_,
-               partial_histograms_, counts);
-  share_.sum(counts, layout_.size());
-  const int threads = options_.rules.criterion ? 1 : n_threads_;
-  parallel_for(
-      static_cast<int64_t>(by_feature.size()), threads, mean_search_nanoseconds(), [&](int64_t i) {
-        const int32_t f = by_feature[i].feature;
-        if (f < 0) return;
-        std::vector<int64_t> rows(counts + layout_.start[f], counts + layout_.start[f + 1]);
-        rows.resize(layout_.n_bins[f] + 1, 0);
-        by_feature[i] = search_.best_of_feature(f, node.histogram, node.sums, packed_, rows.data());
-      });
-  free_histograms_.push_back(counts);
 }
 
 bool TreeGrower::may_split(int32_t depth, int64_t n_rows) const {

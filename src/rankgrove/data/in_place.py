@@ -72,7 +72,7 @@ def _array_parts(array: npt.NDArray[Any]) -> list[Part]:
 def _rounded(column: npt.NDArray[Any]) -> Callable[[Any], npt.NDArray[np.float32]]:
     def make(rows: Any) -> npt.NDArray[np.float32]:
         with np.errstate(over="ignore"):
-            return np.asarray(column[rows], np.float32)
+            return np.require(column[rows], np.float32, ["C", "A"])
 
     return make
 
