@@ -44,7 +44,7 @@ def _rankgrove(name: str, **params: Any) -> Callable[[Training], Trained]:
         from rankgrove.rankers.base.registry import make_ranker
 
         clock = {"binning": 0.0}
-        for step in ("find_bins", "bin_matrix"):
+        for step in ("shared_bins", "bin_matrix"):
             setattr(boosted, step, _timed(getattr(boosted, step), clock))
         oblivious = params.get("tree") == "oblivious" or name == "rcrank"
         size = {"max_depth": data.depth} if oblivious else {"max_leaf_nodes": data.n_leaves}

@@ -31,6 +31,7 @@ def main() -> None:
     parser = benchmark_arguments(__doc__)
     parser.add_argument("--queries", type=int, default=17_000, help="of about 120 documents")
     parser.add_argument("--trees", type=int, default=50)
+    parser.add_argument("--alone", action="store_true", help="without the peers on Dask")
     parser.add_argument("--child", help="(a worker process: what it is to do, as JSON)")
     args = parser.parse_args()
     if args.child:
@@ -44,7 +45,8 @@ def main() -> None:
         n_rows = make_data(Path(folder), args.queries)
         workers_table(report, folder, args, n_rows)
         rows_table(report, folder, args)
-        peers_table(report, folder, args, n_rows)
+        if not args.alone:
+            peers_table(report, folder, args, n_rows)
     report.write()
 
 
