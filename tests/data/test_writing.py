@@ -181,3 +181,22 @@ def test_real_files_round_trip(letor_data, tmp_path, name):
     assert_same(table, data)
     write_letor(table, tmp_path / "data.txt")
     assert_same(rg.load(tmp_path / "data.txt"), data)
+
+
+def test_damaged_pages_of_parquet_are_noticed(tmp_path):
+    """Uncompressed values have no redundancy of their own: only their checksums tell."""
+    rng = np.random.default_rng(0)
+    data = rg.Dataset(rng.random((400, 3), np.float32), rng.integers(0, 3, 400), [7] * 400)
+    rg.write_parquet(data, tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little")  # which has none
+    for place in rng.integers(4, len(whole) - 8 - footer, 60):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 + int(rng.integers(255))
+        (tmp_path / "damaged.parquet").write_bytes(damaged)
+        try:
+            found = rg.load(tmp_path / "damaged.parquet")
+        except DataError:
+            continue
+        assert np.array_equal(found.X, data.X)
+        assert np.array_equal(found.y, data.y)

@@ -63,7 +63,7 @@ def parquet_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
     import pyarrow.parquet as pq
 
     require_file(path)
-    with naming(path), pq.ParquetFile(path) as file:
+    with naming(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         schema = file.schema_arrow
         columns = settled_columns(schema, options)
         batches = file.iter_batches(_BLOCK_ROWS, columns=columns.wanted())

@@ -75,11 +75,14 @@ def write_letor(
 
 
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write Parquet: columns label and qid, one column per feature, and what else there is."""
+    """Write Parquet: columns label and qid, one column per feature, and what else there is.
+
+    Pages have checksums, so that ``load`` notices damage.
+    """
     import pyarrow.parquet as pq
 
     with replacing(path) as file:
-        pq.write_table(to_arrow(dataset), file, compression="zstd")
+        pq.write_table(to_arrow(dataset), file, compression="zstd", write_page_checksum=True)
 
 
 def to_arrow(dataset: Dataset) -> pa.Table:
