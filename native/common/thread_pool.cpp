@@ -20,8 +20,8 @@ constexpr int kLooks = 100;
 // time, which doubles until it is at its longest.
 constexpr std::chrono::microseconds kLookout{100};
 constexpr std::chrono::microseconds kPatience{300};
-constexpr int64_t kShortestDistrust = 20'000'000;
-constexpr int64_t kLongestDistrust = 2'000'000'000;
+constexpr int64_t kShortestDistrust = 10'000'000;
+constexpr int64_t kLongestDistrust = 250'000'000;
 // Asking for a few threads more than there are cores is allowed, for trials on small machines.
 constexpr int kAlwaysAllowed = 8;
 
@@ -115,7 +115,7 @@ void ThreadPool::wake(int wanted) {
 void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   const auto all_left = [&] { return job.inside.load() == 0; };
   if (look_for(all_left)) {
-    distrust_ = distrust_ - distrust_ / 64;
+    distrust_ = distrust_ - distrust_ / 16;
     return;
   }
   const Clock::time_point finished = Clock::now();
