@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import pickle
 from collections.abc import Mapping
 from types import CodeType
 from typing import Any
+
+import joblib
 
 
 def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
@@ -24,16 +27,27 @@ def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
 
 def _facts(value: Any) -> Any:
     if isinstance(value, functools.partial):
-        return _facts(value.func), value.args, sorted(value.keywords.items())
+        return _facts(value.func), _held(value.args), _held(value.keywords)
     owner = getattr(value, "__self__", None)
     function = getattr(value, "__func__", value)
     code = getattr(function, "__code__", None)
     if code is None:
         code = getattr(type(value).__call__, "__code__", None)
         state = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else None
-        return repr(value), state, None if code is None else _code_facts(code)
-    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
-    return _code_facts(code), function.__defaults__, function.__kwdefaults__, enclosed, owner
+        return repr(value), _held(state), None if code is None else _code_facts(code)
+    enclosed = [_held(cell.cell_contents) for cell in function.__closure__ or ()]
+    defaults = _held(function.__defaults__), _held(function.__kwdefaults__)
+    return _code_facts(code), defaults, enclosed, _held(owner)
+
+
+def _held(value: Any) -> str:
+    """Digest a value, arrays in full (which ``repr`` shortens); what has no content has a place."""
+    if callable(value):
+        return repr(value)
+    try:
+        return str(joblib.hash(value))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return repr(value)
 
 
 def _code_facts(code: CodeType) -> tuple[Any, ...]:
