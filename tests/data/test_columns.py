@@ -10,14 +10,19 @@ import numpy as np
 import pandas
 import polars
 import pyarrow
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgrove import MART, kfold, load, load_model
+from rankgrove import MART, kfold, load, load_folds, load_model
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Dataset
+from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, DataWarning, ModelError
+from rankgrove.rankers.base.boosted_steps import model_digest
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 NAMES = ("bm25", "clicks", "length")
@@ -206,16 +211,91 @@ def test_a_frame_of_features_that_holds_the_labels_is_warned_of():
 
 def test_tables_of_other_columns_are_told_apart(tmp_path):
     frame = pandas.DataFrame({"label": [1.0], "qid": [1], "a": [1.0], "b": [2.0]})
-    others = {"another order": ["label", "qid", "b", "a"], "without 'b'": ["label", "qid", "a"]}
     frame.to_parquet(tmp_path / "one.parquet")
-    for how, columns in others.items():
-        frame.assign(qid=2)[columns].to_parquet(tmp_path / "two.parquet")
-        paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
-        for door in (load, MART(n_estimators=1).fit):
-            with pytest.raises(DataError, match=f"{how}; features="):
-                door(paths)
-    frame.assign(qid=2)[others["another order"]].to_parquet(tmp_path / "two.parquet")
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    others = {"without 'b'": frame.drop(columns="b"), "with 'c'": frame.assign(c=3.0)}
+    for how, other in others.items():
+        other.assign(qid=2).to_parquet(paths[1])
+        batches = [frame, other.assign(qid=2)]
+        doors = (load, paths), (MART().fit, paths), (MART().fit, iter(batches))
+        for door, source in doors:
+            with pytest.raises(DataError, match=f"has other features than .*{how}; features="):
+                door(source)
     assert load(paths, features=["a", "b"]).X.tolist() == [[1, 2], [1, 2]]
+
+
+def write_table(frame, path):
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    elif path.suffix == ".feather":
+        pyarrow.feather.write_feather(table, str(path))
+    else:
+        pyarrow.parquet.write_table(table, path)
+    return path
+
+
+@pytest.fixture
+def halves():
+    """Frames of the queries of one data set, the columns of the second turned round."""
+    data = make_ranking(12, docs_per_query=8, n_features=5, missing=0.1, seed=3)
+    frame = pandas.DataFrame(data.X, columns=[f"feature {letter}" for letter in "abcde"])
+    frame = frame.assign(label=data.y, qid=data.qid)
+    first = frame["qid"] < 6
+    return frame, frame[first], frame[~first][frame.columns[::-1]]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
+def test_files_are_matched_by_name(halves, tmp_path, suffix):
+    whole, *parts = halves
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    paths = [write_table(part, folder / f"{i}{suffix}") for i, part in enumerate(parts)]
+    one = write_table(whole, tmp_path / f"whole{suffix}")
+    wanted, model = load(one), MART(n_estimators=3, random_state=0).fit(one)
+    for source in (paths, folder):
+        loaded = load(source)
+        assert loaded.feature_names == wanted.feature_names
+        np.testing.assert_array_equal(loaded.X, wanted.X)
+        fitted = MART(n_estimators=3, random_state=0).fit(source)
+        assert model_digest(fitted.model_) == model_digest(model.model_)
+        np.testing.assert_array_equal(fitted.predict(source), model.predict(one))
+
+
+def test_batches_are_matched_by_name(halves):
+    whole, *parts = halves
+    names = list(whole.columns[:5])
+    model = MART(n_estimators=3, random_state=0).fit(load(whole))
+    ways = [
+        parts,
+        [load(part) for part in parts],
+        [(part.drop(columns=["label", "qid"]), part["label"], part["qid"]) for part in parts],
+        [pyarrow.Table.from_pandas(part, preserve_index=False) for part in parts],
+    ]
+    for batches in ways:
+        fitted = MART(n_estimators=3, random_state=0).fit(iter(batches))
+        assert fitted.feature_names_in_.tolist() == names
+        assert model_digest(fitted.model_) == model_digest(model.model_)
+
+
+def test_a_model_without_names_takes_all_files_in_the_order_of_the_first(halves, tmp_path):
+    whole, *parts = halves
+    X = whole.iloc[:, :5].to_numpy()
+    model = MART(n_estimators=3, random_state=0).fit(X, whole["label"], qid=whole["qid"])
+    paths = [write_table(part, tmp_path / f"{i}.csv") for i, part in enumerate(parts)]
+    batches = [(part.drop(columns=["label", "qid"]), part["label"], part["qid"]) for part in parts]
+    for source in (paths, iter(batches), load(paths)):
+        with pytest.warns(DataWarning, match="they are taken in their order"):
+            np.testing.assert_array_equal(model.predict(source), model.predict(X))
+
+
+def test_folds_are_matched_by_name(halves, tmp_path):
+    _, first, second = halves
+    for role, part in {"train": first, "vali": second, "test": second}.items():
+        write_table(part, tmp_path / f"{role}.csv")
+    (fold,) = load_folds(tmp_path)
+    assert {part.feature_names for part in fold} == {tuple(first.columns[:5])}
+    np.testing.assert_array_equal(fold.test.X, second[first.columns[:5]])
 
 
 def test_a_path_is_not_taken_for_a_matrix():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.features import difference_of_names
+from rankgrove.data.features import places_of_names, select_columns
 from rankgrove.data.numbers import as_numbers, row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.sparse import SparseFeatures, is_sparse, stacked
@@ -208,7 +208,7 @@ class Dataset:
 
 
 def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "error") -> Dataset:
-    """Put data sets of the same features one below the other.
+    """Put data sets of the same features one below the other, columns as in the first.
 
     ``shared_queries``: what to do if a query id occurs in several of them: refuse, take its rows as
     one query (``"merge"``), or as different queries (``"apart"``: ids become texts like ``2/ID``).
@@ -217,11 +217,6 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
     if len(datasets) == 1:
         return first
     for other in datasets[1:]:
-        if other.feature_names != first.feature_names:
-            how = difference_of_names(other.feature_names, first.feature_names)
-            raise DataError(
-                f"{other!r} has other features than {first!r} {how}: see align_features"
-            )
         if other.absent != first.absent:
             raise DataError(
                 f"{first!r} was read with absent={first.absent!r}, {other!r} with {other.absent!r}"
@@ -230,7 +225,7 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
     if any(w is None for w in weights) and any(w is not None for w in weights):
         raise DataError("some of the data sets have sample weights, others have none")
     return Dataset(
-        stacked([d.X for d in datasets]),
+        stacked([_features_like(first, d) for d in datasets]),
         np.concatenate([d.y for d in datasets]),
         _joined_ids(datasets, shared_queries),
         feature_names=first.feature_names,
@@ -242,6 +237,17 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
         absent=first.absent,
         source=" + ".join(d.source for d in datasets if d.source is not None) or None,
     )
+
+
+def _features_like(first: Dataset, other: Dataset) -> Any:
+    """Return the matrix of a data set with its columns in the order of another's."""
+    try:
+        places = places_of_names(first.feature_names, other.feature_names)
+    except DataError as how:
+        raise DataError(
+            f"{other!r} has other features than {first!r} {how}: see align_features"
+        ) from None
+    return other.X if places is None else select_columns(other, places)
 
 
 def as_feature_matrix(X: Any, absent: float = 0.0) -> Any:

@@ -99,15 +99,21 @@ def refuse_readings(own: str | None, absent: str | None, what: str) -> None:
         )
 
 
-def difference_of_names(names: Sequence[str], first: Sequence[str]) -> str:
-    """Say how names of features differ from those that came first, and what settles it."""
-    lacking = [name for name in first if name not in set(names)]
+def places_of_names(first: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """Return where the features that came first stand among these; None: in the same order.
+
+    Raises DataError unless they are the same ones: it says how they differ, not whose they are.
+    """
+    if tuple(names) == tuple(first):
+        return None
+    place = {name: j for j, name in enumerate(names)}
+    lacking = [name for name in first if name not in place]
     added = [name for name in names if name not in set(first)]
-    how = "another order"
     if lacking or added:
         found = [("without", lacking), ("with", added)]
         how = ", ".join(f"{word} {', '.join(map(repr, some[:3]))}" for word, some in found if some)
-    return f"({how}; features=, or --features, says which and in what order)"
+        raise DataError(f"({how}; features=, or --features, says which to take)")
+    return [place[name] for name in first]
 
 
 def first_number(names: Sequence[str]) -> int | None:

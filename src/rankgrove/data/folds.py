@@ -186,9 +186,9 @@ def _folds_of_parts(paths: list[Path], options: dict[str, Any]) -> Iterator[Fold
 
 
 def _same_features(sets: list[Dataset]) -> list[Dataset]:
-    """Widen sets of numbered features to the features of the widest."""
-    if len({data.feature_names for data in sets}) == 1:
-        return sets
+    """Order features by name as in the first set; widen numbered ones to those of the widest."""
+    if len({frozenset(data.feature_names) for data in sets}) == 1:
+        return [align_features(data, sets[0].feature_names) for data in sets]
     names = {name for data in sets for name in data.feature_names}
     first = 0 if "f0" in names else 1
     numbered = default_feature_names(len(names), first)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy.typing as npt
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Absent, Dataset, SharedQueries, concatenate_ids
 from rankgrove.data.features import (
-    difference_of_names,
+    column_names,
     feature_matrix,
     first_number,
     is_dataset,
+    places_of_names,
+    select_columns,
 )
 from rankgrove.data.loading import load_batch
 from rankgrove.data.numbers import row_numbers
@@ -85,7 +88,7 @@ def _piece_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
         raise DataError("a tuple must be (X, y, qid) or (X, y, qid, weight)")
     X, y, qid, *weight = batch
     if options.like is not None:
-        matrix, names = options.like.match(X), options.like.names
+        matrix, names = options.like.match(X), options.like.names or column_names(X)
     elif is_dataset(X):
         raise DataError("a Dataset brings its labels and queries: give it alone, not in a tuple")
     else:
@@ -109,8 +112,34 @@ def _piece_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
     )
 
 
+def in_one_order(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Bring the columns of all pieces to the order of the first, by name where they have names."""
+    first: Piece | None = None
+    for piece in pieces:
+        if first is None:
+            first = replace(piece, X=piece.X[:0])  # without the rows
+        yield _ordered_like(first, piece)
+
+
+def _ordered_like(first: Piece, piece: Piece) -> Piece:
+    other = f"{piece.source} has other features than {first.source}"
+    if piece.is_text != first.is_text or (piece.names is None) != (first.names is None):
+        raise DataError(other)
+    if piece.names is None or first.names is None:
+        if not piece.is_text and piece.X.shape[1] != first.X.shape[1]:
+            raise DataError(f"{other}: {piece.X.shape[1]} instead of {first.X.shape[1]}")
+        return piece
+    try:
+        places = places_of_names(first.names, piece.names)
+    except DataError as how:
+        raise DataError(f"{other} {how}") from None
+    if places is None:
+        return piece
+    return replace(piece, X=select_columns(piece.X, places), names=first.names)
+
+
 class Judgments:
-    """Collects labels, weights and queries of pieces, and checks that all have the same columns."""
+    """Collects labels, weights and queries of pieces that have the same columns."""
 
     def __init__(self, shared_queries: SharedQueries) -> None:
         self._shared = shared_queries
@@ -146,13 +175,6 @@ class Judgments:
             lengths.append(np.diff(np.r_[starts, len(piece.qid)]))
 
     def _refuse_difference(self, first: Piece, piece: Piece) -> None:
-        other = f"{piece.source} has other features than {first.source}"
-        if piece.is_text != first.is_text or piece.names != first.names:
-            if piece.is_text or piece.names is None or first.names is None:
-                raise DataError(other)
-            raise DataError(f"{other} {difference_of_names(piece.names, first.names)}")
-        if not piece.is_text and piece.X.shape[1] != first.X.shape[1]:
-            raise DataError(f"{other}: {piece.X.shape[1]} instead of {first.X.shape[1]}")
         if piece.absent != first.absent:
             raise DataError(
                 f"{first.source} was read with absent={first.absent!r}, {piece.source} with "

@@ -37,7 +37,7 @@ from rankgrove.data.loading import (
 )
 from rankgrove.data.memory import give_back_memory
 from rankgrove.data.options import LoadOptions, Progress
-from rankgrove.data.pieces import Judgments, Piece, piece_of, piece_of_batch
+from rankgrove.data.pieces import Judgments, Piece, in_one_order, piece_of, piece_of_batch
 from rankgrove.data.queries import QueryGroups
 from rankgrove.data.readers import reader_of
 from rankgrove.data.spool import Spool
@@ -246,6 +246,9 @@ class Scan:
         ``matched``: every piece must have the columns of ``like`` already. Text that does not tell
         how many it has is then read as a whole.
         """
+        return in_one_order(self._pieces_as_given(matched))
+
+    def _pieces_as_given(self, matched: bool) -> Iterator[Piece]:
         if callable(self._source):
             for number, batch in enumerate(self._source()):
                 yield piece_of_batch(batch, number, self._options)
