@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
 from rankgrove.data.arrow import EXAMPLE, Batches, from_batches, naming, pieces, settled_columns
 from rankgrove.data.byte_stream import ByteStream, open_bytes
+from rankgrove.data.csv_blocks import MISSING, decimal_hint, line_blocks, read_block
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.table_columns import TableColumns
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ACCEPTS = ARROW_ACCEPTS
-_MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
 _HEAD_BYTES = 4 << 20
-_BLOCK_BYTES = 4 << 20
 _LOOKED_AT_ROWS = 1000
-_PIPE_SECONDS = 1.0
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 def read_csv(path: Path, options: LoadOptions) -> Dataset:
@@ -53,57 +48,18 @@ def csv_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
 def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
     """Open a CSV or TSV file."""
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
-    with naming(path), open_bytes(path) as stream, _ReadByArrow(stream) as source:
+    with naming(path), open_bytes(path) as stream:
         names, separator, rows = _beginning(stream)
         columns = settled_columns(_schema(names, rows), options)
-        convert = arrow_csv.ConvertOptions(
-            column_types=_types(columns), null_values=_MISSING, include_columns=columns.wanted()
+        types = _types(columns)
+        batches = (
+            batch
+            for block in line_blocks(stream)
+            for batch in read_block(block, names, types, separator).to_batches()
         )
-        try:
-            batches = arrow_csv.open_csv(
-                pa.PythonFile(source, mode="r"),
-                read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES),
-                parse_options=arrow_csv.ParseOptions(delimiter=separator),
-                convert_options=convert,
-            )
-            yield Batches(batches, None, columns, batches.schema, str(path), _typed_ids)
-        except pa.ArrowInvalid as error:
-            raise DataError(_with_column_name(str(error), names)) from None
-
-
-class _ReadByArrow:
-    """A stream that Arrow reads ahead in a thread of its own, until the block ends.
-
-    Reading must have stopped before the file is closed, and before Python ends: a thread that is
-    in the middle of it then would end the process.
-    """
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-        self._reading = threading.Lock()
-        self._ended = False
-        self.closed = False
-
-    def read(self, size: int) -> bytes:
-        """Return at most ``size`` bytes, and none at the end of the file or of the block."""
-        with self._reading:
-            return b"" if self._ended else self._stream.read(size)
-
-    def close(self) -> None:
-        """Leave the stream to its owner."""
-        self.closed = True
-
-    def __enter__(self) -> _ReadByArrow:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        # A pipe may keep the other thread waiting, which then does no harm.
-        waited = self._reading.acquire(timeout=_PIPE_SECONDS)
-        self._ended = True
-        if waited:
-            self._reading.release()
+        schema = pa.schema([(name, types[name]) for name in columns.wanted()])
+        yield Batches(batches, None, columns, schema, str(path), _typed_ids)
 
 
 def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
@@ -158,16 +114,11 @@ def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
 
     fields = []
     for j, name in enumerate(names):
-        values = [row[j] for row in rows if len(row) > j and row[j] not in _MISSING]
+        values = [row[j] for row in rows if len(row) > j and row[j] not in MISSING]
         is_text = bool(values) and not any(_is_number(value) for value in values)
-        example = {EXAMPLE: f"{values[0][:40]!r}{_hint(values[0])}"} if is_text else None
+        example = {EXAMPLE: f"{values[0][:40]!r}{decimal_hint(values[0])}"} if is_text else None
         fields.append(pa.field(name, pa.large_string() if is_text else pa.float64(), True, example))
     return pa.schema(fields)
-
-
-def _hint(value: str) -> str:
-    """Say what a text that should be a number may be."""
-    return ": a decimal comma? Numbers have a point" if _DECIMAL_COMMA.fullmatch(value) else ""
 
 
 def _types(columns: TableColumns) -> dict[str, pa.DataType]:
@@ -181,21 +132,6 @@ def _types(columns: TableColumns) -> dict[str, pa.DataType]:
         if name is not None:
             types[name] = pa.large_string()
     return types
-
-
-def _with_column_name(message: str, names: list[str]) -> str:
-    """Put the name of the column into a message of the parser, which counts columns."""
-    invalid = re.search(r"invalid value '(.*)'", message)
-    hint = "" if invalid is None else _hint(invalid[1])
-    named = re.sub(
-        r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double",
-        lambda match: (
-            f"column {names[int(match[1])]!r} must hold numbers"
-            + (f", line {match[2]}" if match[2] else "")
-        ),
-        message,
-    )
-    return named + hint
 
 
 def _is_number(text: str) -> bool:
