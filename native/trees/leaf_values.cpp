@@ -39,7 +39,6 @@ void TreeGrower::fill_leaves(Tree& tree, const float* gradients, const float* he
       blocks.push_back({leaf, begin, std::min(last, begin + kBlock), {}});
     }
   }
-  leaf_of_row_.resize(binned_->n_rows);
   const int32_t* rows = partition_.rows();
   const double cost = kNanosecondsPerRow * static_cast<double>(partition_.size()) /
                       static_cast<double>(std::max<size_t>(blocks.size(), 1));

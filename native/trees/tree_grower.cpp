@@ -226,7 +226,8 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
   const ThreadPool::Watch watch(paid_threads(n_threads_, tree_nanoseconds(n_rows)));
   const GradientOptions packing{options_.least_squares_splits, n_rows, seed, n_threads_};
   pack_gradients(gradients, hessians, binned_->n_rows, share_, packing, packed_);
-  partition_.reset(rows, n_rows);
+  leaf_of_row_.resize(binned_->n_rows);
+  partition_.reset(rows, n_rows, leaf_of_row_.data());
   leaves_.clear();
   std::vector<int32_t> all(layout_.n_features());
   std::iota(all.begin(), all.end(), 0);
@@ -249,16 +250,13 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
 
 std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
   RowPartition partition(binned);
-  partition.reset(nullptr, binned.n_rows);
   std::vector<int32_t> leaves(binned.n_rows);
+  partition.reset(nullptr, binned.n_rows, leaves.data());
   std::vector<std::pair<int64_t, int64_t>> range(tree.n_nodes());
   range[0] = {0, binned.n_rows};
   for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    if (tree.is_leaf(node)) continue;
     const auto [begin, end] = range[node];
-    if (tree.is_leaf(node)) {
-      for (int64_t i = begin; i < end; ++i) leaves[partition.rows()[i]] = node;
-      continue;
-    }
     const int32_t f = tree.feature[node];
     const Bins& bins = *binned.bins;
     const auto first = bins.cuts.begin() + bins.offsets[f];
@@ -268,6 +266,12 @@ std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, in
     const int64_t middle = partition.split(begin, end, rule, n_threads);
     range[tree.left[node]] = {begin, middle};
     range[tree.left[node] + 1] = {middle, end};
+  }
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    if (!tree.is_leaf(node)) continue;
+    for (int64_t i = range[node].first; i < range[node].second; ++i) {
+      leaves[partition.rows()[i]] = node;
+    }
   }
   binned.release();
   return leaves;
