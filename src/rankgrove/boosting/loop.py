@@ -19,6 +19,9 @@ from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_bin
 
 Floats = npt.NDArray[np.float64]
 
+# Of a leaf: scores so large are about to overflow gradients, which are float32.
+_LARGEST_VALUE = 1e36
+
 
 @dataclass
 class Followed:
@@ -116,5 +119,10 @@ class Boosting:
         leaf_of_row = self.grower.leaf_of_row
         values = self.objective.leaf_values(old, leaf_of_row, tree.n_nodes, output)
         tree.value[:] = self.learning_rate * (tree.value if values is None else values)
+        if not (np.abs(tree.value) < _LARGEST_VALUE).all():
+            raise ValueError(
+                f"in step {step + 1} scores grow beyond {_LARGEST_VALUE:g}: learning_rate="
+                f"{self.learning_rate:g} is too large, or the labels are"
+            )
         add_leaf_values(self.outputs[output], leaf_of_row, tree.value, self.n_jobs)
         return tree

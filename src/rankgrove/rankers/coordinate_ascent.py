@@ -52,7 +52,7 @@ class CoordinateAscent(LinearRanker):
     max_passes: int = param(25, Integer(1), "passes over the features per ascent at most")
     tolerance: float = param(1e-3, Real(0), "gain of a pass at least")
     n_steps: int = param(20, Integer(1, 60), "moves tried per direction (n)")
-    first_step: float = param(0.05, Real(0, above=True), "size of the first move (epsilon)")
+    first_step: float = param(0.05, Real(1e-9, 1e6), "size of the first move (epsilon)")
     growth: float = param(2.0, Real(1, 1000, above=True), "by which moves grow (g)")
 
     def _n_planned(self, fit: Fit) -> int:

@@ -59,7 +59,7 @@ class LambdaMART(BoostedRanker):
         "a pair counts if one of its documents is above this rank; None: all pairs, "
         "which takes time quadratic in the documents of a query",
     )
-    sigma: float = param(1.0, Real(0, above=True), "steepness of the pair probability")
+    sigma: float = param(1.0, Real(1e-6, 1e6), "steepness of the pair probability")
     norm: bool = param(True, Flag(), "normalise the lambdas by score difference and by query")
     gain: Any = param("exp", GAIN, GAIN_MEANING + "; for NDCG and (no table) ERR")
     relevant_from: float = param(1.0, Real(), "lowest label that is relevant, for MAP and MRR")

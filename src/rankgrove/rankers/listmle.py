@@ -41,9 +41,7 @@ class ListMLE(LinearRanker):
     k: int | None = param(
         10, AnyOf(Integer(1), Nothing()), "places at the top that count; None: all"
     )
-    sigma: float = param(
-        10.0, Real(0, above=True), "standard deviation of the prior of each weight"
-    )
+    sigma: float = param(10.0, Real(1e-6, 1e6), "standard deviation of the prior of each weight")
     n_permutations: int = param(
         1, Integer(1, 10000), "permutations per query, their ties shuffled differently"
     )

@@ -38,7 +38,9 @@ class PLRank(BoostedRanker):
     max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
     k: int = param(10, Integer(1), "places at the top that count (the paper's K)")
     n_permutations: int = param(
-        3, Integer(1), "ground-truth permutations per query (the paper's obj; it recommends 3)"
+        3,
+        Integer(1, 10_000),
+        "ground-truth permutations per query (the paper's obj; it recommends 3)",
     )
     max_step: float = param(100.0, Real(0, above=True), "limit of a leaf's Newton step")
 

@@ -42,7 +42,7 @@ class RankSVM(LinearRanker):
     """
 
     C: float = param(
-        0.01, Real(0, above=True), "how much pairs count against the margin, as in svm_rank"
+        0.01, Real(1e-12, 1e12), "how much pairs count against the margin, as in svm_rank"
     )
     loss: str = param("hinge", Choice("hinge", "squared_hinge"), "of a pair")
     pairs: str = param(

@@ -37,7 +37,7 @@ class YetiRank(BoostedRanker):
     """
 
     n_permutations: int = param(
-        10, Integer(1), "perturbed rankings of each query in each iteration"
+        10, Integer(1, 10_000), "perturbed rankings of each query in each iteration"
     )
     decay: float | None = param(
         0.85,

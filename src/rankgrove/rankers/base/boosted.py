@@ -59,7 +59,7 @@ class BoostedRanker(BaseRanker):
 
     n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
     learning_rate: float = param(
-        0.1, Real(0, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
+        0.1, Real(0, 1000, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
     )
     tree: str = param(
         "leafwise",

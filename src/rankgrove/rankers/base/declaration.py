@@ -6,7 +6,7 @@
     class LambdaMART(BoostedRanker):
         '''The paper, the formula.'''
 
-        sigma: float = param(1.0, Real(0, above=True), "steepness of the pair probability")
+        sigma: float = param(1.0, Real(1e-6, 1e6), "steepness of the pair probability")
 
 ``declared`` (which ``register_ranker`` calls) writes ``__init__`` (keywords only), adds the
 parameters to the docstring and collects their ranges in ``_constraints``; the command line and the

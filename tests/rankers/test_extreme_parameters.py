@@ -1,0 +1,65 @@
+"""Numbers at the ends of what a float or a counter holds: refused by name, or harmless."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from tests.rankers.test_contract import quick
+
+from rankgrove import MART
+from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataWarning
+from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.parameters import AnyOf, Integer, Real
+from rankgrove.rankers.base.registry import ranker_class, ranker_names
+
+# How much is done, not how: as large as anybody has time for.
+SIZES = {"n_estimators", "n_trees", "n_forest_trees", "max_passes", "n_restarts", "n_jobs"}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(6, docs_per_query=8, n_features=3, seed=3)
+
+
+def extremes(constraint):
+    """Numbers that a table of parameters lets through, or ought not to."""
+    if isinstance(constraint, AnyOf):
+        return [value for option in constraint.options for value in extremes(option)]
+    if isinstance(constraint, Integer):
+        return [constraint.high, 2**31 - 1, 2**63]
+    if isinstance(constraint, Real):
+        ends = [end for end in (constraint.low, constraint.high) if end is not None]
+        return [*ends, 1e308, -1e308, 1e-320, 1e-30, 1e30]
+    return []
+
+
+CASES = [
+    pytest.param(name, parameter.name, id=f"{name}-{parameter.name}")
+    for name in ranker_names()
+    for parameter in parameter_table(ranker_class(name))
+    if extremes(parameter.constraint) and parameter.name not in SIZES
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_extreme_numbers_are_refused_by_name_or_give_finite_scores(data, name, parameter):
+    (described,) = (p for p in parameter_table(ranker_class(name)) if p.name == parameter)
+    for value in dict.fromkeys(extremes(described.constraint)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of overflow, say
+            warnings.simplefilter("ignore", DataWarning)  # that nothing was learnt
+            try:
+                scores = quick(name, **{parameter: value}).fit(data).predict(data)
+            except ValueError as error:
+                assert re.search(rf"\b{parameter}\b|{value}", str(error)), error  # noqa: PT017
+            else:
+                assert np.isfinite(scores).all(), value
+
+
+def test_scores_that_diverge_are_told_with_the_learning_rate(data):
+    with pytest.raises(ValueError, match=r"in step \d+ scores grow beyond 1e\+36: learning_rate=9"):
+        MART(n_estimators=200, learning_rate=9, min_samples_leaf=1).fit(data)
