@@ -32,12 +32,12 @@ BENCHMARKS ?= $(sort $(wildcard benchmarks/bench_*.py))
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-# The environment and what building needs.
+# The environment and what building needs (setuptools: pyspark comes as source).
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 10) or sys.exit(f"rankgrove needs Python 3.10 or newer, but $(PYTHON) is {v[0]}.{v[1]}: set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --upgrade 'pip>=25.1'
-	$(PY) -m pip install -q 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.18' ninja
+	$(PY) -m pip install -q 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.18' ninja 'setuptools>=70.1'
 	@touch $@
 
 # The package itself, editable: Python files are used in place, the native core is compiled anew
