@@ -37,6 +37,7 @@ EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no 
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
 _PIECE_VALUES = 1 << 22  # of a piece of a file that is read piece by piece
+_READ_BYTES = 1 << 16  # of a column of such a file at once
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,23 @@ class Batches:
 
 
 @contextmanager
-def parquet_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
-    """Open a Parquet file; columns that are not wanted stay on disk."""
+def parquet_batches(
+    path: Path, options: LoadOptions, *, sparing: bool = False
+) -> Iterator[Batches]:
+    """Open a Parquet file; columns that are not wanted stay on disk.
+
+    ``sparing`` of memory: column chunks are not read as a whole, and in this thread alone, because
+    what Arrow's threads have freed they keep.
+    """
     import pyarrow.parquet as pq
 
     require_file(path)
-    with naming(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _READ_BYTES} if sparing else {}
+    with naming(path), pq.ParquetFile(path, page_checksum_verification=True, **how) as file:
         schema = file.schema_arrow
         columns = settled_columns(schema, options)
-        batches = file.iter_batches(_BLOCK_ROWS, columns=columns.wanted())
+        wanted = columns.wanted()
+        batches = file.iter_batches(_BLOCK_ROWS, columns=wanted, use_threads=not sparing)
         yield Batches(batches, file.metadata.num_rows, columns, schema, str(path))
 
 
@@ -101,7 +110,7 @@ def read_ipc(path: Path, options: LoadOptions) -> Dataset:
 
 def parquet_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
     """Read a Parquet file piece by piece."""
-    with parquet_batches(path, options) as batches:
+    with parquet_batches(path, options, sparing=True) as batches:
         yield from pieces(batches, options)
 
 

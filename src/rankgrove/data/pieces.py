@@ -50,6 +50,12 @@ class Piece:
     first_column: int = 0
     is_text: bool = False
 
+    def without_rows(self) -> Piece:
+        """Return what is known of the piece besides its rows, which are let go."""
+        weight = None if self.weight is None else self.weight[:0].copy()
+        no_rows = np.empty((0, self.X.shape[1]), np.float32)
+        return replace(self, X=no_rows, y=self.y[:0].copy(), qid=self.qid[:0].copy(), weight=weight)
+
 
 def piece_of(data: Dataset, part: int, is_text: bool) -> Piece:
     """Return a Dataset as a piece."""
@@ -117,7 +123,7 @@ def in_one_order(pieces: Iterable[Piece]) -> Iterator[Piece]:
     first: Piece | None = None
     for piece in pieces:
         if first is None:
-            first = replace(piece, X=piece.X[:0])  # without the rows
+            first = piece.without_rows()
         yield _ordered_like(first, piece)
 
 
@@ -144,7 +150,7 @@ class Judgments:
     def __init__(self, shared_queries: SharedQueries) -> None:
         self._shared = shared_queries
         self._first: Piece | None = None
-        self._last: Piece | None = None
+        self._last_part: int | None = None
         self._labels: list[npt.NDArray[np.float64]] = []
         self._weights: list[npt.NDArray[np.float64]] = []
         # Of each part: ids of runs of rows of one query, and their lengths.
@@ -155,12 +161,12 @@ class Judgments:
         """Take the next piece."""
         first = self._first
         if first is None:
-            first = self._first = piece
+            first = self._first = piece.without_rows()
         self._refuse_difference(first, piece)
-        if self._last is None or piece.part != self._last.part:
+        if piece.part != self._last_part:
             self._parts.append((piece.source, [], []))
             self._numbers.append((piece.first_column, piece.first_column))
-        self._last = piece
+        self._last_part = piece.part
         if piece.is_text:
             begin, end = self._numbers[-1]
             end = max(end, piece.first_column + piece.X.shape[1])

@@ -302,9 +302,7 @@ class Scan:
         """Go through the source: features to a temporary file, the rest to arrays."""
         nothing = np.nan if self._options.absent == "missing" else 0.0
         spool, judgments = Spool(entry.folder, nothing), Judgments(self.shared_queries)
-        for piece in self.pieces(matched=False):
-            judgments.add(piece)
-            spool.append(piece.X, piece.first_column)
+        self._go_through(spool, judgments)
         if self._made_of() != made_of:
             raise DataError(f"{self!r}: the data have changed since they were first looked at")
         arrays = judgments.finished()
@@ -320,6 +318,11 @@ class Scan:
             arrays["names"] = np.array(names, str)
         arrays["absent"] = np.array(first.absent or "")
         return spool, arrays
+
+    def _go_through(self, spool: Spool, judgments: Judgments) -> None:
+        for piece in self.pieces(matched=False):
+            judgments.add(piece)
+            spool.append(piece.X, piece.first_column)
 
     def _text_columns(self, judgments: Judgments) -> tuple[tuple[str, ...], Sequence[int]]:
         """Return names and numbers of the features of text, now that all of it is known."""

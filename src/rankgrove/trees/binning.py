@@ -18,6 +18,7 @@ from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.cache import CacheEntry, Entry
 from rankgrove.data.given import GivenMatrix, MadeColumn
+from rankgrove.data.memory import give_back_memory
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import StreamedMatrix, column_blocks
 from rankgrove.errors import DataError
@@ -28,6 +29,7 @@ __all__ = ["BinnedMatrix", "Bins", "bin_matrix", "find_bins", "remembered_bins"]
 Made = TypeVar("Made")
 Rows = npt.NDArray[np.int64] | None
 _BLOCK = 1 << 14  # rows that are digested together
+_MANY_ROWS = 1 << 18  # so many that the memory of sorted columns is worth to be given back
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,13 @@ def bin_matrix(
 
 
 def _new_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int) -> Bins:
+    bins = _found_bins(X, max_bins, fill, n_threads)
+    if len(X) >= _MANY_ROWS:
+        give_back_memory()  # what sorting took is not needed for learning
+    return bins
+
+
+def _found_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int) -> Bins:
     if isinstance(X, SparseFeatures):
         return _native.find_sparse_bins(
             *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
