@@ -143,6 +143,7 @@ def rcrank(settings: Settings, ranker: str, leaves: int, shift: int) -> list[Met
             f"{ranker} {leaves} leaves, rate {rate}",
             ranker,
             {
+                "metric": "ndcg@10",
                 "n_estimators": settings.trees(1000),
                 "max_leaf_nodes": leaves,
                 "max_depth": None,
@@ -160,7 +161,7 @@ def missing(settings: Settings) -> list[Method]:
     """The policies of section 7 of Mohan, Chen and Weinberger for missing values."""
     rows = []
     for policy in ("zero", "mean", "median", "inf", "keep"):
-        label = {"inf": "+inf", "keep": "keep (a branch of their own)"}.get(policy, policy)
+        label = {"inf": "+inf", "keep": "keep (each split learns where to)"}.get(policy, policy)
         forest = {"n_estimators": settings.trees(1000), "missing": policy}
         boosting = {"n_estimators": settings.trees(1000), "missing": policy}
         rows += [

@@ -66,6 +66,18 @@ def test_a_study_file_says_it_all(rankgrove, folder):
     assert {row["ranker"] for row in first["results"]} == {"small", "grid"}
 
 
+def test_the_study_of_missing_values(folder):
+    from rankgrove.experiments.study import read_study_file
+
+    specs = read_study_file("missing")["rankers"]
+    policies = ("zero", "mean", "median", "inf", "keep")
+    assert [(spec.label, spec.settings) for spec in specs] == [
+        (f"{kind}, {policy}", ({"missing": policy},))
+        for kind in ("forest", "boosting")
+        for policy in policies
+    ]
+
+
 def test_the_study_of_the_rcrank_paper(rankgrove, folder):
     run = rankgrove("compare", "judged", "--study", "rcrank", "--label-shift", 1, *QUICK, "--json")
     found = json.loads(run.stdout)  # rankers given here win
@@ -75,6 +87,7 @@ def test_the_study_of_the_rcrank_paper(rankgrove, folder):
 
     specs = read_study_file("rcrank")["rankers"]
     assert [len(spec.settings) for spec in specs] == [20, 20]
+    assert all(setting["metric"] == "ndcg@10" for spec in specs for setting in spec.settings)
 
 
 @pytest.mark.parametrize(

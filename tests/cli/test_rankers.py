@@ -23,6 +23,14 @@ def test_json_says_what_each_is(rankgrove):
     assert found["lambdamart"]["parameters"]["learning_rate"] == 0.1
 
 
+def test_variants_of_a_ranker_show_its_key_parameters_too(rankgrove):
+    found = {ranker["name"]: ranker for ranker in json.loads(rankgrove("rankers", "--json").stdout)}
+    shown = {name: ranker["parameters"] for name, ranker in found.items()}
+    assert (shown["igbrt"]["task"], shown["igbrt"]["max_depth"]) == ("regression", 4)
+    assert shown["rf-hybrid"]["metric"] == "ndcg"
+    assert shown["rcrank"]["metric"] == "ndcg"
+
+
 def test_one_family(rankgrove):
     found = json.loads(rankgrove("rankers", "--family", "linear", "--json").stdout)
     assert {ranker["family"] for ranker in found} == {"linear"}

@@ -11,6 +11,7 @@ from rankgrove.datasets import make_ranking
 from rankgrove.forests import extension_points
 from rankgrove.forests.extension_points import Documents
 from rankgrove.forests.sampling import TreeSample
+from rankgrove.rankers.broof import _TABLES, PRESETS
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +129,79 @@ def test_validation_on_training_data_is_another_ranker():
     oob = rankgrove.BROOF(n_estimators=4, n_trees=5, random_state=0).fit(train)
     seen = rankgrove.BROOF(n_estimators=4, n_trees=5, validation="train", random_state=0).fit(train)
     assert not np.array_equal(oob.predict(train), seen.predict(train))
+
+
+@pytest.mark.parametrize("preset", ["absolute", "median", "height", "gradient"])
+def test_functions_in_place_of_names_are_the_same_ranker(preset):
+    """All extension points can be given as functions, those of the preset, too."""
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    names = PRESETS[preset]
+    functions = {name: _TABLES[name][value] for name, value in names.items()}
+    params = {"preset": preset, "n_estimators": 3, "n_trees": 4, "random_state": 0}
+    by_name = rankgrove.BROOF(**params).fit(data)
+    by_function = rankgrove.BROOF(**params, **functions).fit(data)
+    np.testing.assert_array_equal(by_function.predict(data), by_name.predict(data))
+    np.testing.assert_array_equal(by_function.learner_weights_, by_name.learner_weights_)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_validation_set_of_ones_own(bootstrap):
+    """It sees the trees and their predictions; what it leaves out does not move."""
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    seen = []
+
+    def even_documents(documents, forest):
+        assert forest.trees.n_trees == 4
+        assert (forest.n_out_of_bag > 0).any() == bootstrap
+        return forest.predict(), np.arange(len(documents.y)) % 2 == 0
+
+    def spied(weights, errors, beta, known):
+        result = extension_points.of_known(weights, errors, beta, known)
+        seen.append((weights, known, result))
+        return result
+
+    rankgrove.BROOF(
+        preset="absolute",
+        validation=even_documents,
+        weight_update=spied,
+        bootstrap=bootstrap,
+        n_estimators=3,
+        n_trees=4,
+        random_state=0,
+    ).fit(data)
+    for weights, known, result in seen:
+        np.testing.assert_array_equal(known, np.arange(len(known)) % 2 == 0)
+        np.testing.assert_array_equal(result[~known], weights[~known])
+        assert not np.array_equal(result[known], weights[known])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.zeros(100), "mine must return two arrays"),
+        ((np.zeros(100), np.ones(100)), "mine must tell for each of 100 documents"),
+        ((np.zeros(3), np.ones(100, bool)), r"mine returned shape \(3,\)"),
+        ((np.full(100, np.nan), np.arange(100) == 7), "mine returned nan for document 7"),
+    ],
+)
+def test_a_validation_set_of_nonsense_is_named(answer, message):
+    def mine(documents, forest):
+        return answer
+
+    X = np.random.default_rng(0).random((100, 3))
+    ranker = rankgrove.BROOF(validation=mine, n_estimators=2, n_trees=2)
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(X, np.arange(100) % 3, qid=np.arange(100) // 10)
+
+
+def test_forests_that_all_fit_the_labels_are_averaged():
+    """With a constant say, too: scores stay on the scale of the labels."""
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    ranker = rankgrove.BROOF(
+        preset="absolute", learner_weight="constant", n_estimators=5, n_trees=4, random_state=0
+    ).fit(data)
+    assert data.y.min() <= ranker.predict(data).min()
+    assert ranker.predict(data).max() <= data.y.max()
 
 
 def test_a_function_that_returns_nonsense_is_named():

@@ -1,7 +1,8 @@
 """List the rankers that can be trained.
 
 Shows each ranker's name, family, paper, what its training makes better, and its key parameters with
-their defaults: those that it declares itself. `rankgrove train RANKER --help` lists all of them.
+their defaults: those that it declares itself, or the ranker of which it is a variant. `rankgrove
+train RANKER --help` lists all of them.
 """
 
 from __future__ import annotations
@@ -70,8 +71,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _as_dict(entry: Registered) -> dict[str, Any]:
     from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.registry import name_of
 
-    own = inspect.get_annotations(entry.cls)
+    rankers = [cls for cls in entry.cls.__mro__ if name_of(cls) is not None]
+    own = {name for cls in rankers for name in inspect.get_annotations(cls)}
     parameters = {
         parameter.name: parameter.default
         for parameter in parameter_table(entry.cls)

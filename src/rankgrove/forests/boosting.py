@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.forests.extension_points import Documents, Say
+from rankgrove.forests.extension_points import Documents, GrownForest, Say, train
 from rankgrove.forests.growing import ForestGrower, Growth, value_type
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -20,16 +20,11 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Points:
-    """The extension points of one fit (see ``extension_points``).
-
-    Attributes
-    ----------
-    validation : ``"oob"`` or ``"train"``: which predictions errors and residues are made of
-    """
+    """The extension points of one fit (see ``extension_points``)."""
 
     initial_weights: Callable[..., Any]
     example_update: Callable[..., Any]
-    validation: str
+    validation: Callable[..., Any]
     error: Callable[..., Any]
     learner_weight: Callable[..., Any]
     weight_update: Callable[..., Any]
@@ -66,7 +61,7 @@ class ForestBoosting:
         """Take up to so many iterations, one each time the next is asked for."""
         documents, points = self.documents, self.points
         n_rows = len(documents.y)
-        initial = _checked(points.initial_weights, n_rows, documents)
+        initial = _called(points.initial_weights, n_rows, documents)
         if documents.sample_weight is not None:
             initial = initial * documents.sample_weight
         counting = initial > 0  # a document of weight 0 is never drawn and never measured
@@ -75,7 +70,7 @@ class ForestBoosting:
         predicted, known = np.zeros(n_rows), np.zeros(n_rows, bool)
         for step in range(n_steps):
             if step > 0:
-                targets = _checked(
+                targets = _called(
                     points.example_update,
                     n_rows,
                     documents,
@@ -84,26 +79,27 @@ class ForestBoosting:
                     known,
                     self.shrinkage,
                 )
-            forest, predicted, known = self._grow(step, targets)
-            known &= counting
-            errors = _checked(points.error, n_rows, documents, targets, predicted, known)
+            forest = self._grow(step, targets)
+            predicted, known = _checked_validation(points, documents, forest)
+            known = known & counting
+            errors = _called(points.error, n_rows, documents, targets, predicted, known)
             errors = _scaled(np.where(known, errors, 0.0))
             say = _checked_say(points, _mean(errors, self.weights, known), self.shrinkage)
             if say is None and self.forests:
                 return
             last, say = say is None, say or Say(beta=1.0, weight=1.0)  # the first is kept anyway
-            self.forests.append(forest)
+            self.forests.append(forest.trees)
             self.says.append(say.weight)
-            self.on_forest(forest, say.weight)
+            self.on_forest(forest.trees, say.weight)
             self.weights = _distribution(
-                _checked(points.weight_update, n_rows, self.weights, errors, say.beta, known)
+                _called(points.weight_update, n_rows, self.weights, errors, say.beta, known)
             )
             yield
             if last:
                 return
 
-    def _grow(self, step: int, targets: Floats) -> tuple[TreeEnsemble, Floats, Flags]:
-        """Return a forest, its predictions of the validation set, and which documents that has."""
+    def _grow(self, step: int, targets: Floats) -> GrownForest:
+        """Return the forest of an iteration."""
         n_rows = len(targets)
         sample, weight = TreeSample("documents", n_rows, self.weights), None
         if not self.bootstrap:  # every tree sees all documents: weights count in its splits
@@ -118,7 +114,7 @@ class ForestBoosting:
             seed=self.seed,
             first_tree=step * self.n_trees,
             n_trees=self.n_trees,
-            out_of_bag=(sums, counts) if self.points.validation == "oob" else None,
+            out_of_bag=None if self.points.validation is train else (sums, counts),
         )
         if grown.interrupted:
             raise KeyboardInterrupt
@@ -128,9 +124,7 @@ class ForestBoosting:
             weights=1.0 / self.n_trees,
             value_type=value_type(targets),
         )
-        if self.points.validation == "train":
-            return trees, self.predict(trees), np.ones(n_rows, bool)
-        return trees, sums / np.maximum(counts, 1), counts > 0
+        return GrownForest(trees, lambda: self.predict(trees), sums / np.maximum(counts, 1), counts)
 
     def ensemble(self, n_steps: int, averaged: bool) -> TreeEnsemble:
         """Return the trees of the first iterations, weighted by the say of their forests."""
@@ -143,16 +137,47 @@ class ForestBoosting:
         return forests[0].followed_by(*forests[1:])
 
 
-def _checked(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floats:
+def _called(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floats:
     """Call an extension point, which may be a user's, and check what it returns."""
-    name = getattr(function, "__name__", type(function).__name__)
-    values = np.asarray(function(*arguments), np.float64)
+    return _checked(function, n_rows, np.asarray(function(*arguments), np.float64))
+
+
+def _checked(function: Callable[..., Any], n_rows: int, values: Floats) -> Floats:
+    """Check what an extension point returned for each document."""
+    name = _name(function)
     if values.shape != (n_rows,):
         raise ValueError(f"{name} returned shape {values.shape} for {n_rows} documents")
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         raise ValueError(f"{name} returned {values[wrong[0]]} for document {wrong[0]}")
     return values
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _checked_validation(
+    points: Points, documents: Documents, forest: GrownForest
+) -> tuple[Floats, Flags]:
+    """Ask the extension point for the validation set, and check it."""
+    found = points.validation(documents, forest)
+    n_rows = len(documents.y)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise ValueError(
+            f"{_name(points.validation)} must return two arrays, predictions and which documents "
+            f"are known, not a {type(found).__name__}"
+        )
+    known = np.asarray(found[1])
+    if known.shape != (n_rows,) or known.dtype != bool:
+        raise ValueError(
+            f"{_name(points.validation)} must tell for each of {n_rows} documents whether it is "
+            f"known, True or False, not {known.dtype} of shape {known.shape}"
+        )
+    predicted = np.asarray(found[0], np.float64)
+    if predicted.shape == known.shape:
+        predicted = np.where(known, predicted, 0.0)
+    return _checked(points.validation, n_rows, predicted), known
 
 
 def _checked_say(points: Any, error: float, shrinkage: float) -> Say | None:

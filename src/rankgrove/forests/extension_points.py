@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.trees.ensemble import TreeEnsemble
+
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -42,6 +44,24 @@ class Documents:
     relevant: Flags
     rng: np.random.Generator
     sample_weight: Floats | None = None
+
+
+@dataclass(frozen=True)
+class GrownForest:
+    """The forest of an iteration as the validation set sees it.
+
+    Attributes
+    ----------
+    trees : of the forest, whose mean is its prediction
+    predict : returns the prediction of every training document by all trees
+    out_of_bag : prediction by the trees whose sample did not hold the document; 0 without any
+    n_out_of_bag : number of these trees
+    """
+
+    trees: TreeEnsemble
+    predict: Callable[[], Floats]
+    out_of_bag: Floats
+    n_out_of_bag: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,19 @@ def residue(
 ) -> Floats:
     """Subtract the shrunken prediction of the validation set; other targets stay."""
     return np.where(known, targets - shrinkage * predicted, targets)
+
+
+# VALIDATIONSET: documents, forest -> predictions, known.
+
+
+def oob(documents: Documents, forest: GrownForest) -> tuple[Floats, Flags]:
+    """Predict documents by the trees that did not see them, as far as there are such trees."""
+    return forest.out_of_bag, forest.n_out_of_bag > 0
+
+
+def train(documents: Documents, forest: GrownForest) -> tuple[Floats, Flags]:
+    """Predict every document by all trees."""
+    return forest.predict(), np.ones(len(documents.y), bool)
 
 
 # Errors: documents, targets, predictions, known -> errors >= 0.
@@ -185,7 +218,7 @@ def unchanged(weights: Floats, errors: Floats, beta: float, known: Flags) -> Flo
 
 INITIAL_WEIGHTS: Mapping[str, Callable[..., Any]] = {"uniform": uniform, "random": random}
 EXAMPLE_UPDATES: Mapping[str, Callable[..., Any]] = {"identity": identity, "residue": residue}
-VALIDATION_SETS = ("oob", "train")
+VALIDATION_SETS: Mapping[str, Callable[..., Any]] = {"oob": oob, "train": train}
 ERRORS: Mapping[str, Callable[..., Any]] = {
     "absolute": absolute,
     "median": median,

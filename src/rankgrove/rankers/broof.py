@@ -20,6 +20,8 @@ from rankgrove.forests.extension_points import (
     VALIDATION_SETS,
     WEIGHT_UPDATES,
     Documents,
+    constant,
+    identity,
 )
 from rankgrove.forests.growing import ForestGrower, Growth
 from rankgrove.forests.sampling import n_candidates
@@ -61,6 +63,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 _TABLES: Mapping[str, Mapping[str, Any]] = {
     "initial_weights": INITIAL_WEIGHTS,
     "example_update": EXAMPLE_UPDATES,
+    "validation": VALIDATION_SETS,
     "error": ERRORS,
     "learner_weight": LEARNER_WEIGHTS,
     "weight_update": WEIGHT_UPDATES,
@@ -112,11 +115,10 @@ class BROOF(BaseRanker):
         EXAMPLE_UPDATES,
         "what the next forest learns: the labels, or what is left of them",
     )
-    validation: str | None = param(
-        None,
-        AnyOf(Nothing(), Choice(*VALIDATION_SETS)),
+    validation: Any = _point(
+        VALIDATION_SETS,
         "predictions that errors and residues are made of: of the trees that did not see the "
-        "document, or of all; None: as in the preset",
+        "document, or of all",
     )
     error: Any = _point(ERRORS, "error of a document")
     learner_weight: Any = _point(
@@ -164,7 +166,7 @@ class BROOF(BaseRanker):
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
-        points, shrinkage = self._points(), self._shrinkage()
+        points = self._points()
         followed = {
             watched.name: _Followed(watched.data, points.averaged) for watched in fit.watch.sets
         }
@@ -193,7 +195,7 @@ class BROOF(BaseRanker):
             ),
             n_trees=self.n_trees,
             bootstrap=self.bootstrap,
-            shrinkage=shrinkage,
+            shrinkage=points.shrinkage,
             seed=fit.seed,
             predict=predict,
             on_forest=on_forest,
@@ -232,23 +234,21 @@ class BROOF(BaseRanker):
                     "parameter validation of BROOF must be 'train' without bootstrap: every tree "
                     "sees every document"
                 )
-            chosen["validation"] = "train"
+            if not callable(chosen["validation"]):
+                chosen["validation"] = "train"
         if chosen["validation"] == "oob" and chosen["weight_update"] == "train":
             raise ValueError(
                 "parameter weight_update of BROOF must not be 'train' with validation='oob': "
                 "out-of-bag predictions do not know all documents"
             )
-        averaged = chosen["learner_weight"] != "constant"
         for name, table in _TABLES.items():
             if isinstance(chosen[name], str):
                 chosen[name] = table[chosen[name]]
-        return _Chosen(Points(**chosen), averaged)
-
-    def _shrinkage(self) -> float:
-        if self.learning_rate is not None:
-            return self.learning_rate
-        update = self.example_update or PRESETS[self.preset]["example_update"]
-        return 1.0 if update == "identity" else 0.1
+        points = Points(**chosen)
+        each_fits_labels = points.example_update is identity
+        shrinkage = self.learning_rate or (1.0 if each_fits_labels else 0.1)
+        averaged = each_fits_labels or points.learner_weight is not constant
+        return _Chosen(points, shrinkage, averaged)
 
     def _get_fitted(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         values, arrays = super()._get_fitted()
@@ -261,9 +261,10 @@ class BROOF(BaseRanker):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Extension points, and whether the score is a mean of the forests or their sum."""
+    """Extension points, the shrinkage, and whether the score is a mean of the forests or a sum."""
 
     functions: Points
+    shrinkage: float
     averaged: bool
 
 

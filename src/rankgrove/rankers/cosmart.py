@@ -15,7 +15,7 @@ from rankgrove.rankers.base.registry import register_ranker
 
 @register_ranker(
     "cosmart",
-    paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang",
+    paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cosine of scores and gains",
 )
 class CosMART(BoostedRanker):

@@ -15,7 +15,7 @@ from rankgrove.rankers.base.registry import register_ranker
 
 @register_ranker(
     "klmart",
-    paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang",
+    paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cross entropy of gains and softmax",
 )
 class KLMART(BoostedRanker):

@@ -29,9 +29,9 @@ class ListMLE(LinearRanker):
         -\sum_q \sum_{j \le k} \log \frac{e^{s_{\pi(j)}}}{\sum_{i \ge j} e^{s_{\pi(i)}}}
         + \frac{|w|^2}{2 \sigma^2},
 
-    the Plackett-Luce likelihood of the first k places and a Gaussian prior. It is convex, and
-    minimised by L-BFGS from 0; a step is one iteration. The weight of a query is the mean weight of
-    its documents.
+    the Plackett-Luce likelihood of the first k places and a Gaussian prior (of unit variance in
+    the paper, equation 5). It is convex, and minimised by L-BFGS from 0; a step is one iteration.
+    The weight of a query is the mean weight of its documents.
 
     Xia, Liu, Wang, Zhang and Li, "Listwise Approach to Learning to Rank: Theory and Algorithm",
     2008; as the baseline l-ListMLE, with the ten first places, in Xia, Zhai and Wang,
@@ -41,7 +41,7 @@ class ListMLE(LinearRanker):
     k: int | None = param(
         10, AnyOf(Integer(1), Nothing()), "places at the top that count; None: all"
     )
-    sigma: float = param(10.0, Real(1e-6, 1e6), "standard deviation of the prior of each weight")
+    sigma: float = param(1.0, Real(1e-6, 1e6), "standard deviation of the prior of each weight")
     n_permutations: int = param(
         1, Integer(1, 10000), "permutations per query, their ties shuffled differently"
     )

@@ -16,7 +16,7 @@ from rankgrove.training.inputs import RankingInput
 
 @register_ranker(
     "mart",
-    paper="Friedman 2001; Xia, Zhai and Wang",
+    paper="Friedman 2001; Xia, Zhai and Wang 2019",
     optimises="squared error of label or gain",
 )
 class MART(BoostedRanker):

@@ -12,7 +12,7 @@ from rankgrove.rankers.base.registry import register_ranker
 
 @register_ranker(
     "plrank",
-    paper="Xia, Zhai and Wang",
+    paper="Xia, Zhai and Wang 2019",
     optimises="Plackett-Luce likelihood of permutations",
 )
 class PLRank(BoostedRanker):
@@ -30,7 +30,10 @@ class PLRank(BoostedRanker):
 
     .. math::
         v_U = \frac{\sum_{d \in U} -g_d}{\lambda + \sum_C p'_C (1 - p'_C)}, \qquad
-        p'_C = \sum_{d \in U \cap C} p(d|C).
+        p'_C = \sum_{d \in U \cap C} p(d|C),
+
+    where :math:`\lambda` is ``l2``; the paper has none (equation 9). Permutations of a query share
+    many contexts: equal ones are stored once, with a count (table 3).
 
     Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
