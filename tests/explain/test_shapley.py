@@ -109,6 +109,18 @@ def test_values_are_those_of_shap(n_leaves, n_features, shape):
     assert expected_outputs(trees)[0] == pytest.approx(explainer.expected_value, abs=1e-9)
 
 
+def test_shap_takes_trees_with_nodes_that_no_document_reached():
+    trees = counted(9, 0.4, n_trees=5, n_leaves=64, n_features=8, shape="oblivious")
+    trees = replace(trees, threshold=np.clip(trees.threshold, -1e30, 1e30))
+    assert (trees.count == 0).sum() > 20
+    X = np.random.default_rng(0).normal(size=(33, 8)).astype(np.float32)
+    explainer = shap.TreeExplainer(shap_trees(as_model(trees)))
+    np.testing.assert_allclose(
+        shapley_values(trees, X)[:, 0], explainer.shap_values(X), rtol=1e-9, atol=1e-9
+    )
+    assert (trees.count == 0).sum() > 20
+
+
 def test_interactions_are_those_of_shap():
     trees = counted(8, n_trees=4, n_leaves=20, n_features=7)
     trees = replace(trees, threshold=np.clip(trees.threshold, -1e30, 1e30))

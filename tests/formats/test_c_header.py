@@ -8,9 +8,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from tests.fuzz.mutate_models import mutant
 
 import rankgrove
-from rankgrove.formats.container import write_container
+from rankgrove.formats.container import to_bytes, write_container
 from rankgrove.rankers.base.state import pack
 
 N_FEATURES = 6
@@ -160,6 +161,35 @@ def test_damaged_files_are_refused(header, tmp_path):
     for size in (0, 10, 24, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
         assert header.open(path)[0] is None or size == len(whole) - 1
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_mutants_do_no_harm(mapped, tmp_path, repository):
+    """Under the sanitizers; a file that is not mapped lies in memory whose bounds they know."""
+    program = tmp_path / "score_files"
+    command = ["cc", "-std=gnu99", "-g", "-O1", f"-I{rankgrove.get_include()}"]
+    command += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command += [] if mapped else ["-U__unix__", "-U__APPLE__"]
+    source = repository / "tests" / "formats" / "score_files.c"
+    if (
+        shutil.which("cc") is None
+        or subprocess.run(
+            [*command, str(source), "-o", str(program), "-lm"], capture_output=True
+        ).returncode
+    ):
+        pytest.skip("there is no C compiler with sanitizers")
+    pandas = pytest.importorskip("pandas")
+    X, y, qid = data()
+    named = rankgrove.MART(n_estimators=2, missing="mean", random_state=0)
+    named.fit(pandas.DataFrame(X, columns=NAMES), y, qid=qid)
+    wide = fitted(rankgrove.RandomForest(n_estimators=2, random_state=0))
+    originals = [to_bytes(named), to_bytes(wide)]
+    paths = [tmp_path / f"{seed}.rg" for seed in range(600)]
+    for seed, path in enumerate(paths):
+        path.write_bytes(mutant(originals[seed % 2], np.random.default_rng(seed)))
+    run = subprocess.run([program, *paths], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert 60 < int(run.stdout) < 540
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,11 @@ class TestRefusals:
         ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
         self.refused(ranker, "xgboost", tmp_path, "takes 0 for missing")
 
+    @pytest.mark.parametrize("name", ["f[0]", "a<b", "a\fb", "a\x01b"])
+    def test_names_that_xgboost_cannot_hold(self, name, tmp_path):
+        names = (name, *NAMES[1:])
+        self.refused(model_of("zero"), "xgboost", tmp_path, "as in '", feature_names=names)
+
     def test_a_missing_folder(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no folder"):
             model_of("zero").export(tmp_path / "absent" / "m.c", "c")
@@ -127,6 +132,32 @@ class TestRequests:
                 if body.suffix == ".json" and to != "vespa":
                     json.loads(body.read_text())
                 assert body.name.startswith("my_model.")
+
+    def test_solr_is_told_that_fields_can_lack_a_value(self, tmp_path):
+        for name, params in (("boosted", {"defaultValue": "NaN"}), ("zero", {})):
+            options = {"missing": "zero" if name == "zero" else "keep", "with_request": True}
+            exported(model_of(name), "solr", tmp_path / "m.json", **options)
+            store = json.loads((tmp_path / "m.features.json").read_text())
+            assert [feature["params"] for feature in store] == [
+                {"field": field, **params} for field in NAMES
+            ]
+
+    @pytest.mark.parametrize(
+        ("file", "name"), [("my model.v2.json", "my_model_v2"), ("2024-11.json", "model_2024_11")]
+    )
+    def test_models_are_called_by_words_that_engines_take(self, file, name, tmp_path):
+        for to in ("opensearch", "solr", "vespa"):
+            exported(model_of("boosted"), to, tmp_path / file, with_request=True)
+        stem = file.removesuffix(".json")
+        assert f"{{!ltr model={name} " in (tmp_path / f"{stem}.query.txt").read_text()
+        assert f"rank-profile {name} " in (tmp_path / f"{stem}.profile.sd").read_text()
+        body = json.loads((tmp_path / f"{stem}.createmodel.json").read_text())
+        assert body["model"]["name"] == name
+
+    def test_the_query_asks_for_fields_that_engines_have(self, tmp_path):
+        exported(model_of("boosted"), "opensearch", tmp_path / "m.json", with_request=True)
+        query = json.loads((tmp_path / "m.query.json").read_text())["query"]
+        assert query == {"multi_match": {"query": "your words"}}
 
     def test_the_definition_is_the_file(self, tmp_path):
         path = tmp_path / "m.json"

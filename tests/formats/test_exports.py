@@ -116,6 +116,19 @@ def test_treelite_reads_lightgbm_and_xgboost_files(name, tmp_path):
     assert_close(np.ravel(treelite.gtil.predict(model, X)), ranker.predict(X), "xgboost")
 
 
+def test_xgboost_knows_features_by_any_letters(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    names = ("日本", "é ü", "🌳", 'q"uote', "back\\slash", "c:d", "e,f", "g=h")
+    ranker = model_of("boosted")
+    ranker.export(tmp_path / "m.json", "xgboost", feature_names=names)
+    booster = xgboost.Booster(model_file=tmp_path / "m.json")
+    assert tuple(booster.feature_names) == names
+    X = data()[0]
+    matrix = xgboost.DMatrix(X, feature_names=list(names))
+    assert_close(booster.predict(matrix), ranker.predict(X), "xgboost")
+    assert tuple(rankgrove.from_xgboost(tmp_path / "m.json").feature_names_in_) == names
+
+
 def test_lightgbm_explains_what_it_reads(tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
     ranker = model_of("boosted")

@@ -50,7 +50,7 @@ def contributions(
     """Return what each feature, or each pair of them, adds to each row's score."""
     raise model.refusal(
         "tell what each feature contributes",
-        "a score depends on the other documents of the query in ways that do not add up",
+        "its scores are no sums over features",
     )
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from rankgrove.explain.explanation import model_of
 from rankgrove.models.trees import TreesModel
 
+_NEXT_TO_NOTHING = 1e-20
+
 
 def shap_trees(ranker: Any) -> dict[str, Any]:
     """Return a model of trees in the form that ``shap.TreeExplainer`` takes.
@@ -49,5 +51,20 @@ def _tree(trees: Any, number: int) -> dict[str, Any]:
         "features": trees.feature[nodes].astype(np.int32),
         "thresholds": trees.threshold[nodes].astype(np.float64),
         "values": values,
-        "node_sample_weight": trees.count[nodes].astype(np.float64),
+        "node_sample_weight": _weights(left, trees.count[nodes].astype(np.float64)),
     }
+
+
+def _weights(left: Any, count: Any) -> Any:
+    """Return the counts of nodes, where shap takes no 0.
+
+    A node that no training document reached, as oblivious trees have them, weighs next to nothing
+    beside its sibling; below it, both sides weigh the same.
+    """
+    for parent in np.flatnonzero(left >= 0):
+        children = count[left[parent] : left[parent] + 2]
+        if not children.any():
+            children[:] = count[parent] / 2
+        elif not children.all():
+            children[children == 0] = _NEXT_TO_NOTHING * count[parent]
+    return count

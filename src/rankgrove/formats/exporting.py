@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -185,7 +186,7 @@ def export_model(
         _check_known(used(), known_features)
     bodies: Mapping[str, str] = {}
     if with_request and target.requests is not None:
-        bodies = target.requests(Path(path).stem, names_or_refusal(names, to), data)
+        bodies = target.requests(_model_name(path), names_or_refusal(names, to), data)
     with replacing(path) as stream:
         stream.write(data)
     beside = []
@@ -248,6 +249,12 @@ def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
     if len(names) != count or len(set(names)) != count:
         raise DataError(f"feature_names must be {count} different names, not {len(set(names))}")
     return tuple(str(name) for name in names)
+
+
+def _model_name(path: str | os.PathLike[str]) -> str:
+    """Return what a search engine calls the model: the file's name as a word for all of them."""
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", Path(path).stem)
+    return word if word[:1].isalpha() else f"model_{word}"
 
 
 def _check_known(used: Sequence[str], known: Sequence[str]) -> None:

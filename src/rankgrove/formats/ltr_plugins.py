@@ -128,7 +128,7 @@ def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, st
     kind = "model/linear" if linear else "model/xgboost+json"
     model = {"model": {"name": name, "model": {"type": kind, "definition": data.decode()}}}
     query = {
-        "query": {"match": {"_all": "your words"}},
+        "query": {"multi_match": {"query": "your words"}},  # in all fields
         "rescore": {
             "window_size": 100,
             "query": {

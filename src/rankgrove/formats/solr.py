@@ -141,15 +141,17 @@ def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
 
 
 def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
+    model = {**json.loads(data), "name": name}
+    # Without it, a field that a document lacks is 0 whatever the model says.
+    null = {} if model["params"].get("isNullSameAsZero", True) else {"defaultValue": "NaN"}
     store = [
         {
             "name": feature,
             "class": "org.apache.solr.ltr.feature.FieldValueFeature",
-            "params": {"field": feature},
+            "params": {"field": feature, **null},
         }
         for feature in features
     ]
-    model = {**json.loads(data), "name": name}
     query = f"q=your words&rq={{!ltr model={name} reRankDocs=100}}&fl=id,score,[features]\n"
     return {
         "features.json": json.dumps(store, indent=2) + "\n",

@@ -8,6 +8,7 @@ the base score, which moves all scores alike).
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from rankgrove.errors import ModelError
 from rankgrove.formats.exporting import Floats, Target
 from rankgrove.formats.plain_trees import (
     PlainTree,
@@ -25,6 +27,7 @@ from rankgrove.formats.plain_trees import (
 from rankgrove.formats.target_arithmetic import TargetTree, below_else_default, sum_of_trees
 
 _NO_PARENT = 2147483647
+_NOT_IN_NAMES = re.compile(r"[\[\]<\x00-\x1f]")
 _OBJECTIVES: dict[str, dict[str, Any]] = {
     "identity": {
         "name": "rank:ndcg",
@@ -44,6 +47,7 @@ _OBJECTIVES: dict[str, dict[str, Any]] = {
 
 def _write(plain: PlainTrees) -> bytes:
     float32_values(plain, "xgboost")
+    _check_names(plain.names or ())
     plain, start = _with_start(plain)
     n_trees = len(plain.trees)
     model = {
@@ -66,8 +70,19 @@ def _write(plain: PlainTrees) -> bytes:
         },
         "objective": _OBJECTIVES[plain.link],
     }
-    text = json.dumps({"learner": learner, "version": [3, 0, 0]}, allow_nan=False)
-    return text.encode()
+    content = {"learner": learner, "version": [3, 0, 0]}
+    # XGBoost's reader does not know the escapes of other letters than those of ASCII.
+    return json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse names that XGBoost cannot read, or takes for no data."""
+    wrong = [name for name in names if _NOT_IN_NAMES.search(name)]
+    if wrong:
+        raise ModelError(
+            f"xgboost takes no '[', ']', '<' and no control characters in the name of a feature, "
+            f"as in {wrong[0]!r}: give feature_names"
+        )
 
 
 def _with_start(plain: PlainTrees) -> tuple[PlainTrees, float]:
