@@ -221,7 +221,7 @@ class TestNothingIsLost:
 
     def test_foreign_names_are_refused(self, data, tmp_path):
         ranker = boosted().fit(data)
-        for name in ("m.onnx", "m.json", "m.txt", "M.JSON"):
+        for name in ("m.onnx", "m.json", "m.txt", "M.JSON", "m.rg.gz"):
             with pytest.raises(ModelError, match=r"files end in \.rg"):
                 ranker.save(tmp_path / name)
         assert not list(tmp_path.iterdir())

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 import rankgrove
 from rankgrove import _native
 from rankgrove.datasets import make_ranking
-from rankgrove.errors import DataError, ModelError
+from rankgrove.errors import DataError, DataWarning, ModelError
 from rankgrove.forests.growing import ForestGrower
 from rankgrove.rankers.base.merging import merge
 from rankgrove.rankers.base.registry import make_ranker
@@ -392,3 +392,14 @@ def test_codes_are_gone_before_the_trees_are_laid_out(monkeypatch):
     monkeypatch.setattr(TreeEnsemble, "from_trees", lay_out)
     data = make_ranking(10, seed=0)
     assert rankgrove.RFPoint(n_estimators=2).fit(data).model_.ensemble.n_trees == 2
+
+
+def test_out_of_bag_predictions_that_no_document_has_are_told(small_data):
+    with pytest.warns(DataWarning, match="every tree saw every document: set subsample below 1"):
+        forest = make_ranker("extra-trees", n_estimators=2, oob_score=True).fit(small_data)
+    assert np.isnan(forest.oob_score_)
+    few = make_ranker("rf-point", n_estimators=1, subsample=0.63, oob_score=True, random_state=0)
+    assert np.isfinite(few.fit(small_data).oob_score_)
+    few.set_params(sampling="bootstrap", subsample=1.0)
+    with pytest.warns(DataWarning, match="grow more trees"):
+        few.fit(small_data)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+
+import numpy as np
 import pytest
 
 import rankgrove
@@ -18,3 +21,19 @@ def test_warm_start_does_not_mix_leaf_scores(small_data, tmp_path):
             grown.fit(small_data)
         assert (grown.predict(small_data) == before).all()
         assert grown.set_params(leaf_score="label").fit(small_data).model_.ensemble.n_trees == 4
+    forest = rankgrove.RFPoint(n_estimators=2, random_state=0, warm_start=True).fit(small_data)
+    copied = copy.deepcopy(forest.set_params(n_estimators=4, leaf_score="power"))
+    with pytest.raises(ModelError, match="'label' and 'power' do not mix"):
+        copied.fit(small_data)
+
+
+def test_warm_start_goes_on_after_the_last_tree_of_parts_in_any_order(small_data):
+    def part(first, n):
+        forest = rankgrove.RFPoint(n_estimators=n, first_tree=first, random_state=0)
+        return forest.fit(small_data)
+
+    grown = rankgrove.merge(part(2, 3), part(0, 2)).set_params(warm_start=True, n_estimators=7)
+    grown.fit(small_data)
+    assert grown.tree_numbers_.tolist() == [2, 3, 4, 0, 1, 5, 6]
+    expected = part(0, 7).predict(small_data)
+    np.testing.assert_allclose(grown.predict(small_data), expected, rtol=1e-12)

@@ -307,6 +307,7 @@ def test_broken_trees_are_refused(what):
         ("tree_offsets", np.array([0.0, 7.0]), "tree_offsets are not int64"),
         ("tree_weights", np.ones((1, 1)), "tree_weights are not float64"),
         ("gain", np.full(7, np.nan, np.float32), "a gain that is no number"),
+        ("gain", np.full(7, np.inf, np.float32), "a gain that is no number"),
     ],
 )
 def test_what_scoring_would_let_pass_is_refused_in_a_model(field, array, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
 from rankgrove.training.ordinal import Problems
 from rankgrove.trees.links import Link
@@ -71,13 +73,16 @@ class OutOfBag:
 
     def finished(self, data: RankingInput) -> OutOfBag:
         """Measure sums in grouped order, and bring them to the caller's."""
+        ndcg = self._ndcg(data)
+        if np.isnan(ndcg):
+            warnings.warn(_why_unknown(self.counts), DataWarning, stacklevel=5)
         sums = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
         counts = data.restored(self.counts, 0)
         return replace(
             self,
             sums=sums,
             counts=counts,
-            ndcg=self._ndcg(data),
+            ndcg=ndcg,
             documents=_checksum(data),
         )
 
@@ -94,6 +99,18 @@ class OutOfBag:
             return float("nan")
         rows = np.repeat(complete, np.diff(offsets))
         return oob_metric(data.y[rows], self.prediction[rows], np.diff(offsets)[complete])
+
+
+def _why_unknown(counts: npt.NDArray[np.int32]) -> str:
+    if counts.any():
+        return (
+            "oob_score_ is NaN, because in every query some document is in the sample of every "
+            "tree: grow more trees"
+        )
+    return (
+        "oob_score has no effect, because every tree saw every document: set subsample below 1, or "
+        "sampling='bootstrap'"
+    )
 
 
 def _checksum(data: RankingInput) -> int:

@@ -27,6 +27,10 @@ class SeededTrees:
             np.concatenate([part.numbers for part in parts]),
         )
 
+    def next_number(self, seed: int) -> int:
+        """Return the number after all trees of a seed; merged parts may stand in any order."""
+        return int(self.numbers[self.seeds == seed].max()) + 1
+
     def averaged(self) -> TreeEnsemble:
         """Return the ensemble whose outputs are the mean of their trees."""
         share = 1.0 / max(len(self.numbers), 1)

@@ -33,10 +33,11 @@ ALIGNMENT = 64
 MAX_HEADER = 1 << 28
 DTYPES = frozenset({"|u1", "<u2", "<u4", "<i2", "<i4", "<i8", "<f4", "<f8"})
 
-# Names of other libraries' model files.
+# Names of other libraries' model files, and of compressed ones.
 FOREIGN_SUFFIXES = frozenset(
     {".onnx", ".json", ".ubj", ".txt", ".xml", ".pmml", ".cbm", ".bin", ".model", ".pkl", ".pickle"}
     | {".joblib", ".h5", ".pt", ".c", ".h", ".npz", ".parquet", ".csv"}
+    | {".gz", ".bz2", ".xz", ".zst", ".zip", ".tar"}
 )
 
 # What reading values of the wrong kind can raise.
@@ -61,7 +62,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a model file under a name that promises another library's format."""
+    """Refuse to write a model file under a name that promises another format."""
     suffix = Path(path).suffix.lower()
     if suffix in FOREIGN_SUFFIXES:
         raise ModelError(

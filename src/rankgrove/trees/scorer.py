@@ -241,7 +241,7 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
         array = getattr(ensemble, name)
         if array.ndim != 1 or array.dtype != dtype:
             raise ModelError(f"{name} are not {np.dtype(dtype).name} numbers")
-    if not np.isfinite(ensemble.value).all() or np.isnan(ensemble.gain).any():
+    if not (np.isfinite(ensemble.value).all() and np.isfinite(ensemble.gain).all()):
         raise ModelError("a node has a value or a gain that is no number")
     if not ((ensemble.count >= 0) & (ensemble.count < np.inf)).all():
         raise ModelError("a node has a count that is no number from 0 on")

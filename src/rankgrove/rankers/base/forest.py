@@ -184,7 +184,7 @@ class ForestRanker(BaseRanker):
             growth=self._growth(data.columns.count),
             sample=TreeSample.of(data, self.subsample, self.sampling, draw),
             seed=seed,
-            first_tree=self.first_tree if earlier is None else int(earlier.numbers[-1]) + 1,
+            first_tree=self.first_tree if earlier is None else earlier.next_number(seed),
             n_before=0 if earlier is None else len(earlier.numbers),
         )
         bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
@@ -362,6 +362,7 @@ class ForestRanker(BaseRanker):
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
         values, arrays = super()._get_fitted()
+        values["leaf_score"] = self.leaf_score_
         arrays["tree_seeds"] = self.tree_seeds_
         arrays["tree_numbers"] = self.tree_numbers_
         if self.oob_ is not None:
@@ -375,7 +376,7 @@ class ForestRanker(BaseRanker):
         super()._set_fitted(values, arrays)
         self.tree_seeds_ = _whole_numbers(arrays, "tree_seeds")
         self.tree_numbers_ = _whole_numbers(arrays, "tree_numbers")
-        self.leaf_score_ = self.leaf_score
+        self.leaf_score_ = values.get("leaf_score", self.leaf_score)
         if len(self.tree_seeds_) != len(self.tree_numbers_):
             raise ModelError("tree_seeds and tree_numbers have different lengths")
         self.oob_: OutOfBag | None = None
@@ -388,8 +389,8 @@ class ForestRanker(BaseRanker):
             documents = values.get("oob_documents")
             if documents is not None and type(documents) is not int:
                 raise ModelError(f"oob_documents is {documents!r:.100}")
-            score = float(values["oob_score"])
-            self.oob_ = OutOfBag(sums, counts, trees.link, score, documents)
+            ndcg = float(values["oob_score"])
+            self.oob_ = OutOfBag(sums, counts, trees.link, ndcg, documents)
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:
