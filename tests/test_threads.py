@@ -37,6 +37,8 @@ def test_n_jobs_counts_from_the_usable_cores(monkeypatch):
     assert resolve_n_jobs(10**9) == most_threads()
     with pytest.raises(ValueError, match="n_jobs must not be 0"):
         resolve_n_jobs(0)
+    with pytest.raises(TypeError, match=r"n_jobs must be a whole number or None, not 1\.5"):
+        resolve_n_jobs(1.5)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 
 from rankgrove import _native
 
@@ -16,6 +17,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return _available_threads()
+    if not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: use 1 for one thread or -1 for all cores")
     if n_jobs < 0:

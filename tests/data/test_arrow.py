@@ -122,6 +122,18 @@ def test_null_and_nan_are_nan(values):
     assert data.X[0, 0] == 1
 
 
+def test_null_beside_whole_numbers_that_float64_does_not_hold(tmp_path):
+    wide = pa.array([2**53 + 1, 2**60, None], pa.int64())
+    table = pa.table({"qid": [1, 1, 1], "label": [0, 1, 2], "a": wide})
+    pq.write_table(table, tmp_path / "wide.parquet")
+    expected = np.array([2**53, 2**60, np.nan], np.float32)
+    for source in (table, tmp_path / "wide.parquet"):
+        np.testing.assert_array_equal(rg.load(source).X[:, 0], expected)
+    column = table.select(["a"])
+    fitted = rg.MART(n_estimators=1, min_samples_leaf=1).fit(column, [0, 1, 2], qid=[1, 1, 1])
+    np.testing.assert_array_equal(fitted.predict(column), fitted.predict(expected[:, None]))
+
+
 LEAKS = ("rel", "Query_ID", "docno", "Unnamed: 0", "index", "__index_level_0__", "weight", "")
 
 

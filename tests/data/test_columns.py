@@ -319,3 +319,15 @@ def test_models_of_other_libraries_are_told(start, reader, tmp_path):
     (tmp_path / "model.txt").write_text(start + " " * 100)
     with pytest.raises(ModelError, match=f"perhaps rankgrove.{reader}"):
         load_model(tmp_path / "model.txt")
+
+
+def test_a_single_column_is_told_how_it_becomes_a_matrix():
+    ranker = MART(n_estimators=1, min_samples_leaf=1).fit(X, [0, 1], qid=[1, 1])
+    column = pandas.Series([1.0, 2.0])
+    for use in (
+        ranker.predict,
+        lambda X: ranker.fit(X, [0, 1], qid=[1, 1]),
+        lambda X: load(X, [0, 1], qid=[1, 1]),
+    ):
+        with pytest.raises(DataError, match=r"X\.to_frame\(\) makes a frame"):
+            use(column)

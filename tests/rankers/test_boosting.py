@@ -111,6 +111,7 @@ class TestWeights:
         ("weight", "message"),
         [
             (lambda n: -np.ones(n), "sample_weight of row 0 is -1.0, less than 0"),
+            (lambda n: np.full(n, 1e300), "row 0 is 1e\\+300: above 1e\\+30 sums overflow"),
             (lambda n: np.zeros(n), "0 in every row"),
             (lambda n: np.ones(n - 1), "entries but X has"),
         ],

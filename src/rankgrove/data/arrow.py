@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.dataset import Absent, Dataset
+from rankgrove.data.features import column_names
 from rankgrove.data.memory import memory_limit
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.paths import require_file
@@ -200,7 +201,7 @@ def as_arrow(table: Any) -> pa.Table:
     try:
         if type(table).__module__.startswith("pandas"):
             # Their own conversion would add the index as a column.
-            names = [str(name) for name in table.columns]
+            names = list(column_names(table) or ())
             arrays = []
             for j, name in enumerate(names):
                 with naming_column(name):
@@ -310,7 +311,7 @@ def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
         out[:] = np.nan
         return
     if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)
     with np.errstate(over="ignore", invalid="ignore"):
         out[:] = column.to_numpy(zero_copy_only=False)
 

@@ -65,6 +65,11 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """Names of the columns of a data frame or Dataset; None for anything else."""
     if is_dataset(X):
         return tuple(str(name) for name in X.feature_names)
+    if hasattr(X, "to_frame") and getattr(X, "ndim", 2) == 1:
+        raise DataError(
+            "X must be a matrix with one row per document, not a single column (a Series): "
+            "X.to_frame() makes a frame of one feature"
+        )
     columns = getattr(X, "column_names", None)
     if columns is None and hasattr(X, "to_numpy"):
         columns = getattr(X, "columns", None)

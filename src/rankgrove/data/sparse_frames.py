@@ -14,7 +14,7 @@ def is_sparse_frame(X: Any) -> bool:
 
     Frames that are sparse in part are read column by column, as dense ones are.
     """
-    dtypes = list(X.dtypes) if hasattr(X, "iloc") and hasattr(X, "dtypes") else []
+    dtypes = list(X.dtypes) if hasattr(X, "iloc") and np.ndim(X) == 2 else []
     if not dtypes or not all(type(dtype).__name__ == "SparseDtype" for dtype in dtypes):
         return False
     if not all(dtype.subtype.kind in "fiub" for dtype in dtypes):

@@ -34,6 +34,7 @@ from rankgrove.data.table_columns import answers_among, outcomes_among
 from rankgrove.errors import DataError, DataWarning
 from rankgrove.models.model import Model
 
+_LARGEST_WEIGHT = 1e30  # gradients are float32
 
 @dataclass(frozen=True)
 class RankingInput:
@@ -236,6 +237,12 @@ def _weights(
     if weight.min(initial=0) < 0:
         row = int(weight.argmin())
         raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
+    if weight.max(initial=0) > _LARGEST_WEIGHT:
+        row = int(weight.argmax())
+        raise DataError(
+            f"sample_weight of row {row} is {weight[row]}: above {_LARGEST_WEIGHT:g} sums overflow; "
+            "divide all weights by the same number"
+        )
     if weight.max(initial=0) == 0 and not may_be_empty:
         raise DataError("sample_weight is 0 in every row")
     return weight
