@@ -1,4 +1,7 @@
-"""Other libraries in a comparison learn from the same weights, with parameters that they know."""
+"""Other libraries in a comparison learn from the same weights, with parameters that they know.
+
+They are cut on validation data as our own models are.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pytest
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold, kfold
 from rankgrove.experiments.peers import fit_peer
+from rankgrove.metrics.metric import metric as as_metric
 
 PEERS = {
     "lightgbm": ("lambdarank", {"n_estimators": 5, "min_child_samples": 2}),
@@ -22,8 +26,13 @@ def scores(library, data, weight):
     weighted = Dataset(data.X, data.y, data.qid, sample_weight=weight)
     fold = Fold(weighted, data, data)
     target, params = PEERS[library]
-    score, _ = fit_peer(library, target, params, fold, seed=0, rounds=None, n_jobs=1)
-    return score(data.X, 1)
+    return fit(library, target, params, fold).score(data.X, 1)
+
+
+def fit(library, target, params, fold, metric="ndcg@5", rounds=None):
+    return fit_peer(
+        library, target, params, fold, metric=as_metric(metric), seed=0, rounds=rounds, n_jobs=1
+    )
 
 
 @pytest.mark.parametrize("library", PEERS)
@@ -52,7 +61,7 @@ def test_weights_that_a_library_cannot_take_are_refused(library, tiny_data):
 def test_a_parameter_that_would_be_ignored_is_refused(library, target, params, message, tiny_data):
     fold = next(kfold(tiny_data, 3))
     with pytest.raises((ValueError, TypeError), match=message):
-        fit_peer(library, target, params, fold, seed=0, rounds=None, n_jobs=1)
+        fit(library, target, params, fold)
 
 
 @pytest.mark.parametrize(
@@ -65,5 +74,45 @@ def test_a_parameter_that_would_be_ignored_is_refused(library, target, params, m
 )
 def test_parameters_and_their_other_names_are_known(library, target, params, tiny_data):
     fold = next(kfold(tiny_data, 3))
-    _, n_trees = fit_peer(library, target, params, fold, seed=0, rounds=None, n_jobs=1)
-    assert n_trees == 2
+    assert fit(library, target, params, fold).n_steps <= 2
+
+
+TREES = {"lightgbm": "n_estimators", "xgboost": "n_estimators", "catboost": "iterations"}
+
+
+@pytest.mark.parametrize("library", TREES)
+@pytest.mark.parametrize("metric", ["ndcg@5", "rmse"])
+@pytest.mark.parametrize("rounds", [None, 3])
+def test_models_are_cut_where_the_metric_is_best_on_validation_data(
+    library, metric, rounds, tiny_data
+):
+    pytest.importorskip(library)
+    fold = next(kfold(tiny_data, 3))
+    part, measure = fold.validation, as_metric(metric)
+    target, params = PEERS[library]
+    sign = 1 if measure.greater_is_better else -1
+
+    def grown(n_trees, rounds=None):
+        given = {**params, TREES[library]: n_trees}
+        found = fit(library, target, given, fold, metric, rounds)
+        scores = found.score(part.X, 1)
+        return found.n_steps, scores, sign * measure(part.y, scores, groups=part.groups)
+
+    n_steps, scores, value = grown(30, rounds)
+    # Cut at its best by itself, a model of as many trees is the same and none shorter is better.
+    same_steps, same_scores, _ = grown(n_steps)
+    assert same_steps == n_steps
+    np.testing.assert_allclose(scores, same_scores, rtol=1e-5, atol=1e-6)
+    if rounds is None:  # else the library may have stopped before
+        assert value >= max(grown(n)[2] for n in (1, 2, 3, 4, 5, 15)) - 1e-6
+
+
+@pytest.mark.parametrize("library", TREES)
+def test_what_validation_data_contradict_is_cut_at_once(library, tiny_data):
+    pytest.importorskip(library)
+    against = Dataset(tiny_data.X, tiny_data.y.max() - tiny_data.y, tiny_data.qid)
+    target, params = PEERS[library]
+    given = {**params, TREES[library]: 20}
+    short = fit(library, target, given, Fold(tiny_data, against, tiny_data)).n_steps
+    long = fit(library, target, given, Fold(tiny_data, tiny_data, tiny_data)).n_steps
+    assert short < 5 < long <= 20

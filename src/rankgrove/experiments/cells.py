@@ -90,6 +90,7 @@ class Fitted:
     """A trained contestant: how it scores, and what is known of it."""
 
     score: Score
+    seconds: float | None = None
     validation: float | None = None
     n_steps: int | None = None
     ranker: Any = None
@@ -127,12 +128,9 @@ def _outcome(
     n_jobs: int | None,
     callbacks: list[Any] | None,
 ) -> Outcome:
-    start = time.perf_counter()
     fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
-    outcome = Outcome(n_steps=fitted.n_steps)
+    outcome = Outcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
     trained = cell.spec.library != "scores"
-    if trained:
-        outcome.fit_seconds = time.perf_counter() - start
     scores, seconds = _timed(fitted.score, fold.test)
     if trained:
         outcome.score_microseconds = 1e6 * seconds / fold.test.n_rows
@@ -166,16 +164,21 @@ def fit_cell(
     if library == "scores":
         return _scores_of(cell, fold.test, test_rows)
     if library in PEER_LIBRARIES:
-        score, n_steps = fit_peer(
+        peer = fit_peer(
             str(library),
             cell.spec.target,
             cell.params,
             fold,
+            metric=cell.metrics[0],
             seed=cell.seed,
             rounds=cell.rounds,
             n_jobs=n_jobs,
         )
-        return Fitted(lambda data, threads: score(data.X, threads or 1), n_steps=n_steps)
+        return Fitted(
+            lambda data, threads: peer.score(data.X, threads or 1),
+            seconds=peer.seconds,
+            n_steps=peer.n_steps,
+        )
     return _fit_own(cell, fold, n_jobs, callbacks)
 
 
@@ -191,11 +194,14 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
     if ranker.learns_in_steps:
         options = {"early_stopping_rounds": cell.rounds, "callbacks": callbacks or None}
     metric = cell.metrics[0]
+    start = time.perf_counter()
     ranker.fit(fold.train, eval_set=fold.validation, eval_metric=metric, **options)
+    seconds = time.perf_counter() - start
     history = ranker.evals_result_["valid"][str(metric)]
     best = ranker.best_iteration_ or len(history)
     return Fitted(
         lambda data, threads: ranker.predict(data, n_jobs=threads),
+        seconds=seconds,
         validation=history[best - 1],
         n_steps=ranker.model_.n_steps or None,
         ranker=ranker,

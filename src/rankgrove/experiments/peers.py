@@ -1,7 +1,8 @@
 """Rankers of other libraries, trained and scored like ours: same rows, same seed, same cut.
 
-Rows go to them query by query. Where validation data and early stopping are wished for, the library
-watches its own metric; everything in tables is measured by rankgrove.
+Rows go to them query by query. With early stopping, the library watches its own metric to know when
+to end; what it has grown is cut where the study's metric is best on the validation part, as our own
+models are, and everything in tables is measured by rankgrove.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import difflib
 import importlib.metadata
 import re
+import time
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +23,10 @@ from rankgrove._optional import require
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold
+from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]
-Score = Callable[[npt.NDArray[np.float32], int], Floats]
+Matrix = npt.NDArray[np.float32]
 
 _PACKAGES = {
     "lightgbm": ("lightgbm",),
@@ -44,17 +48,42 @@ def peer_version(library: str) -> str:
     return "unknown"
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A trained ranker of another library.
+
+    Attributes
+    ----------
+    score : scores of a matrix by the first so many trees, with so many threads
+    stages : scores of a matrix after each tree, with so many threads; None if it has none to cut
+    n_steps : its trees, None without ``stages``
+    """
+
+    score: Callable[[Matrix, int | None, int], Floats]
+    stages: Callable[[Matrix, int], Iterator[Floats]] | None = None
+    n_steps: int | None = None
+
+
+class FittedPeer(NamedTuple):
+    """How a ranker of another library scores, its trees, and the seconds that its library took."""
+
+    score: Callable[[Matrix, int], Floats]
+    n_steps: int | None
+    seconds: float
+
+
 def fit_peer(
     library: str,
     target: str,
     params: Mapping[str, Any],
     fold: Fold,
     *,
+    metric: Metric,
     seed: int,
     rounds: int | None,
     n_jobs: int | None,
-) -> tuple[Score, int | None]:
-    """Train; return what scores a matrix with so many threads, and the number of trees.
+) -> FittedPeer:
+    """Train, and cut where the metric is best on the validation part.
 
     Parameters
     ----------
@@ -62,7 +91,25 @@ def fit_peer(
     rounds : stop after so many trees without a better value on the validation part; None: never
     """
     fit = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}
-    return fit[library](target, dict(params), fold, seed, rounds, resolve_n_jobs(n_jobs))
+    threads = resolve_n_jobs(n_jobs)
+    start = time.perf_counter()
+    peer = fit[library](target, dict(params), fold, seed, rounds, threads)
+    seconds = time.perf_counter() - start
+    n_steps = _best_step(peer, fold.validation, metric, threads)
+    return FittedPeer(lambda X, threads: peer.score(X, n_steps, threads), n_steps, seconds)
+
+
+def _best_step(peer: Peer, part: Dataset, metric: Metric, threads: int) -> int | None:
+    """Return the first number of trees that no other beats."""
+    if peer.stages is None:
+        return peer.n_steps
+    doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
+    prepared = metric.prepare(part.y, part.groups, doc_ids=doc_ids, n_jobs=threads)
+    sign = 1.0 if metric.greater_is_better else -1.0
+    values = [sign * prepared(scores) for scores in peer.stages(part.X, threads)]
+    if np.isnan(values).all():
+        return peer.n_steps
+    return int(np.nanargmax(values)) + 1
 
 
 def _grouped(data: Dataset) -> tuple[Any, Any, Any]:
@@ -91,7 +138,7 @@ def _query_weights(data: Dataset, library: str) -> Any:
 
 def _lightgbm(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
-) -> tuple[Score, int | None]:
+) -> Peer:
     lightgbm = require("lightgbm", "all", "lightgbm in a comparison")
     _refuse_unknown_to_lightgbm(lightgbm, params)
     model = lightgbm.LGBMRanker(
@@ -112,13 +159,25 @@ def _lightgbm(
         }
     model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **watched)
     booster = model.booster_
-    best = model.best_iteration_ or None
+    n_steps = int(booster.current_iteration())
 
-    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
-        scores: Floats = booster.predict(matrix, num_iteration=best, num_threads=threads)
+    def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
+        scores: Floats = booster.predict(matrix, num_iteration=steps, num_threads=threads)
         return scores
 
-    return score, int(best or booster.current_iteration())
+    def stages(matrix: Matrix, threads: int) -> Iterator[Floats]:
+        scores = np.zeros(len(matrix))
+        for step in range(n_steps):
+            scores = scores + booster.predict(
+                matrix,
+                start_iteration=step,
+                num_iteration=1,
+                raw_score=True,
+                num_threads=threads,
+            )
+            yield scores
+
+    return Peer(score, stages, n_steps)
 
 
 def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> None:
@@ -138,7 +197,7 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
 
 def _xgboost(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
-) -> tuple[Score, int | None]:
+) -> Peer:
     xgboost = require("xgboost", "all", "xgboost in a comparison")
     model = xgboost.XGBRanker(
         objective=target,
@@ -161,17 +220,28 @@ def _xgboost(
         if unused is not None:
             raise ValueError(f"XGBoost has no use for {unused[1]}")
 
-    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
-        model.set_params(n_jobs=threads)
-        return np.asarray(model.predict(matrix), np.float64)
+    booster = model.get_booster()
+    n_steps = int(booster.num_boosted_rounds())
 
-    steps = model.get_booster().num_boosted_rounds() if rounds is None else model.best_iteration + 1
-    return score, int(steps)
+    def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
+        model.set_params(n_jobs=threads)
+        scores = model.predict(matrix, iteration_range=(0, steps))
+        return np.asarray(scores, np.float64)
+
+    def stages(matrix: Matrix, threads: int) -> Iterator[Floats]:
+        booster.set_param({"nthread": threads})
+        rows = xgboost.DMatrix(matrix, nthread=threads)
+        for step in range(n_steps):
+            scores = booster.predict(rows, iteration_range=(step, step + 1), output_margin=True)
+            yield np.asarray(scores, np.float64)
+            rows.set_base_margin(scores)  # so that the next tree is added to those before
+
+    return Peer(score, stages, n_steps)
 
 
 def _catboost(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
-) -> tuple[Score, int | None]:
+) -> Peer:
     catboost = require("catboost", "all", "catboost in a comparison")
     model = catboost.CatBoost(
         {
@@ -194,20 +264,29 @@ def _catboost(
             group_weight=None if weights is None else np.repeat(weights, sizes),
         )
 
-    if rounds is None:
-        model.fit(pool(fold.train))
-    else:
-        model.fit(pool(fold.train), eval_set=pool(fold.validation), early_stopping_rounds=rounds)
+    watched: dict[str, Any] = {}
+    if rounds is not None:
+        watched = {
+            "eval_set": pool(fold.validation),
+            "early_stopping_rounds": rounds,
+            "use_best_model": False,
+        }
+    model.fit(pool(fold.train), **watched)
 
-    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
-        return np.asarray(model.predict(matrix, thread_count=threads), np.float64)
+    def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
+        scores = model.predict(matrix, ntree_end=steps, thread_count=threads)
+        return np.asarray(scores, np.float64)
 
-    return score, int(model.tree_count_)
+    def stages(matrix: Matrix, threads: int) -> Iterator[Floats]:
+        for scores in model.staged_predict(matrix, thread_count=threads):
+            yield np.asarray(scores, np.float64)
+
+    return Peer(score, stages, int(model.tree_count_))
 
 
 def _sklearn(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
-) -> tuple[Score, int | None]:
+) -> Peer:
     cls = _regressor(target)
     own = cls().get_params()
     study = {"random_state": seed, "n_jobs": n_jobs}
@@ -215,12 +294,12 @@ def _sklearn(
     weight = fold.train.sample_weight
     model.fit(fold.train.X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
 
-    def score(matrix: npt.NDArray[np.float32], threads: int) -> Floats:
+    def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         if "n_jobs" in own:
             model.set_params(n_jobs=threads)
         return np.asarray(model.predict(matrix), np.float64)
 
-    return score, None
+    return Peer(score)
 
 
 def _regressor(name: str) -> Any:

@@ -71,6 +71,8 @@ def run_study(
     ends it at once; what is finished stays in the store.
     """
     progress = progress or NoProgress()
+    if store.folder is not None:
+        _remove_stale(store.folder)
     store.begin(study.describe())
     while True:
         _run_open_cells(study, store, run, progress)
@@ -241,8 +243,6 @@ class _Spool:
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDS, dir=folder))
         self._alive = ExitStack()
         self._alive.enter_context(locked(self._folder / _LOCK))
-        if folder is not None:
-            _remove_stale(folder)
         self._open: dict[str, int] = {}
         self._closed: set[str] = set()
 
