@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import rankgrove
+from rankgrove.experiments.comparison import Comparison
+from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.report import content, write_report
+from rankgrove.experiments.store import Store
+from rankgrove.experiments.study import make_study
 
 pytest.importorskip("plotly")
 
@@ -76,6 +80,40 @@ def test_values_and_documents_are_those_of_the_comparison(comparison):
     assert data["curves"]["boosted"]["steps"][0] == 1
     assert "pairs" not in data["curves"]
     assert data["importances"]["forest"][0][1] >= data["importances"]["forest"][1][1]
+
+
+@pytest.fixture(scope="module")
+def odd_page(tmp_path_factory):
+    """A metric that counts no query, one whose name is long, and labels that look like tags."""
+    data = rankgrove.datasets.make_ranking(30, docs_per_query=8, n_features=6, seed=1)
+    parts = [data.select_queries(np.arange(30) % 3 == part) for part in range(3)]
+    blank = rankgrove.Dataset(parts[2].X, np.zeros(parts[2].n_rows), parts[2].qid)
+    metrics = ["ndcg@5(empty=skip)", "map", "ndcg@10(gain=linear,discount=letor,short=zero)", "err"]
+    with pytest.warns(rankgrove.DataWarning, match="every label is 0"):
+        comparison = rankgrove.compare(
+            {"nothing to find": [(*parts[:2], blank)], "data": [parts]},
+            ["lambdamart:n_estimators=3", "depth <b>4=mart:n_estimators=3"],
+            metrics=metrics,
+            baseline="lambdamart",
+        )
+    assert "there is nothing to compare" in str(comparison)
+    path = tmp_path_factory.mktemp("odd") / "index.html"
+    write_report(path, comparison)
+    return path
+
+
+@pytest.fixture(scope="module")
+def empty_page(tiny_data, tmp_path_factory):
+    """A study that has just begun."""
+    study = make_study(tiny_data, ["mart", "lambdamart"], folds=3, baseline="mart")
+    with Store(tmp_path_factory.mktemp("results")) as store:
+        store.begin(study.describe())
+        fold = next(study.sources[0].folds())
+        store.plan(list(study.cells(fold)), TestQueries.of(fold.parts), 0)
+        comparison = Comparison.from_store(store)
+        path = store.folder / "index.html"
+    write_report(path, comparison)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -186,10 +224,50 @@ def test_no_errors_and_nothing_wider_than_the_screen(browser, page, width, schem
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.parametrize("name", ["odd_page", "empty_page"])
+def test_pages_without_values_are_drawn_to_their_end(browser, name, request):
+    open_page(browser, request.getfixturevalue(name))
+    for option in browser.find_elements("css selector", "#data option"):
+        option.click() if option.is_displayed() else None
+        assert len(browser.find_elements("css selector", "#settings-table tbody tr")) == 2
+    assert browser.get_log("browser") == []
+
+
+def test_labels_are_shown_as_they_are_written(browser, odd_page):
+    open_page(browser, odd_page)
+    browser.find_elements("css selector", "#data option")[1].click()
+    script = "return [...document.querySelectorAll(arguments[0])].map(t => t.textContent)"
+    for chart in ("#fit-chart .textpoint text", "#curve-chart .legendtext"):
+        assert "depth <b>4" in browser.execute_script(script, chart)
+
+
+def test_every_value_can_be_seen_on_a_phone(browser, odd_page):
+    open_page(browser, odd_page, 390)
+    browser.find_elements("css selector", "#data option")[1].click()
+    script = """return [...document.querySelectorAll('#table td, #settings-table td')].map(cell => {
+        const content = document.createRange();
+        content.selectNodeContents(cell);
+        return [content.getBoundingClientRect().right, cell.scrollWidth - cell.clientWidth]; })"""
+    ends, hidden = np.transpose(browser.execute_script(script))
+    assert len(ends) == 2 * (1 + 4 + 4) + 2 * 3
+    assert max(ends) <= 390
+    assert max(hidden) <= 1
+
+
 def test_the_page_prints(browser, page):
     open_page(browser, page)
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 20_000
+
+
+def test_charts_have_the_width_of_paper_while_they_are_printed(browser, page):
+    open_page(browser, page, 1600)
+    widths = "return [...document.querySelectorAll('.chart .main-svg')].map(s => s.clientWidth)"
+    on_screen = browser.execute_script(widths)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert set(browser.execute_script(widths)) == {660}
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(widths) == on_screen
 
 
 def test_a_curve_of_one_step_can_be_seen(browser, page):

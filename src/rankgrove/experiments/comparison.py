@@ -105,6 +105,15 @@ class Comparison:
         return [str(metric) for metric in self._metrics]
 
     @property
+    def short_names(self) -> dict[str, str]:
+        """The metrics without their parameters, for headings, where no two would be alike."""
+        plain = [name.partition("(")[0] for name in self.metrics]
+        return {
+            name: short if plain.count(short) == 1 else name
+            for name, short in zip(self.metrics, plain, strict=True)
+        }
+
+    @property
     def rankers(self) -> list[str]:
         """The labels of the rankers."""
         return [ranker["label"] for ranker in self.study["rankers"]]
@@ -193,11 +202,13 @@ class Comparison:
 
         Returns
         -------
-        the rankers by their number in the table, and the table; None with fewer than two rankers
+        the rankers by their number in the table, and the table; None with fewer than two rankers,
+        or where the metric counts no query
         """
         name = self.metrics[0] if metric is None else metric
         names, values = self.values(data, name, fold)
-        if len(names) < 2 or (baseline is not None and baseline not in names):
+        lonely = len(names) < 2 or (baseline is not None and baseline not in names)
+        if lonely or np.isnan(values).all():
             return names, None
         return names, compare_pairs(
             values,

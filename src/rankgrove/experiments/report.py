@@ -24,8 +24,6 @@ from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.store import Entry
 from rankgrove.experiments.tables import convention
-from rankgrove.metrics.metric import metric as as_metric
-from rankgrove.metrics.parameters import format_value
 
 # Documents are shown for so many queries of a data set: those on which rankers differ most.
 MAX_QUERIES = 1500
@@ -40,7 +38,7 @@ def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
     text = Template(page.joinpath("report.html").read_text("utf-8")).substitute(
         title=escape(comparison.study.get("title", "Comparison of rankers")),
         lead=escape(_lead(comparison)),
-        convention="".join(f"<p>{escape(s)}</p>" for s in _conventions(comparison)),
+        convention="".join(f"<p>{escape(s)}</p>" for s in convention(comparison)),
         footer=escape(_footer(comparison)),
         style=page.joinpath("report.css").read_text("utf-8"),
         script=page.joinpath("report.js").read_text("utf-8"),
@@ -55,7 +53,7 @@ def content(comparison: Comparison) -> dict[str, Any]:
     """All that the page draws, for JSON."""
     return {
         "rankers": comparison.rankers,
-        "metrics": comparison.metrics,
+        "metrics": list(comparison.short_names.values()),
         "greater": [comparison.sign(name) > 0 for name in comparison.metrics],
         "baseline": comparison.baseline,
         "study": json.dumps(comparison.study, indent=1, ensure_ascii=False),
@@ -95,7 +93,7 @@ def _tiles(comparison: Comparison, data: str, folds: Sequence[TestQueries]) -> l
     ]
     if results:
         leaders = [r.ranker for r in results if "a" in r.tiers[first]]
-        tiles.append([f"best {first}", f"{results[0].values[first]:.4f}"])
+        tiles.append([f"best {comparison.short_names[first]}", f"{results[0].values[first]:.4f}"])
         tiles.append(["share the first tier", str(len(leaders))])
     return tiles
 
@@ -192,7 +190,7 @@ def mean_curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
     curves = [
         (entry.outcome.curve_steps, entry.outcome.curve_values)
         for entry in entries
-        if len(entry.outcome.curve_steps)
+        if len(entry.outcome.curve_steps) and np.isfinite(entry.outcome.curve_values).all()
     ]
     if not curves:
         return None
@@ -235,16 +233,6 @@ def _lead(comparison: Comparison) -> str:
         f"folds{f' with {seeds} seeds each' if seeds > 1 else ''} and measured alike on queries "
         "that they had not seen."
     )
-
-
-def _conventions(comparison: Comparison) -> list[str]:
-    metrics = []
-    for name in comparison.metrics:
-        params = as_metric(name).params
-        params.pop("k", None)
-        said = ", ".join(f"{key} {format_value(value)}" for key, value in params.items())
-        metrics.append(f"{name} ({said})" if said else name)
-    return [*convention(comparison), f"Metrics in full: {'; '.join(metrics)}."]
 
 
 def _footer(comparison: Comparison) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 
 from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.frames import by_fold, by_ranker
+from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parameters import format_value
 
 BETTER, WORSE = "▲", "▼"
 _BLANK = "\u00a0"  # keeps numbers aligned where plain blanks at the end are dropped
@@ -76,10 +78,25 @@ def convention(comparison: Comparison) -> list[str]:
         )
     if any(len(ranker["settings"]) > 1 for ranker in study["rankers"]):
         sentences.append(
-            f"Of a grid, each fold reports the setting with the best {comparison.metrics[0]} on "
-            "its validation part."
+            f"Of a grid, each fold reports the setting with the best {_short(comparison)} on its "
+            "validation part."
         )
-    return sentences
+    return [*sentences, f"Metrics in full: {'; '.join(_in_full(comparison))}."]
+
+
+def _short(comparison: Comparison) -> str:
+    return comparison.short_names[comparison.metrics[0]]
+
+
+def _in_full(comparison: Comparison) -> list[str]:
+    """Every metric with all its parameters."""
+    texts = []
+    for name, short in comparison.short_names.items():
+        params = as_metric(name).params
+        params.pop("k", None)
+        said = ", ".join(f"{key} {format_value(value)}" for key, value in params.items())
+        texts.append(f"{short} ({said})" if said else short)
+    return texts
 
 
 def as_text(comparison: Comparison) -> str:
@@ -169,7 +186,7 @@ FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_l
 
 
 def _main_sheet(comparison: Comparison, data: str) -> Sheet:
-    columns = ["ranker", *comparison.metrics, "fit s", "µs/doc", "MB"]
+    columns = ["ranker", *comparison.short_names.values(), "fit s", "µs/doc", "MB"]
     rows, notes = [], []
     for result in comparison.results(data):
         costs = [
@@ -199,10 +216,10 @@ def _letters(comparison: Comparison, data: str, metric: str, result: RankerResul
 def _baseline_sheet(comparison: Comparison, data: str) -> Sheet:
     metric = comparison.metrics[0]
     names, table = comparison.pairs(data, baseline=comparison.baseline)
-    columns = [f"{metric} against {comparison.baseline}", "difference", "95% interval", "p (Holm)"]
-    columns += ["effect d", "win/tie/loss"]
+    title = f"{data}: {_short(comparison)} against {comparison.baseline}"
+    columns = ["ranker", "difference", "95% interval", "p (Holm)", "effect d", "win/tie/loss"]
     if table is None:
-        return Sheet(data, columns, [], ["there are no two rankers to compare"])
+        return Sheet(title, columns, [], ["there is nothing to compare"])
     sign = comparison.sign(metric)
     rows = [
         [
@@ -215,7 +232,7 @@ def _baseline_sheet(comparison: Comparison, data: str) -> Sheet:
         ]
         for i in np.argsort(-sign * table.difference, kind="stable").tolist()
     ]
-    return Sheet(f"{data}: {metric} against {comparison.baseline}", ["ranker", *columns[1:]], rows)
+    return Sheet(title, columns, rows)
 
 
 def _fold_sheet(comparison: Comparison, data: str) -> Sheet:
@@ -232,7 +249,8 @@ def _fold_sheet(comparison: Comparison, data: str) -> Sheet:
         for result in comparison.results(data)
         if not result.failure
     ]
-    return Sheet(f"{data}: {metric} by fold", ["ranker", *(f"fold {f}" for f in folds)], rows)
+    columns = ["ranker", *(f"fold {fold}" for fold in folds)]
+    return Sheet(f"{data}: {_short(comparison)} by fold", columns, rows)
 
 
 def _fold_marks(comparison: Comparison, data: str, fold: int) -> dict[str, str]:

@@ -20,13 +20,15 @@ function fill(select, options, chosen) {
     element("option", { value, textContent: text, selected: value === chosen })));
 }
 
+// Text for plotly, which would read tags in it.
+const plain = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const number = (value, digits) => value === null || value === undefined ? "–" : value.toFixed(digits);
 
 // ---- the table ----
 
 function columns() {
-  const metrics = content.metrics.map((metric, place) => ({
-    name: metric, more: content.greater[place],
+  const metrics = content.metrics.map((name, place) => ({
+    name, more: content.greater[place],
     value: (row) => row.failure ? null : row.values[place],
     cell: (row) => valueCell(row, place),
   }));
@@ -53,7 +55,7 @@ function valueCell(row, place) {
   const words = mark > 0 ? "really better than the baseline" : "really worse than the baseline";
   const sign = element("span", { className: "mark " + (mark > 0 ? "better" : mark < 0 ? "worse" : "") });
   if (mark) { sign.textContent = mark > 0 ? "▲" : "▼"; sign.title = words; sign.setAttribute("aria-label", words); }
-  const value = element("span", { className: row.tiers[place].includes("a") ? "top" : "", textContent: row.values[place].toFixed(4) });
+  const value = element("span", { className: row.tiers[place].includes("a") ? "top" : "", textContent: number(row.values[place], 4) });
   const tier = element("span", { className: "tier", textContent: row.tiers[place], title: "tiers" });
   const parts = element("span", {}, value, tier);
   if (content.baseline) parts.append(sign);
@@ -114,20 +116,25 @@ function theme() {
 function draw(id, traces, layout) {
   const colours = theme();
   const narrow = window.innerWidth < 600;
+  const chart = byId(id);
+  const paper = document.body.classList.contains("paper");
+  const size = paper ? { width: chart.clientWidth, height: chart.clientHeight } : { autosize: true };
   const axis = { gridcolor: colours.grid, zerolinecolor: colours.soft, linecolor: colours.grid, automargin: true, title: { standoff: 8 } };
   const merged = {
     font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 13, color: colours.ink },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     margin: { l: narrow ? 44 : 56, r: 12, t: 10, b: 44 },
-    hoverlabel: { align: "left" }, showlegend: false, ...layout,
+    hoverlabel: { align: "left" }, showlegend: false, ...size, ...layout,
     xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
   };
-  return Plotly.react(byId(id), traces, merged, { displayModeBar: false, responsive: true });
+  return Plotly.react(chart, traces, merged, { displayModeBar: false, responsive: true });
 }
 
 function drawDifferences() {
   const [first, second] = [byId("first").value, byId("second").value];
   const place = Number(byId("metric").value);
+  byId("differences").hidden = !data.queries[first];
+  if (!data.queries[first]) return;
   const one = data.queries[first], two = data.queries[second];
   const sign = content.greater[place] ? 1 : -1;
   const rows = data.ids.map((id, i) => ({ i, id, gap: one[place][i] === null ? null : sign * (one[place][i] - two[place][i]) }))
@@ -136,8 +143,8 @@ function drawDifferences() {
   draw("difference-chart", [{
     type: "bar", y: rows.map((row) => row.gap), x: rows.map((_, rank) => rank + 1),
     marker: { color: rows.map((row) => row.gap >= 0 ? colours.good : colours.bad), line: { width: 0 } },
-    customdata: rows.map((row) => [row.id, one[place][row.i].toFixed(4), two[place][row.i].toFixed(4)]),
-    hovertemplate: `query %{customdata[0]}<br>${first} %{customdata[1]}<br>${second} %{customdata[2]}<br>difference %{y:.4f}<extra></extra>`,
+    customdata: rows.map((row) => [plain(row.id), one[place][row.i].toFixed(4), two[place][row.i].toFixed(4)]),
+    hovertemplate: `query %{customdata[0]}<br>${plain(first)} %{customdata[1]}<br>${plain(second)} %{customdata[2]}<br>difference %{y:.4f}<extra></extra>`,
   }], { bargap: rows.length > 200 ? 0 : 0.15, xaxis: { title: { text: "queries, by difference" } },
     yaxis: { title: { text: `difference of ${content.metrics[place]}` } } });
   byId("difference-chart").removeAllListeners("plotly_click");
@@ -174,56 +181,70 @@ function drawDocuments() {
 function drawCurves() {
   const traces = Object.entries(data.curves).map(([name, curve]) => ({
     type: "scatter", mode: curve.steps.length < 10 ? "lines+markers" : "lines", // one step is no line
-    name, x: curve.steps, y: curve.values,
+    name: plain(name), x: curve.steps, y: curve.values,
     line: { color: colourOf(name), dash: dashOf(name), width: 2.3 },
-    hovertemplate: `${name}<br>%{x} steps: %{y:.4f}<extra></extra>`,
+    hovertemplate: `${plain(name)}<br>%{x} steps: %{y:.4f}<extra></extra>`,
   }));
   byId("curves").hidden = traces.length === 0;
   byId("curves").querySelector(".note").textContent = `${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over folds. Models were cut on validation data.`;
-  if (traces.length) draw("curve-chart", traces, { showlegend: true, legend: { orientation: "h", y: -0.18, yanchor: "top" },
+  if (traces.length) draw("curve-chart", traces, { showlegend: true, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
     xaxis: { title: { text: "steps" } }, yaxis: { title: { text: content.metrics[0] } } });
 }
 
 function drawCost(id, key, title, unit) {
-  const rows = data.rows.filter((row) => !row.failure && row[key]);
-  const labels = placed(rows, key);
+  const rows = data.rows.filter((row) => !row.failure && row[key] && row.values[0] !== null);
+  const size = window.innerWidth < 600 ? 10 : 12;
+  const x = logAxis(rows.map((row) => row[key])), y = roomFor(rows.map((row) => row.values[0]), 0.1, 1e-4);
+  const places = placed(rows.map((row) => [Math.log10(row[key]), row.values[0], row.ranker]), x.range, y, byId(id), size);
   draw(id, rows.map((row, i) => ({
-    type: "scatter", mode: "markers+text", name: row.ranker, x: [row[key]], y: [row.values[0]],
-    text: [row.ranker], textposition: labels[i], cliponaxis: false,
-    textfont: { size: window.innerWidth < 600 ? 10 : 12 },
+    type: "scatter", mode: "markers+text", name: plain(row.ranker), x: [row[key]], y: [row.values[0]],
+    text: [plain(row.ranker)], textposition: places[i], cliponaxis: false, textfont: { size },
     marker: { color: colourOf(row.ranker), size: 12 },
-    hovertemplate: `${row.ranker}<br>%{x:.3g} ${unit}: %{y:.4f}<extra></extra>`,
-  })), { xaxis: { type: "log", title: { text: title }, ...logRange(rows.map((row) => row[key])) }, yaxis: { title: { text: content.metrics[0] } } });
+    hovertemplate: `${plain(row.ranker)}<br>%{x:.3g} ${unit}: %{y:.4f}<extra></extra>`,
+  })), { xaxis: { type: "log", title: { text: title }, ...x }, yaxis: { title: { text: content.metrics[0] }, range: y } });
 }
 
-function logRange(values) {
-  if (!values.length) return {};
-  const [low, high] = [Math.log10(Math.min(...values)), Math.log10(Math.max(...values))];
-  const room = Math.max(0.35, 0.18 * (high - low));
+// The range of values with a share of room at both ends, never less than so much.
+function roomFor(values, share, least) {
+  if (!values.length) return [0, 1];
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max(least, share * (high - low));
+  return [low - room, high + room];
+}
+
+function logAxis(values) {
+  const [low, high] = roomFor(values.map(Math.log10), 0.15, 0.3);
   const ticks = [];
-  for (let power = Math.floor(low) - 1; power <= Math.ceil(high) + 1; power++)
-    for (const step of high - low > 1.6 ? [1] : [1, 2, 5]) ticks.push(step * 10 ** power);
-  return { range: [low - room, high + room], tickvals: ticks, ticktext: ticks.map((tick) => String(Number(tick.toPrecision(3)))) };
+  for (let power = Math.floor(low); power <= Math.ceil(high); power++)
+    for (const step of high - low > 2.2 ? [1] : [1, 2, 5]) ticks.push(step * 10 ** power);
+  return { range: [low, high], tickvals: ticks, ticktext: ticks.map((tick) => String(Number(tick.toPrecision(3)))) };
 }
 
-// Each name goes to the side of its point that is least crowded by other points and names.
-function placed(rows, key) {
-  const xs = rows.map((row) => Math.log10(row[key])), ys = rows.map((row) => row.values[0]);
-  const spread = (list) => Math.max(...list) - Math.min(...list) || 1;
-  const [width, height] = [spread(xs), spread(ys)];
-  const taken = rows.map((_, i) => [xs[i] / width, ys[i] / height]);
-  const sides = { "top center": [0, 0.07], "bottom center": [0, -0.07], "middle right": [0.14, 0], "middle left": [-0.14, 0] };
-  return rows.map((_, i) => {
-    const [x, y] = [xs[i] / width, ys[i] / height];
-    const crowd = ([dx, dy]) => taken.reduce((sum, [a, b]) => sum + Math.exp(-(((x + dx - a) / 0.16) ** 2) - ((y + dy - b) / 0.06) ** 2), 0);
-    const side = Object.keys(sides).reduce((best, name) => crowd(sides[name]) < crowd(sides[best]) - 1e-6 ? name : best);
-    taken.push([x + sides[side][0], y + sides[side][1]]);
-    return side;
+// Each name goes to the side of its point where it covers least of other points, names and the edge.
+function placed(points, [left, right], [bottom, top], chart, size) {
+  const [width, height] = [chart.clientWidth - 70, chart.clientHeight - 56];
+  const centres = points.map(([x, y]) => [width * (x - left) / (right - left), height * (top - y) / (top - bottom)]);
+  const taken = centres.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+  const shared = (a, b) => Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
+  const sides = [["top center", 0, -1], ["bottom center", 0, 1], ["middle right", 1, 0], ["middle left", -1, 0],
+    ["top right", 1, -1], ["top left", -1, -1], ["bottom right", 1, 1], ["bottom left", -1, 1]];
+  return points.map(([, , name], i) => {
+    const [wide, high] = [0.58 * size * name.length, 1.3 * size];
+    const boxes = sides.map(([, across, down]) => {
+      const x = centres[i][0] + across * (8 + wide / 2), y = centres[i][1] + down * (8 + high / 2);
+      return [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2];
+    });
+    const covered = boxes.map((box) => taken.reduce((sum, other) => sum + shared(box, other), 0)
+      + wide * high - shared(box, [0, 0, width, height]));
+    const best = covered.indexOf(Math.min(...covered));
+    taken.push(boxes[best]);
+    return sides[best][0];
   });
 }
 
 function drawHeat() {
   const shares = data.heat[byId("heat-ranker").value];
+  byId("heat").hidden = !shares;
   if (!shares) return;
   draw("heat-chart", [{
     type: "heatmap", z: data.grades.map((_, grade) => shares.map((rank) => rank[grade])), x: shares.map((_, rank) => rank + 1),
@@ -239,20 +260,27 @@ function drawImportances() {
   if (!shares) return;
   const top = shares.slice(0, 15).reverse();
   draw("importance-chart", [{
-    type: "bar", orientation: "h", y: top.map(([name]) => name), x: top.map(([, share]) => share),
+    type: "bar", orientation: "h", y: top.map(([name]) => plain(name)), x: top.map(([, share]) => share),
     marker: { color: colourOf(byId("importance-ranker").value) }, hovertemplate: "%{y}: %{x:.1%}<extra></extra>",
   }], { xaxis: { tickformat: ".0%", rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 11 } } });
 }
 
+const SETTINGS = ["ranker", "used", "chosen on validation"];
+
 function drawSettings() {
-  const head = element("tr", {}, ...["ranker", "used", "chosen on validation"].map((text) => element("th", { textContent: text, scope: "col" })));
+  const head = element("tr", {}, ...SETTINGS.map((text) => element("th", { textContent: text, scope: "col" })));
   byId("settings-table").replaceChildren(element("thead", {}, head), element("tbody", {}, ...data.settings.map((row) =>
-    element("tr", {}, ...row.map((text) => element("td", { textContent: text }))))));
+    element("tr", {}, ...row.map((text, place) => {
+      const cell = element("td", { textContent: text });
+      cell.dataset.name = SETTINGS[place];
+      return cell;
+    })))));
   byId("study").textContent = content.study;
 }
 
 function drawCharts() {
   drawDifferences(); drawCurves();
+  byId("costs").hidden = !data.rows.some((row) => !row.failure && row.fit_seconds);
   drawCost("fit-chart", "fit_seconds", "seconds of training", "s");
   drawCost("score-chart", "score_microseconds", "microseconds per document", "µs");
   drawHeat(); drawImportances();
@@ -285,5 +313,13 @@ byId("query").addEventListener("change", drawDocuments);
 byId("heat-ranker").addEventListener("change", drawHeat);
 byId("importance-ranker").addEventListener("change", drawImportances);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
-window.matchMedia("print").addEventListener("change", drawCharts);
+// On paper, charts are as wide as a page of any format, and in the colours of paper.
+window.addEventListener("beforeprint", () => {
+  document.body.classList.add("paper");
+  drawCharts();
+});
+window.addEventListener("afterprint", () => {
+  document.body.classList.remove("paper");
+  drawCharts();
+});
 show(content.data[0].name);
