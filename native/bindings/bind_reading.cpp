@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "bindings/bindings.hpp"
+#include "data/json_rows.hpp"
 #include "data/letor_reader.hpp"
 #include "data/letor_writer.hpp"
 
@@ -20,6 +21,24 @@ nb::object owned_array(MemoryBlock&& memory, std::initializer_list<size_t> shape
   T* data = static_cast<T*>(block->data());
   nb::capsule owner(block.release(), [](void* p) noexcept { delete static_cast<MemoryBlock*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>(data, shape, owner));
+}
+
+nb::object json_rows(const nb::bytes& body) {
+  auto found = std::make_unique<JsonRows>();
+  const std::string_view text(body.c_str(), body.size());
+  bool plain;
+  {
+    nb::gil_scoped_release release;
+    plain = read_json_rows(text, *found);
+  }
+  if (!plain) return nb::none();
+  const nb::bytes rest(found->rest.data(), found->rest.size());
+  const std::initializer_list<size_t> shape = {static_cast<size_t>(found->n_rows),
+                                               static_cast<size_t>(found->n_columns)};
+  double* values = found->values.data();
+  nb::capsule owner(found.release(), [](void* p) noexcept { delete static_cast<JsonRows*>(p); });
+  nb::ndarray<nb::numpy, double, nb::ndim<2>> rows(values, shape, owner);
+  return nb::make_tuple(rows, rest);
 }
 
 LetorOptions check_options(int64_t n_features, int64_t first_feature, bool with_qid,
@@ -206,6 +225,10 @@ void bind_reading(nb::module_& m) {
       .def("rows", &LetorWriter::rows, nb::arg("begin"), nb::arg("end"), nb::arg("n_threads"),
            nb::sig("def rows(self, begin: int, end: int, n_threads: int) -> list[bytes]"),
            "Text of some rows, in pieces.");
+  m.def("read_json_rows", &json_rows, nb::arg("body"),
+        nb::sig("def read_json_rows(body: bytes) -> tuple[NDArray[numpy.float64], bytes] | None"),
+        "The numbers of 'rows' of a JSON object, and the object with [] instead; None if they are "
+        "not plain, or no JSON. The rest is not checked.");
 }
 
 }  // namespace rankgrove

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serving.test_answers import batch_of, stream_of
 
+from rankgrove._native import read_json_rows
 from rankgrove.data.columns import Columns
 from rankgrove.models.linear import LinearModel
 from rankgrove.serving.arrow_body import read_arrow
@@ -103,6 +105,65 @@ json_values = st.recursive(
 )
 def test_any_json(value):
     read(read_json, json.dumps(value).encode())
+
+
+numbers = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(st.lists(numbers, min_size=width, max_size=width), min_size=1)
+    ),
+    st.sampled_from(["", '"qid": ["a]", 1, "\\\\"], ', '"columns": ["a", "{b"], "qid": null, ']),
+    st.sampled_from([None, 1]),
+)
+def test_plain_rows_are_read_as_by_msgspec(rows, before, indent):
+    body = f'{{{before}"rows": {json.dumps(rows, indent=indent)}}}'.encode()
+    expected = msgspec.json.decode(body)
+    found = read_json_rows(body)
+    if found is None:  # numbers too small or too large for a double
+        assert any(abs(x or 1) < 1e-300 or abs(x or 0) > 1e300 for row in rows for x in row)
+        return
+    np.testing.assert_array_equal(found[0], np.array(expected.pop("rows"), np.float64))
+    assert msgspec.json.decode(found[1]) == {"rows": [], **expected}
+
+
+@settings(max_examples=400, deadline=None)
+@given(edits(JSON))
+def test_what_is_read_quickly_is_sound(changes):
+    body = edited(JSON, changes)
+    found = read_json_rows(body)
+    if found is None:
+        return
+    try:
+        rest = msgspec.json.decode(found[1])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return
+    whole = msgspec.json.decode(body)
+    np.testing.assert_array_equal(found[0], np.array(whole["rows"], np.float64))
+    assert rest == {**whole, "rows": []}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"rows": [[1, "2"]]}',
+        b'{"rows": [[1, 2], [3]]}',
+        b'{"rows": [[01]]}',
+        b'{"rows": [[NaN]]}',
+        b'{"rows": [[1e999]]}',
+        b'{"rows": [[1.]]}',
+        b'{"rows": [[]]}',
+        b'{"rows": []}',
+        b'{"rows": [[1]], "rows": [[2]]}',
+        b'{"rows": [[1]], "r\\u006fws": [[2]]}',
+        b'{"columns": ["a"]}',
+        b"[[1]]",
+    ],
+)
+def test_what_is_not_plain_is_left_to_msgspec(body):
+    assert read_json_rows(body) is None
 
 
 def test_a_model_that_normalises_within_queries_demands_them():

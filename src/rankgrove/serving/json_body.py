@@ -1,11 +1,14 @@
 """JSON bodies: ``{"rows": [[...], ...], "columns": [...], "qid": ..., "group_sizes": [...]}``.
 
-msgspec reads them straight into the types below and says where one does not fit; only then is the
-body looked at once more, to quote the value.
+Nearly all of a body are the numbers of its rows, so they are read into a matrix first, without an
+object for each (``native/data/json_rows``); msgspec reads the rest. Where that does not do, msgspec
+reads all into the types below and says what does not fit; only then is the body looked at once
+more, to quote the value.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -13,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._native import read_json_rows
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
@@ -32,11 +36,26 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     group_sizes: list[int] | None = None
 
 
+Rows = list[list[float | None]] | npt.NDArray[np.float64]
+
 _DECODER = msgspec.json.Decoder(Body)
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 def read_json(body: bytes, model: Model, max_rows: int) -> Documents:
     """Read the documents of a JSON body; null is a missing value."""
+    asked, rows = _decoded(body, model)
+    check_rows(len(rows), max_rows)
+    groups, ids = _queries(asked, len(rows))
+    return Documents(_matrix(rows, asked.columns, model), groups, ids)
+
+
+def _decoded(body: bytes, model: Model) -> tuple[Body, Rows]:
+    plain = read_json_rows(body)
+    if plain is not None:
+        rows, rest = plain
+        with contextlib.suppress(*_UNREADABLE):
+            return _DECODER.decode(rest), rows
     try:
         asked = _DECODER.decode(body)
     except msgspec.ValidationError as error:
@@ -47,31 +66,28 @@ def read_json(body: bytes, model: Model, max_rows: int) -> Documents:
         ) from None
     except UnicodeDecodeError as error:
         raise RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}") from None
-    check_rows(len(asked.rows), max_rows)
-    groups, ids = _queries(asked)
-    return Documents(_matrix(asked, model), groups, ids)
+    return asked, asked.rows
 
 
-def _matrix(asked: Body, model: Model) -> npt.NDArray[np.float64]:
-    names = asked.columns
+def _matrix(rows: Rows, names: list[str] | None, model: Model) -> npt.NDArray[np.float64]:
     places = None if names is None else model_places(model, names, "columns")
     width = model.columns.count if names is None else len(names)
-    if set(map(len, asked.rows)) - {width}:
-        row = next(i for i, values in enumerate(asked.rows) if len(values) != width)
+    widths = {rows.shape[1]} if isinstance(rows, np.ndarray) else set(map(len, rows))
+    if widths - {width}:
+        row = next(i for i, values in enumerate(rows) if len(values) != width)
         wanted = f"the model has {width} columns" if names is None else f"'columns' names {width}"
         raise RequestError(
             WRONG,
             "columns",
-            f"row {row} has {len(asked.rows[row])} values but {wanted}",
+            f"row {row} has {len(rows[row])} values but {wanted}",
             field="rows",
             row=row,
         )
-    matrix = np.array(asked.rows, np.float64).reshape(len(asked.rows), width)
+    matrix = np.asarray(rows, np.float64).reshape(len(rows), width)
     return matrix if places is None else matrix[:, places]
 
 
-def _queries(asked: Body) -> tuple[QueryGroups | None, list[Any]]:
-    n_rows = len(asked.rows)
+def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
     if asked.qid is not None and asked.group_sizes is not None:
         raise RequestError(
             WRONG, "queries", "give either 'qid' or 'group_sizes', not both", field="qid"
