@@ -1,4 +1,4 @@
-"""Renew the tables of parameters in the pages of the forests and of BROOF.
+"""Renew the tables in the pages of the forests and of BROOF: parameters, and what was measured.
 
 ``python docs/forest_page.py`` renews the tables, ``--plots`` also draws the strength curves. A test
 sees to it that the tables are up to date.
@@ -10,6 +10,7 @@ import argparse
 import re
 from pathlib import Path
 
+from paper_tables import quoted
 from ranker_pages import parameter_rows
 
 from rankgrove.rankers.base.declaration import parameter_table
@@ -19,12 +20,16 @@ from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 FOLDER = Path(__file__).resolve().parent / "rankers"
 PAGES = (FOLDER / "forests.md", FOLDER / "broof.md")
-_PLACE = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_PARAMETERS = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_MEASURED = re.compile(r"(<!-- measured: (\S+), (.+?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
 def renewed(text: str) -> str:
-    """Return the page with all tables renewed."""
-    return _PLACE.sub(lambda match: f"{match[1]}{table_of(match[2])}\n{match[3]}", text)
+    """Return the page with all tables renewed; those that were not measured anew stay."""
+    text = _PARAMETERS.sub(lambda match: f"{match[1]}{table_of(match[2])}\n{match[3]}", text)
+    return _MEASURED.sub(
+        lambda match: f"{match[1]}{quoted(match[2], match[3]) or match[4]}{match[5]}", text
+    )
 
 
 def table_of(name: str) -> str:

@@ -12,6 +12,8 @@ import json
 import re
 from pathlib import Path
 
+from paper_tables import quoted
+
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
@@ -40,11 +42,14 @@ CLASSICAL = (
     "random",
 )
 MEASURED = DOCS / "rankers" / "classical.json"
-# The table of a paper in which a ranker stands, as benchmarks/bench_papers.py measured it.
+# The study of a paper in which a ranker stands, and the documents whose table its page shows.
 IN_PAPER = {
-    "gbrt": "igbrt",
-    "igbrt": "igbrt",
-    **dict.fromkeys(("mart", "lambdamart", "mcrank", "plrank", "cosmart", "klmart"), "plrank"),
+    "gbrt": ("igbrt", "MQ2008"),
+    "igbrt": ("igbrt", "MQ2008"),
+    "rcrank": ("rcrank", "WEB10K sample"),
+    **dict.fromkeys(
+        ("mart", "lambdamart", "mcrank", "plrank", "cosmart", "klmart"), ("plrank", "MQ2008")
+    ),
 }
 # What an example gives besides the number of iterations.
 EXTRA = {"igbrt": {"n_forest_trees": 100}}
@@ -88,11 +93,7 @@ NDCG@10 per iteration on 300 training and 150 validation queries of
 IN_PAPER_SECTION = """
 ## Beside the other methods of a paper
 
-{caption}, five folds; fewer trees than in the paper, whose own figures, on other data, are at the
-right (`benchmarks/results/papers-{table}.md` has the settings, and more data):
-
-{rows}
-"""
+{tables}"""
 
 CLASSICAL_PAGE = """\
 # {cls} (`{name}`)
@@ -177,17 +178,14 @@ def page(name: str) -> str:
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
-        in_paper=in_paper(IN_PAPER[name]) if name in IN_PAPER else "",
+        in_paper=in_paper(name),
     )
 
 
-def in_paper(table: str) -> str:
-    """Return the first table of a result of ``bench_papers.py``, with what it shows."""
-    path = DOCS.parent / "benchmarks" / "results" / f"papers-{table}.md"
-    caption, _, rest = path.read_text().partition("\n## ")[2].partition("\n\n")
-    rows = rest.partition("\n\n")[0].replace("|  |", "| method |", 1)
-    caption = caption.partition(";")[0]
-    return IN_PAPER_SECTION.format(caption=caption, table=table, rows=rows)
+def in_paper(name: str) -> str:
+    """Return what ``bench_papers.py`` measured of the paper that compares a ranker, if any."""
+    tables = quoted(*IN_PAPER[name]) if name in IN_PAPER else ""
+    return IN_PAPER_SECTION.format(tables=tables) if tables else ""
 
 
 def markdown(text: str) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 
 import pytest
 
 
 @pytest.fixture(scope="module")
 def pages(repository):
-    path = repository / "docs" / "ranker_pages.py"
-    spec = importlib.util.spec_from_file_location("ranker_pages", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(repository / "docs"))
+        return importlib.import_module("ranker_pages")
 
 
 def test_pages_are_up_to_date(pages):
@@ -42,3 +40,23 @@ def test_formulas_become_those_of_markdown(pages):
     assert pages.markdown(text) == (
         "Let $x y$.\n\n$$\na = b, \\\\\nc\n$$\n\nThen `d`:\n\n$$\ne\n$$\n\nEnd."
     )
+
+
+def test_pages_quote_what_was_measured(pages, tmp_path, monkeypatch):
+    import paper_tables
+
+    monkeypatch.setattr(paper_tables, "RESULTS", tmp_path)
+    assert paper_tables.quoted("forests", "MQ2008") == ""
+    head = "# papers-forests\n\n`python benchmarks/bench_papers.py --table forests{}`\n\n"
+    rows = "|  | NDCG@10 |\n| --- | ---: |\n| rf-point | 0.2{} |\n"
+    captions = ("MQ2008, preset letor4", "MQ2008 by fold", "OHSUMED, preset letor3", "MQ2008: more")
+    tables = [f"## {name}\n\n{rows.format(i)}" for i, name in enumerate(captions)]
+    path = tmp_path / "papers-forests.md"
+    path.write_text(head.format(" --share 0.05") + "\n".join(tables))
+    found = paper_tables.quoted("forests", "MQ2008")
+    assert "5 % of the paper's numbers of trees" in found.replace("\n", " ")
+    assert [f"0.2{i}" in found for i in range(4)] == [True, False, False, True]
+    path.write_text(head.format("") + "\n".join(tables))
+    found = paper_tables.quoted("forests", "OHSUMED")
+    assert "with the paper's numbers of trees" in found.replace("\n", " ")
+    assert found.endswith("OHSUMED, preset letor3:\n\n" + rows.format(2).replace("|  |", "| |"))
