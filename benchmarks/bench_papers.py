@@ -3,8 +3,9 @@
 A table per paper: ``forests`` (Ibrahim and Carman, tables V, X, XV), ``igbrt`` (Mohan, Chen and
 Weinberger, table 3), ``plrank`` (Xia, Zhai and Wang, table 1), ``broof`` (de Sa, Goncalves, Sousa
 and Salles, tables 2 and 3), ``rcrank`` (Modry and Ferov, table 3). Further ``missing`` (policies
-for missing values), ``listwise`` (where listwise trees should stop) and ``times`` (training times
-that the papers give). Five folds, several seeds, the paper's conventions::
+for missing values), ``listwise`` (where listwise trees should stop), ``tree-sizes`` (table XII of
+Ibrahim and Carman) and ``times`` (training times that the papers give). Five folds, several seeds,
+the paper's conventions::
 
     python benchmarks/bench_papers.py --table forests             # as in the paper: takes hours
     python benchmarks/bench_papers.py --table broof --share 0.1   # a tenth of the trees
@@ -23,11 +24,15 @@ from papers.cells import Cells
 from papers.methods import ALL_THRESHOLDS, Settings
 from papers.tables import TABLES
 from papers.times import times
+from papers.tree_sizes import tree_sizes
+
+# Studies that are no comparison of methods on folds.
+OTHERS = {"times": times, "tree-sizes": tree_sizes}
 
 
 def main() -> None:
     parser = benchmark_arguments(__doc__)
-    parser.add_argument("--table", choices=[*TABLES, "times", "all"], required=True)
+    parser.add_argument("--table", choices=[*TABLES, *OTHERS, "all"], required=True)
     parser.add_argument("--runs", type=int, default=5, help="seeds of each method")
     parser.add_argument("--share", type=float, default=1.0, help="part of the papers' trees")
     parser.add_argument(
@@ -41,8 +46,8 @@ def main() -> None:
     settings = Settings(arguments.share, arguments.max_bins)
     for name in TABLES if arguments.table == "all" else [arguments.table]:
         report = Report(f"papers-{name}", arguments)
-        if name == "times":
-            times(report, arguments)
+        if name in OTHERS:
+            OTHERS[name](report, arguments)
         else:
             path = arguments.out / "papers-cells.jsonl"
             cells = Cells(
