@@ -1,5 +1,6 @@
 #include "data/json_rows.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kExactDigits = 15;  // integers of so many digits are exact doubles
+constexpr size_t kMostKeys = 16;
 
 // Reads from `at` to `end`; functions return whether what they want stands there.
 class JsonText {
@@ -157,15 +159,17 @@ bool read_rows(JsonText& text, JsonRows& found) {
 
 bool read_json_rows(std::string_view body, JsonRows& found) {
   JsonText text(body);
+  std::vector<std::string_view> keys;
   if (!text.take('{')) return false;
   do {
     std::string_view key;
     if (!text.take_plain_string(key) || !text.take(':')) return false;
+    if (keys.size() == kMostKeys || std::count(keys.begin(), keys.end(), key) > 0) return false;
+    keys.push_back(key);
     if (key != "rows") {
       if (!text.skip_value()) return false;
       continue;
     }
-    if (found.n_rows > 0) return false;
     const auto begin = static_cast<size_t>(text.at() - body.data());
     if (!read_rows(text, found)) return false;
     const auto end = static_cast<size_t>(text.at() - body.data());

@@ -16,8 +16,9 @@ struct JsonRows {
 };
 
 // Reads the member "rows" of a JSON object, if it is a list of rows of equal length, of finite
-// numbers and null. Whatever is not as plain as that, a mistake in the rows too, is false, and left
-// to a reader of all JSON, who must also look at the rest: it is not checked here.
+// numbers and null. Whatever is not as plain as that is false, a mistake in the rows and a key that
+// occurs twice too, and left to a reader of all JSON, who must also look at the rest: it is not
+// checked here.
 bool read_json_rows(std::string_view text, JsonRows& found);
 
 }  // namespace rankgrove

@@ -78,7 +78,7 @@ def test_bytes_that_are_not_utf8(server):
         ({"rows": GOOD, "qid": 1, "group_sizes": [2]}, "qid", "not both"),
         ({"rows": GOOD, "group_sizes": [1]}, "group_sizes", "add up to 1"),
         ({"rows": GOOD, "group_sizes": [-1, 3]}, "group_sizes", "negative"),
-        ({"rows": GOOD, "group_sizes": [2**70]}, "group_sizes", ""),
+        ({"rows": GOOD, "group_sizes": [2**70]}, "group_sizes", "beyond 64 bits"),
         ({"rows": GOOD, "group_sizes": [2**63 - 1, 2**63 - 1, 4]}, "group_sizes", ""),
     ],
 )
@@ -107,7 +107,31 @@ def test_a_column_given_twice_is_refused(server, ranker):
     names = list(ranker.feature_names_in_)
     answer = server.score({"rows": [[1.0] * 21], "columns": [*names, names[2]]})
     assert answer.status_code == 422
-    assert "occurs twice" in answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert "occurs twice" in error["message"]
+    assert error["column"] == names[2]
+    answer = server.score({"rows": [[1.0] * 20], "columns": [names[2]] * 20})  # and 19 are lacking
+    assert answer.json()["error"]["column"] == names[2]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        '"rows": [ROW], "qid": 1, "qid": 2',
+        '"qid": "a", "rows": [ROW], "qid": "b"',
+        '"rows": [ROW], "rows": [ROW]',
+        '"rows": [], "rows": [ROW]',
+        '"rows": [ROW], "r\\u006fws": []',
+        '"rows": [ROW], "q\\u0069d": 1, "qid": 1',
+    ],
+)
+def test_a_field_given_twice_is_refused(server, fields):
+    body = "{" + fields.replace("ROW", json.dumps([1.0] * 20)) + "}"
+    answer = server.client.post(
+        "/score", content=body, headers={"content-type": "application/json"}
+    )
+    assert answer.status_code == 400, answer.text
+    assert "occurs 2 times" in answer.json()["error"]["message"]
 
 
 def test_queries_are_demanded_where_they_matter(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +44,9 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
     try:
         places = model.columns.places(names, f"{field!r} of the request")
     except DataError as error:
-        lacking = sorted(set(model.columns.names or ()) - set(names))
-        where = {"column": lacking[0]} if lacking else {}
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        wrong = twice or sorted(set(model.columns.names or ()) - set(names))
+        where = {"column": wrong[0]} if wrong else {}
         raise RequestError(WRONG, "columns", str(error), field=field, **where) from None
     if places is None and len(names) != model.columns.count:
         raise RequestError(

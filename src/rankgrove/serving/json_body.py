@@ -9,7 +9,9 @@ more, to quote the value.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -66,7 +68,16 @@ def _decoded(body: bytes, model: Model) -> tuple[Body, Rows]:
         ) from None
     except UnicodeDecodeError as error:
         raise RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}") from None
+    _refuse_repetition(body)
     return asked, asked.rows
+
+
+def _refuse_repetition(body: bytes) -> None:
+    """Refuse a field that occurs twice, of which msgspec takes the last."""
+    fields = Counter(name for name, _ in json.loads(body, object_pairs_hook=list))
+    field, count = fields.most_common(1)[0]
+    if count > 1:
+        raise RequestError(MALFORMED, "json", f"{field!r} occurs {count} times", field=field)
 
 
 def _matrix(rows: Rows, names: list[str] | None, model: Model) -> npt.NDArray[np.float64]:
@@ -96,7 +107,9 @@ def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
         try:
             groups = QueryGroups.from_sizes(np.array(asked.group_sizes or (), np.int64), n_rows)
         except (DataError, OverflowError) as error:
-            raise RequestError(WRONG, "queries", str(error), field="group_sizes") from None
+            beyond = isinstance(error, OverflowError)
+            reason = "a group size is beyond 64 bits" if beyond else str(error)
+            raise RequestError(WRONG, "queries", reason, field="group_sizes") from None
         return groups, list(range(groups.n_queries))
     if asked.qid is None:
         return None, []

@@ -36,6 +36,7 @@ from rankgrove.models.model import Model
 
 _LARGEST_WEIGHT = 1e30  # gradients are float32
 
+
 @dataclass(frozen=True)
 class RankingInput:
     """Checked data of one fit or one evaluation.
