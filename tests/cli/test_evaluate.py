@@ -90,3 +90,12 @@ def test_damaged_binary_scores_are_named(rankgrove, data_file, tmp_path, name):
     assert run.returncode == 1
     assert name in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_scores_of_rows_that_are_dropped_are_dropped_with_them(rankgrove, tmp_path):
+    (tmp_path / "part.txt").write_text("-1 qid:1 1:1\n0 qid:1 1:2\n1 qid:1 1:3\n")
+    (tmp_path / "scores.txt").write_text("9\n1\n2\n")
+    options = ("--negative-labels", "drop", "--metrics", "mrr", "--json")
+    run = rankgrove("evaluate", "scores.txt", "part.txt", *options)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {"queries": 1, "rows": 2, "metrics": {"mrr": 1.0}}

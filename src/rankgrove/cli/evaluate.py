@@ -64,10 +64,16 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.scores == "-" and arguments.data == "/dev/stdin":
         raise ValueError("SCORES and DATA cannot both be standard input")
     refuse_overwriting(arguments.per_query, arguments.scores, arguments.data)
-    data = load_data(arguments.data, arguments, features=[])
+    drop = arguments.negative_labels == "drop"  # after their scores are read
+    kept = {"negative_labels": "keep"} if drop else {}
+    data = load_data(arguments.data, arguments, features=[], **kept)
+    scores = read_scores(arguments.scores, data.n_rows)
+    if drop:
+        judged = data.y >= 0
+        data, scores = data.select_rows(judged), scores[judged]
     result = evaluate(
         data,
-        read_scores(arguments.scores, data.n_rows),
+        scores,
         metrics=arguments.metrics or DEFAULT_METRICS,
         preset=arguments.preset,
         n_jobs=arguments.n_jobs,

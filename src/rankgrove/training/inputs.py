@@ -241,8 +241,8 @@ def _weights(
     if weight.max(initial=0) > _LARGEST_WEIGHT:
         row = int(weight.argmax())
         raise DataError(
-            f"sample_weight of row {row} is {weight[row]}: above {_LARGEST_WEIGHT:g} sums overflow; "
-            "divide all weights by the same number"
+            f"sample_weight of row {row} is {weight[row]}: above {_LARGEST_WEIGHT:g} sums "
+            "overflow; divide all weights by the same number"
         )
     if weight.max(initial=0) == 0 and not may_be_empty:
         raise DataError("sample_weight is 0 in every row")
