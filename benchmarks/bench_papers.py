@@ -4,8 +4,8 @@ A table per paper: ``forests`` (Ibrahim and Carman, tables V, X, XV), ``igbrt`` 
 Weinberger, table 3), ``plrank`` (Xia, Zhai and Wang, table 1), ``broof`` (de Sa, Goncalves, Sousa
 and Salles, tables 2 and 3), ``rcrank`` (Modry and Ferov, table 3). Further ``missing`` (policies
 for missing values), ``listwise`` (where listwise trees should stop), ``tree-sizes`` (table XII of
-Ibrahim and Carman) and ``times`` (training times that the papers give). Five folds, several seeds,
-the paper's conventions::
+Ibrahim and Carman), ``contexts`` (table 3 of Xia, Zhai and Wang) and ``times`` (training times that
+the papers give). Five folds, several seeds, the paper's conventions::
 
     python benchmarks/bench_papers.py --table forests             # as in the paper: takes hours
     python benchmarks/bench_papers.py --table broof --share 0.1   # a tenth of the trees
@@ -21,13 +21,14 @@ from pathlib import Path
 
 from _report import RESULTS, Report, benchmark_arguments
 from papers.cells import Cells
+from papers.contexts import contexts
 from papers.methods import ALL_THRESHOLDS, Settings
 from papers.tables import TABLES
 from papers.times import times
 from papers.tree_sizes import tree_sizes
 
 # Studies that are no comparison of methods on folds.
-OTHERS = {"times": times, "tree-sizes": tree_sizes}
+OTHERS = {"contexts": contexts, "times": times, "tree-sizes": tree_sizes}
 
 
 def main() -> None:
