@@ -273,3 +273,15 @@ def test_an_imported_model_cannot_be_fitted():
     model = rankgrove.from_sklearn(DecisionTreeRegressor(max_depth=2).fit(X, y))
     with pytest.raises(ModelError, match="trained by scikit-learn"):
         model.fit(X, y, qid=qid)
+
+
+def test_contributions_of_a_forest_weigh_rows_as_often_as_they_were_drawn():
+    import shap
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)).astype(np.float32)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    expected = shap.TreeExplainer(forest).shap_values(X)
+    found = rankgrove.from_sklearn(forest).explain(X).values
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -83,7 +83,7 @@ def _tree(tree: Any) -> ForeignTree:
         right=tree.children_right.astype(np.int64),
         missing_left=np.asarray(tree.missing_go_to_left).astype(bool),
         value=tree.value[:, 0, 0],
-        count=tree.n_node_samples,
+        count=tree.weighted_n_node_samples,
         gain=np.where(leaf, 0.0, gain),
     )
 
