@@ -39,6 +39,17 @@ def test_a_folder_gives_a_table_a_store_and_a_model(rankgrove, folder):
     assert best.ranker_name in ("lambdamart", "rf-point")
 
 
+def test_a_best_that_cannot_be_saved_costs_no_table(rankgrove, folder):
+    run = rankgrove(
+        *("compare", "all.txt", "--folds", 3, "--ranker", "random", "--save-best", "best.rg"),
+        *("--ranker", "sklearn:RandomForestRegressor:n_estimators=20"),
+    )
+    assert run.returncode == 1
+    assert "the best is sklearn:RandomForestRegressor, which rankgrove cannot save" in run.stderr
+    assert "share a letter" in run.stdout
+    assert not (folder / "best.rg").exists()
+
+
 def test_json_and_other_formats(rankgrove, folder):
     command = ("compare", "all.txt", *QUICK, "--folds", 3, "--repeats", 2, "--out", "r")
     found = json.loads(rankgrove(*command, "--json").stdout)

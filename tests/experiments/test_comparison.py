@@ -11,6 +11,7 @@ from rankgrove.experiments.comparing import fit_best
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.significance import compare_pairs
+from rankgrove.experiments.sources import read_sources
 from rankgrove.experiments.store import Entry
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.tables import as_html, as_json, as_latex, as_markdown
@@ -263,6 +264,19 @@ def test_several_data_sets(tiny_data, small_data):
     )
     assert found.datasets == ["one", "two"]
     assert len(found.per_query("two", "mart", "ndcg@10")) == small_data.n_queries
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/mq.txt", "a/td.txt.gz"], ["mq", "td"]),
+        (["a/own.csv", "a/own.parquet", "a/td.txt"], ["own.csv", "own.parquet", "td"]),
+        (["a/train.txt", "b/train.txt"], ["a/train", "b/train"]),
+        (["a/train.txt", "a/train.txt"], ["a/train (1)", "a/train (2)"]),
+    ],
+)
+def test_data_sets_have_the_shortest_names_that_tell_them_apart(paths, names):
+    assert [source.name for source in read_sources(paths)] == names
 
 
 def test_the_best_is_trained_for_use(tiny_data):

@@ -26,6 +26,13 @@ def test_svg_of_odd_values(values):
     ElementTree.fromstring(history_svg({"valid": {"m": values}}))
 
 
+def test_one_point_alone_can_be_seen():
+    assert "<circle" in history_svg({"valid": {"m": [0.5]}})
+    assert "<circle" not in history_svg({"valid": {"m": [0.5] * 50}})
+    pytest.importorskip("plotly")
+    assert plot_history({"valid": {"m": [0.5]}}).data[0].mode == "lines+markers"
+
+
 def test_rankers_are_sources(small_data):
     ranker = rankgrove.MART(n_estimators=3, n_jobs=1).fit(
         small_data, eval_set={"train": small_data}, eval_metric=["ndcg@5", "map"]

@@ -194,6 +194,14 @@ def test_failures_are_run_again_only_if_asked(tiny_data, tmp_path):
         assert store.open_cells() == (3, 0)
 
 
+def test_a_limit_too_small_for_a_thread_is_said_to_be_one_of_memory(tiny_data):
+    study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, max_folds=1)
+    with Store(None) as store:
+        run_study(study, store, Run(memory_limit=20 * 2**20, n_jobs=1))
+        (entry,) = store.entries()
+    assert entry.outcome.error.startswith("not enough memory")
+
+
 def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
     data = rankgrove.datasets.make_ranking(300, docs_per_query=40, seed=1)
     study = make_study(data, ["rf-point:n_estimators=2000"], folds=3, max_folds=1)

@@ -155,14 +155,14 @@ def run(arguments: argparse.Namespace) -> None:
         require_place(arguments.save_best)
     study = _study(arguments)
     comparison = run_and_compare(study, arguments)
-    if arguments.save_best:
-        ranker = fit_best(study, comparison, arguments.n_jobs)
-        ranker.save(arguments.save_best)
     if arguments.json:
         print_json(as_json(comparison))
     else:
         show_comparison(comparison, arguments)
-        if arguments.save_best:
+    if arguments.save_best:
+        ranker = fit_best(study, comparison, arguments.n_jobs)
+        ranker.save(arguments.save_best)
+        if not arguments.json:
             show(f"{ranker.ranker_name} is written to {arguments.save_best}")
 
 

@@ -262,7 +262,8 @@ def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, MemoryError):
+    # Under a limit of memory, the stack of a new thread is often what finds none.
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         return f"not enough memory{f' ({error})' if str(error) else ''}"
     text = str(error).strip() or traceback.format_exception_only(error)[-1].strip()
     return f"{type(error).__name__}: {text}"

@@ -119,6 +119,9 @@ def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) ->
         if cell.spec.label == label and cell.all_params == params:
             fitted = fit_cell(cell, parts, fold.test_rows, n_jobs)
             if fitted.ranker is None:
-                raise ValueError(f"the best is {label}, which rankgrove cannot save")
+                raise ValueError(
+                    f"the best is {label}, which rankgrove cannot save: to save the best of the "
+                    "others, leave it out (finished fits of the others are kept)"
+                )
             return fitted.ranker
     raise ValueError(f"{label} is not part of the study")

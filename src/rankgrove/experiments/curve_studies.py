@@ -100,7 +100,7 @@ def run_curve(
     if points is not None and not chosen.points:
         raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
-        return [curve for source in study.sources for curve in _strength(study, source)]
+        return [curve for source in study.sources for curve in _strength(study, source, run)]
     if kind == "convergence":
         run_study(study, store, run, progress)
         return _convergence(Comparison.from_store(store))
@@ -174,21 +174,21 @@ def _convergence(comparison: Comparison) -> list[Curve]:
         for result in comparison.results(data):
             found = mean_curve(result.entries)
             if found is None:
-                reason = result.failure or "its model was not built in steps"
+                reason = result.failure or "rankgrove knows no steps of its model"
                 raise ValueError(f"{result.ranker} has no convergence: {reason}")
             name = result.ranker if len(comparison.datasets) == 1 else f"{result.ranker}, {data}"
             curves.append(Curve(name, found["values"], found["steps"]))
     return curves
 
 
-def _strength(study: Study, source: Any) -> list[Curve]:
+def _strength(study: Study, source: Any, run: Run) -> list[Curve]:
     """Strength of the trees of each forest on the test part of the first fold."""
     fold = next(source.folds())
     curves = []
     for cell in study.cells(fold):
         if cell.repeat:
             continue
-        ranker = fit_cell(cell, fold.parts, fold.test_rows).ranker
+        ranker = fit_cell(cell, fold.parts, fold.test_rows, run.n_jobs).ranker
         if not hasattr(ranker, "strength_curve"):
             raise ValueError(f"{cell.spec.label} is no forest: it has no strength of trees")
         found = ranker.strength_curve(fold.parts.test, metric=str(study.metrics[0])).thinned()

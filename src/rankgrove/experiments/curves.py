@@ -28,6 +28,11 @@ class Curve:
         """The steps."""
         return range(1, len(self.values) + 1) if self.steps is None else self.steps
 
+    @property
+    def has_few_points(self) -> bool:
+        """Whether its points are marked: one alone is no line, and of few it matters where."""
+        return len(self.values) < 10
+
 
 def history_curves(source: Any, metric: str | None = None) -> list[Curve]:
     """Curves of what a fit watched, one per set.
@@ -65,7 +70,8 @@ def plot_curves(curves: Sequence[Curve], title: str = "", x_title: str = "iterat
     graph_objects = require("plotly.graph_objects", "plots", "plotting")
     figure = graph_objects.Figure()
     for curve in curves:
-        figure.add_scatter(x=list(curve.x), y=list(curve.values), name=curve.name, mode="lines")
+        mode = "lines+markers" if curve.has_few_points else "lines"
+        figure.add_scatter(x=list(curve.x), y=list(curve.values), name=curve.name, mode=mode)
     figure.update_layout(title=title, xaxis_title=x_title, template="plotly_white")
     return figure
 
@@ -110,14 +116,18 @@ def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iterati
     parts.append(_text(_LEFT, 20, title, "start", bold=True))
     for number, curve in enumerate(curves):
         colour = _COLOURS[number % len(_COLOURS)]
-        points = " ".join(
-            f"{x(i):.1f},{y(v):.1f}"
-            for i, v in zip(curve.x, curve.values, strict=True)
-            if math.isfinite(v)
-        )
+        places = [
+            (x(i), y(v)) for i, v in zip(curve.x, curve.values, strict=True) if math.isfinite(v)
+        ]
+        points = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
+        if curve.has_few_points:
+            parts.extend(
+                f'<circle cx="{across:.1f}" cy="{down:.1f}" r="3.5" fill="{colour}"/>'
+                for across, down in places
+            )
         place = _HEIGHT - _BOTTOM - 14 - 16 * (len(curves) - 1 - number)
         parts.append(_line(_WIDTH - 190, place - 4, _WIDTH - 170, place - 4, colour, 3))
         parts.append(_text(_WIDTH - 164, place, curve.name, "start"))

@@ -147,18 +147,22 @@ def _as_list(data: Any) -> list[Any]:
 
 
 def _names(origins: Sequence[Any]) -> list[str]:
-    """Short names: the last part of a path, with its folder where two would be equal."""
-    names = [_name(origin, 1) for origin in origins]
-    long = [_name(origin, 2) for origin in origins]
-    names = [b if names.count(a) > 1 else a for a, b in zip(names, long, strict=True)]
+    """The shortest form of each name that no other data set shares, else with a number."""
+    forms = [_forms(origin) for origin in origins]
+    names = []
+    for mine in forms:
+        counts = [[other[i] for other in forms].count(form) for i, form in enumerate(mine)]
+        names.append(mine[counts.index(1) if 1 in counts else -1])
     return [f"{a} ({i})" if names.count(a) > 1 else a for i, a in enumerate(names, 1)]
 
 
-def _name(origin: Any, depth: int) -> str:
-    if isinstance(origin, str | os.PathLike):
-        parts = Path(origin).resolve().parts[-depth:]
-        return "/".join([*parts[:-1], parts[-1].split(".")[0]])
-    return "data"
+def _forms(origin: Any) -> tuple[str, str, str]:
+    """Return the names of a data set: of a file without its ending, with it, with its folder."""
+    if not isinstance(origin, str | os.PathLike):
+        return ("data",) * 3
+    path = Path(origin).resolve()
+    stem = path.name.split(".")[0]
+    return stem, path.name, f"{path.parent.name}/{stem}"
 
 
 def _shifted(data: Dataset, shift: int) -> Dataset:
