@@ -1,10 +1,11 @@
 """One LambdaMART on 1, 2 and 4 worker processes, beside lightgbm.dask and xgboost.dask.
 
 What it shows: seconds per tree, bytes and messages per tree (which do not grow with the rows), time
-spent waiting, and what two workers of one thread cost over one of two threads. Every worker is a
-process that holds whole queries of WEB10K-shaped data and talks over loopback::
+spent waiting, and what two workers of one thread cost over one of two threads, whose fits take
+turns. Every worker is a process that holds whole queries of WEB10K-shaped data and talks over
+loopback. Peers fit fewer rows, each in a process of its own that may take a few minutes::
 
-    python benchmarks/bench_distributed.py            # 2 M rows; needs 8 GB and half an hour
+    python benchmarks/bench_distributed.py            # 2 M rows; needs 6 GB and 20 minutes
     python benchmarks/bench_distributed.py --quick    # a minute or two, to see that it works
 """
 
@@ -12,11 +13,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import secrets
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -30,94 +35,145 @@ LEAVES, LEARNING_RATE = 31, 0.1
 def main() -> None:
     parser = benchmark_arguments(__doc__)
     parser.add_argument("--queries", type=int, default=17_000, help="of about 120 documents")
-    parser.add_argument("--trees", type=int, default=50)
+    parser.add_argument("--trees", type=int, default=30)
+    parser.add_argument("--repeats", type=int, default=3, help="of 2 workers and of 2 threads")
+    parser.add_argument("--peer-queries", type=int, default=2_500)
+    parser.add_argument("--peer-trees", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=3.0, help="for one fit beside peers")
     parser.add_argument("--alone", action="store_true", help="without the peers on Dask")
     parser.add_argument("--child", help="(a worker process: what it is to do, as JSON)")
+    parser.add_argument("--peer", help="(one fit on Dask: what it is to do, as JSON)")
     args = parser.parse_args()
     if args.child:
         work(json.loads(args.child))
         return
+    if args.peer:
+        fit_on_dask(json.loads(args.peer))
+        return
     if args.quick:
-        args.queries, args.trees = 800, 10
+        args.queries, args.trees, args.repeats = 1000, 10, 1
+        args.peer_queries, args.peer_trees = 500, 5
     libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]
     report = Report("distributed", args, libraries=libraries)
-    with tempfile.TemporaryDirectory() as folder:
-        n_rows = make_data(Path(folder), args.queries)
-        workers_table(report, folder, args, n_rows)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        make_data(Path(folder), args.queries)
+        workers_table(report, folder, args)
         rows_table(report, folder, args)
         if not args.alone:
-            peers_table(report, folder, args, n_rows)
+            make_data(Path(folder), args.peer_queries)
+            peers_table(report, folder, args)
     report.write()
 
 
-def make_data(folder: Path, n_queries: int) -> int:
+def make_data(folder: Path, n_queries: int) -> None:
     from rankgrove.datasets import make_ranking
 
     data = make_ranking(n_queries, preset="mslr", seed=1)
     np.save(folder / "X.npy", data.X)
     np.save(folder / "y.npy", data.y)
     np.save(folder / "sizes.npy", data.group_sizes)
-    return data.n_rows
 
 
-def workers_table(report: Report, folder: str, args: Any, n_rows: int) -> None:
+def workers_table(report: Report, folder: str, args: Any) -> None:
     """Print what workers and threads cost; the model files must have the same bytes."""
-    rows, baseline, models = [], None, set()
-    for n_workers, n_threads in ((1, 2), (1, 1), (2, 1), (4, 1)):
-        found = fit_in_processes(folder, n_workers, n_threads, args.queries, args.trees)
-        baseline = baseline or found["per_tree"]
-        models.add(found["model"])
-        overhead = f"{100 * (found['per_tree'] / baseline - 1):+.0f} %"
-        waiting = f"{100 * found['waiting'] / found['seconds']:.0f} %"
-        measured = [found[name] for name in ("messages", "sent_mb")]
-        shape = f"{n_workers} x {n_threads} threads"
-        rows.append([shape, found["seconds"], found["per_tree"], overhead, *measured, waiting])
+    found = defaultdict(list)
+    for shape in [(1, 2), (2, 1)] * args.repeats + [(1, 1), (4, 1)]:
+        found[shape].append(fit_in_processes(folder, *shape, args.queries, args.trees))
+    seconds = {
+        shape: statistics.median(run["per_tree"] for run in runs) for shape, runs in found.items()
+    }
+    rows = []
+    for (n_workers, n_threads), runs in found.items():
+        per_tree, run = seconds[n_workers, n_threads], runs[-1]
+        rows.append(
+            [
+                f"{n_workers} x {n_threads} thread{'s' * (n_threads > 1)}",
+                statistics.median(run["seconds"] for run in runs),
+                per_tree,
+                f"{100 * (per_tree / seconds[1, 2] - 1):+.1f} %",
+                run["messages"],
+                run["sent_mb"],
+                f"{100 * statistics.median(run['waiting'] for run in runs):.0f} %",
+            ]
+        )
     report.table(
-        [
-            "workers",
-            "seconds",
-            "per tree",
-            "against 1 x 2",
-            "messages/tree",
-            "MB/tree, hub",
-            "waiting",
-        ],
+        ["workers", "seconds of a fit", "per tree", "against 1 x 2", "messages/tree"]
+        + ["MB/tree, hub", "hub waiting"],
         rows,
-        f"LambdaMART, {args.trees} trees, {n_rows} rows x 136",
+        f"LambdaMART, {args.trees} trees, {run['rows']} rows x 136",
     )
-    report.note(f"Different model files: {len(models)} (1: the same bits for all)")
+    models = {run["model"] for runs in found.values() for run in runs}
+    report.note(
+        f"Different model files: {len(models)} (1: the same bits for all). The hub is worker 0; "
+        "its waiting is the part of the time of a tree that it spends in messages, adding up what "
+        "others send included."
+    )
 
 
 def rows_table(report: Report, folder: str, args: Any) -> None:
     """Print what is sent per tree as the rows grow."""
     rows = []
-    for share in (8, 4, 2, 1):
+    for share in (16, 8, 4, 2):
         found = fit_in_processes(folder, 2, 1, args.queries // share, args.trees)
         rows.append([found["rows"], found["per_tree"], found["messages"], found["sent_mb"]])
     columns = ["rows", "seconds/tree", "messages/tree", "MB/tree, both ways"]
     report.table(columns, rows, "Two workers: what is sent does not grow with the rows")
 
 
-def peers_table(report: Report, folder: str, args: Any, n_rows: int) -> None:
+def peers_table(report: Report, folder: str, args: Any) -> None:
     """Print seconds of a whole fit on a Dask cluster of processes, each of one thread."""
     rows = []
     for n_workers in (1, 2, 4):
-        from dask.distributed import Client, LocalCluster
+        ours = None
+        for name in CONTESTANTS:
+            job = {"name": name, "folder": folder, "workers": n_workers, "trees": args.peer_trees}
+            outcome = run_on_dask(job, args.minutes)
+            is_time = isinstance(outcome, float)
+            ours = outcome if name == "rankgrove" and is_time else ours
+            rows.append(
+                [f"{name}, {n_workers}", outcome, ratio(outcome, ours) if is_time and ours else "-"]
+            )
+    n_rows = int(np.load(f"{folder}/sizes.npy").sum())
+    caption = f"Whole fits on Dask with binning, {args.peer_trees} trees, {n_rows} rows"
+    report.table(["library, workers", "seconds", "times rankgrove's"], rows, caption)
 
-        with (
-            LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            data = dask_data(folder, n_workers)
-            ours = None
-            for name, fit in CONTESTANTS.items():
-                seconds = timed(fit, client, data, args.trees)
-                ours = ours or seconds
-                rows.append([f"{name}, {n_workers}", seconds, ratio(seconds, ours)])
-    caption = f"Whole fits on Dask with binning, {args.trees} trees, {n_rows} rows"
-    report.table(["library, workers", "seconds", "rankgrove is"], rows, caption)
+
+def run_on_dask(job: dict[str, Any], minutes: float) -> float | str:
+    """Return the seconds of a fit, or what became of it."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--peer", json.dumps(job)],
+            stdout=output,
+            stderr=sys.stderr,
+            start_new_session=True,
+        )
+        try:
+            process.wait(60 * minutes)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # its workers, too
+            process.wait()
+            return f"not finished in {minutes:g} minutes"
+        output.seek(0)
+        lines = output.read().splitlines()
+    return "failed" if process.returncode else float(lines[-1])
+
+
+def fit_on_dask(job: dict[str, Any]) -> None:
+    """Fit in this process, which starts a cluster and prints the seconds."""
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=job["workers"],
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        data = dask_data(job["folder"], job["workers"])
+        seconds = timed(CONTESTANTS[job["name"]], client, data, job["trees"])
+        print(f"\n{seconds}", flush=True)
 
 
 def fit_in_processes(
@@ -145,6 +201,7 @@ def fit_in_processes(
     if any(process.returncode for process in processes):
         raise RuntimeError("a worker process failed")
     result: dict[str, Any] = json.loads(answers[0].splitlines()[-1])
+    print(f"{n_workers} x {n_threads}:", result, file=sys.stderr)
     return result
 
 
@@ -204,7 +261,7 @@ def work(job: dict[str, Any]) -> None:
                 "per_tree": (t1 - t0) / n_trees,
                 "messages": (after.messages - before.messages) / n_trees,
                 "sent_mb": sent / n_trees / 1e6,
-                "waiting": after.seconds_waiting,
+                "waiting": (after.seconds_waiting - before.seconds_waiting) / (t1 - t0),
                 "model": hashlib.sha256(to_bytes(ranker)).hexdigest(),
             }
         )

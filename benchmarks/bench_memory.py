@@ -9,18 +9,22 @@ given; also in bytes per value of the matrix. With ``--limit``, a control group 
 to so many GB, its part of the page cache included (Linux, as root)::
 
     python benchmarks/bench_memory.py --quick
-    python benchmarks/bench_memory.py --scale 10 --trees 100 --limit 1.0 --data /var/tmp/web100k
-    python benchmarks/bench_memory.py rankgrove-arrays rankgrove-stream --data /var/tmp/web100k
+    python benchmarks/bench_memory.py --data /var/tmp/web100k --data-only
+    python benchmarks/bench_memory.py --data /var/tmp/web100k rankgrove-stream lightgbm
+    python benchmarks/bench_memory.py --data /var/tmp/web100k rankgrove-warm --limit 1.0 --trees 5
 
-Data are generated once, in pieces of 6000 queries, and kept where ``--data`` says.
+Data are generated once, in pieces of 6000 queries, and kept where ``--data`` says; so are the
+outcomes of contestants, and the table shows those of all runs on the same data.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +40,7 @@ from _report import Report, benchmark_arguments, ratio
 QUERIES = 6000  # of a piece
 FEATURES = 136
 COMMON = {"leaves": 31, "learning_rate": 0.1, "min_data": 20}
+PEERS = ("lightgbm", "xgboost")
 GROUPS = ("/sys/fs/cgroup/memory", "/sys/fs/cgroup")
 
 
@@ -44,69 +49,88 @@ def main() -> None:
     parser.add_argument("contestants", nargs="*", metavar="NAME", help=", ".join(CONTESTANTS))
     parser.add_argument("--scale", type=float, default=10.0, help="times the rows of WEB10K")
     parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--peer-trees", type=int, default=5, help="of LightGBM and XGBoost")
     parser.add_argument("--limit", type=float, metavar="GB", help="hard limit for each process")
+    parser.add_argument("--minutes", type=float, default=10.0, help="for each process")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where data are kept")
+    parser.add_argument("--data-only", action="store_true", help="make the data and end")
     parser.add_argument("--child", metavar="NAME", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.quick:
-        args.scale, args.trees = args.scale / 20, min(args.trees, 20)
     if args.child:
         print(json.dumps(CONTESTANTS[args.child](args)))
         return
+    if args.quick:
+        args.scale, args.trees = args.scale / 20, min(args.trees, 20)
     unknown = set(args.contestants) - set(CONTESTANTS)
     if unknown:
         parser.error(f"unknown contestants: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         args.data = args.data or Path(folder)
         make_data(args)
-        run_all(args)
+        if not args.data_only:
+            run_all(args)
 
 
 def run_all(args: argparse.Namespace) -> None:
     """Run every contestant in a process of its own and print the table."""
-    results: dict[str, dict[str, Any]] = {}
+    report = Report("memory", args, libraries=["lightgbm", "xgboost-cpu", "pyarrow"])
+    kept = args.data / f"outcomes-{args.scale:g}.json"
+    outcomes: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}
     for name in args.contestants or CONTESTANTS:
         if name == "rankgrove-stream":
             shutil.rmtree(args.data / "cache", ignore_errors=True)
-        results[name] = run_child(name, args)
-        print(name, results[name], file=sys.stderr)
-    report = Report("memory", args, libraries=["lightgbm", "xgboost-cpu"])
-    ours = results.get("rankgrove-warm") or results.get("rankgrove-stream") or {}
-    rows = [
-        [
-            name,
-            result.get("rows", 0),
-            result.get("memory", "failed"),
-            result["memory"] * 2**20 / result["rows"] / FEATURES if "memory" in result else "-",
-            result.get("prepare", "-"),
-            result.get("tree", "-"),
-            ratio(result["memory"], ours["memory"]) if "memory" in result and ours else "-",
-            ratio(result["tree"], ours["tree"]) if "tree" in result and ours else "-",
-        ]
-        for name, result in results.items()
-    ]
-    limit = "" if args.limit is None else f", at most {args.limit:g} GB"
+        trees = args.peer_trees if name in PEERS else args.trees
+        found = run_child(name, trees, args)
+        print(name, found, file=sys.stderr)
+        limit = "none" if args.limit is None else f"{args.limit:g} GB"
+        row = {"contestant": name, "trees": trees, "limit": limit, **found}
+        outcomes[f"{name}, {limit}"] = row
+        kept.write_text(json.dumps(outcomes, indent=1))
+    ours = outcomes.get("rankgrove-warm, none") or outcomes.get("rankgrove-stream, none") or {}
     report.table(
-        ["contestant", "rows", "peak MB", "B / value", "prepare s", "s per tree", "memory", "time"],
-        rows,
-        caption=f"LambdaMART, {args.trees} trees, {args.scale:g} x WEB10K{limit}; ratios to "
-        "rankgrove from a warm cache",
+        ["contestant", "limit", "outcome", "trees", "peak MB", "B / value"]
+        + ["s to first tree", "s per tree", "memory is", "time is"],
+        [table_row(row, ours) for row in outcomes.values()],
+        caption=f"LambdaMART with {COMMON['leaves']} leaves, {args.scale:g} x the rows of WEB10K",
+    )
+    report.note(
+        "MB are 2^20 bytes; those of arrays and tables come on top of what the caller holds. The "
+        "last columns say how many times those of rankgrove from a warm cache without a limit."
     )
     report.write()
 
 
-def run_child(name: str, args: argparse.Namespace) -> dict[str, Any]:
+def table_row(row: dict[str, Any], ours: dict[str, Any]) -> list[Any]:
+    begin = [row["contestant"], row["limit"], row["outcome"], row["trees"]]
+    if "memory" not in row:
+        return [*begin, "-", "-", "-", "-", "-", "-"]
+    ratios = [ratio(row[name], ours[name]) if ours else "-" for name in ("memory", "tree")]
+    per_value = row["memory"] * 2**20 / row["rows"] / FEATURES
+    return [*begin, row["memory"], per_value, row["prepare"], row["tree"], *ratios]
+
+
+def run_child(name: str, trees: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Run a contestant; an outcome is there in any case, what was measured only if it finished."""
     command = [sys.executable, __file__, "--child", name, "--data", str(args.data)]
-    scale = args.scale * (20 if args.quick else 1)
-    command += ["--scale", str(scale), "--trees", str(args.trees), "--threads", str(args.threads)]
-    command += ["--quick"] if args.quick else []
+    command += ["--trees", str(trees), "--threads", str(args.threads)]
     with limited(args.limit) as join:
-        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=join)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"ended by signal {-done.returncode}"]
-        return {"error": last[0]}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                preexec_fn=join,
+                timeout=60 * args.minutes,
+            )
+        except subprocess.TimeoutExpired:
+            return {"outcome": f"not finished in {args.minutes:g} minutes"}
+    if done.returncode == 0:
+        return {"outcome": "finished", **json.loads(done.stdout.splitlines()[-1])}
+    print(done.stderr, file=sys.stderr)
+    if done.returncode == -signal.SIGKILL and args.limit is not None:
+        return {"outcome": "killed at the limit"}
+    last = done.stderr.strip().splitlines()[-1:] or [f"ended by signal {-done.returncode}"]
+    return {"outcome": f"failed: {last[0][:100]}"}
 
 
 class limited:  # noqa: N801 - reads as a phrase
@@ -128,8 +152,12 @@ class limited:  # noqa: N801 - reads as a phrase
         return lambda: (folder / "cgroup.procs").write_text(str(os.getpid())) and None
 
     def __exit__(self, *_: object) -> None:
-        if self.folder is not None:
-            self.folder.rmdir()
+        for _attempt in range(50):  # the group of a process that was killed is busy for a moment
+            with contextlib.suppress(OSError):
+                if self.folder is not None:
+                    self.folder.rmdir()
+                return
+            time.sleep(0.1)
 
 
 def make_data(args: argparse.Namespace) -> None:
@@ -140,7 +168,8 @@ def make_data(args: argparse.Namespace) -> None:
     parts = args.data / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     n_queries = round(QUERIES * args.scale)
-    wants_text = not args.contestants or "lightgbm" in args.contestants
+    whole = args.data / "train.txt"
+    wants_text = not whole.exists() and (not args.contestants or "lightgbm" in args.contestants)
     for number, first in enumerate(range(0, n_queries, QUERIES)):
         path = parts / f"part-{number:03}.parquet"
         text = args.data / f"text-{number:03}.txt"
@@ -152,16 +181,16 @@ def make_data(args: argparse.Namespace) -> None:
         rg.write_parquet(data, path)
         if wants_text:
             rg.write_letor(data, text)
-    whole = args.data / "train.txt"
-    if wants_text and not whole.exists():
+    if wants_text:
         join_text(sorted(args.data.glob("text-*.txt")), whole)
 
 
 def join_text(pieces: list[Path], whole: Path) -> None:
-    """Write one text without query ids, and the sizes of its queries beside it."""
+    """Make one text without query ids of the pieces, and the sizes of its queries beside it."""
     sizes: list[int] = []
     last = None
-    with whole.open("wb") as out:
+    part = whole.with_name("part-of-train.txt")
+    with part.open("wb") as out:
         for piece in pieces:
             with piece.open("rb") as lines:
                 for line in lines:
@@ -170,6 +199,8 @@ def join_text(pieces: list[Path], whole: Path) -> None:
                     sizes[-1] += 1
                     last = query
                     out.write(label + b" " + rest)
+            piece.unlink()
+    part.rename(whole)
     whole.with_name(whole.name + ".query").write_text("\n".join(map(str, sizes)) + "\n")
 
 
@@ -177,6 +208,9 @@ class Watched:
     """Peak of resident memory above what was there, and the times of trees."""
 
     def __init__(self) -> None:
+        from rankgrove.data.memory import give_back_memory
+
+        give_back_memory()  # what loading has freed is not held by the caller
         Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of loading
         self.before = resident("VmRSS")
         self.started = time.perf_counter()

@@ -92,7 +92,10 @@ std::unique_ptr<TreeGrower> make_grower(
   require(max_leaf_nodes >= 1, "max_leaf_nodes must be at least 1");
   require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
   require(l2 >= 0.0 && min_child_weight >= 0.0, "l2 and min_child_weight must not be negative");
-  require(n_rows < (int64_t{1} << 29), "a tree is grown on at most 2^29 rows");
+  require(n_rows < (int64_t{1} << 29),
+          "there are " + std::to_string(n_rows) +
+              " rows in all, and a tree is grown on fewer than 2^29 (536870912): learn from a part "
+              "of them");
   require(first_row >= 0 && first_row + binned->n_rows <= n_rows,
           "the rows of this worker are not among those of all");
   if (options.growth == Growth::kOblivious) {

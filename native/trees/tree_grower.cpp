@@ -10,6 +10,10 @@
 namespace rankgrove {
 namespace {
 
+// Of a node: the fewer of its rows are so much quicker to add up than those of less Hessian, which
+// may be more, that finding out which they are pays for another message.
+constexpr int64_t kRowsWorthAMessage = int64_t{1} << 17;
+
 // Least squares are those of the gradients: l2 belongs to the Hessians, and so to leaf values
 // alone.
 SplitRules split_rules(const GrowOptions& options) {
@@ -82,15 +86,18 @@ TreeGrower::OpenNode TreeGrower::make_root(Tree& tree) {
 }
 
 // Parts the rows of a node and finds the smaller child's histogram. One worker counts rows first,
-// and saves a histogram that nobody needs. Several take the child of less Hessian, which all of
-// them know already, and send the number of rows along with its histogram.
+// and saves a histogram that nobody needs. Several do so where rows are many; else they take the
+// child of less Hessian, which all of them know already, and send the number of rows along with its
+// histogram.
 TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
   const Split& split = parent.split;
   const CodeRule rule{split.feature, split.bin, split.missing_left};
   Parting parting{partition_.split(parent.begin, parent.end, rule, n_threads_), 0, false, nullptr};
   parting.left_rows = parting.middle - parent.begin;
   bool wanted = !last_leaf && may_split(parent.depth + 1, parent.n_rows);
-  if (share_.alone()) {
+  const bool count_first = !wanted || share_.alone() || parent.n_rows >= kRowsWorthAMessage;
+  if (count_first) {
+    share_.sum(&parting.left_rows, 1);
     const int64_t right_rows = parent.n_rows - parting.left_rows;
     const auto [fewer, more] = std::minmax(parting.left_rows, right_rows);
     parting.left_smaller = parting.left_rows <= right_rows;
@@ -100,10 +107,7 @@ TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
     parting.left_smaller =
         2 * int64_t{hessian_field(split.left)} <= hessian_field(parent.sums.total);
   }
-  if (!wanted) {
-    share_.sum(&parting.left_rows, 1);
-    return parting;
-  }
+  if (!wanted) return parting;
   parting.histogram = new_histogram();
   if (parting.left_smaller) {
     build_histogram(parent.begin, parting.middle, parting.histogram);
@@ -111,7 +115,7 @@ TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
     build_histogram(parting.middle, parent.end, parting.histogram);
   }
   parting.histogram[layout_.size()] = parting.left_rows;
-  share_.sum(parting.histogram, layout_.size() + 1);
+  share_.sum(parting.histogram, layout_.size() + (count_first ? 0 : 1));
   parting.left_rows = parting.histogram[layout_.size()];
   return parting;
 }

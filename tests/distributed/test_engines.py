@@ -21,6 +21,7 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import fit, predict
+from rankgrove.distributed.engine import find_engine
 from rankgrove.distributed.meeting import Meeting
 from rankgrove.formats.container import to_bytes
 
@@ -65,7 +66,7 @@ def start_ray():
         include_dashboard=False,
         log_to_driver=False,
         configure_logging=False,
-        _node_ip_address="127.0.0.1",
+        _node_ip_address="127.0.0.2",  # loopback, too: Ray replaces 127.0.0.1 by another address
         object_store_memory=100 << 20,
     )
     try:
@@ -244,3 +245,18 @@ def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):
         rankgrove.DataError, match=r"the training data, .*: the label -\d is negative"
     ):
         fit(forest(), cluster.frame([tables[0], bad]), on=cluster.on, n_workers=2)
+
+
+def test_dask_arrays_of_other_lengths_are_refused_by_name(cluster, data):
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("arrays are Dask's")
+    import dask.array
+
+    X, y, qid = (dask.array.from_array(a, chunks=300) for a in (data.X, data.y, data.qid))
+    wrong = rf"the training data: y has {data.n_rows - 5} entries but X has {data.n_rows} rows"
+    with pytest.raises(rankgrove.DataError, match=wrong):
+        fit(boosted(), X, y[:-5], qid=qid, on=cluster.on)
+
+
+def test_workers_listen_on_loopback(cluster):
+    assert find_engine(cluster.on).host() == "127.0.0.1"

@@ -60,6 +60,15 @@ def test_weights_and_early_stopping(fleet, name):
     check(fleet, make, (3,), valid=VALID, weighted=True, early_stopping_rounds=2)
 
 
+def test_many_rows_whose_numbers_are_told_before_histograms(fleet):
+    """Where rows are many, the child with fewer of them is looked at, not that of less Hessian."""
+    data = make_data(14_000, seed=8)
+    assert len(data.y) > 1 << 17
+    make = lambda: quick("lambdamart", n_estimators=2)  # noqa: E731
+    local = saved(fit_locally(make(), data))
+    assert fleet.fit(make(), make_shards(data, 2)) == [local, local]
+
+
 SAMPLED = [name for name in NAMES if "subsample" in ranker_class(name)._get_param_names()]
 
 

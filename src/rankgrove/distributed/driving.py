@@ -72,7 +72,7 @@ def fit(
     ------
     WorkerLost : workers were lost again and again without a step being finished in between
     """
-    _refuse(ranker, split_queries, reading)
+    _refuse(ranker, split_queries, n_workers, reading)
     options = FitOptions(None, eval_metric, early_stopping_rounds, init_model)
     ranker._refuse_without_effect(options)
     check_parameters(type(ranker).__name__, ranker.get_params(deep=False), ranker._constraints)
@@ -107,7 +107,9 @@ def fit(
     return ranker
 
 
-def _refuse(ranker: BaseRanker, split_queries: str, reading: Mapping[str, Any]) -> None:
+def _refuse(
+    ranker: BaseRanker, split_queries: str, n_workers: int | None, reading: Mapping[str, Any]
+) -> None:
     """Refuse what no data could make right."""
     unknown = sorted(set(reading) - set(READING))
     if unknown:
@@ -116,6 +118,8 @@ def _refuse(ranker: BaseRanker, split_queries: str, reading: Mapping[str, Any]) 
         raise ValueError(
             f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
         )
+    if n_workers is not None and n_workers < 1:
+        raise ValueError(f"n_workers must be at least 1, or None for all, not {n_workers!r}")
     if not ranker.fits_in_shards and not grows_forests(ranker):
         raise ModelError(
             f"{type(ranker).__name__} is fitted on one machine only: boosted trees and forests can "

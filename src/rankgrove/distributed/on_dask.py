@@ -180,6 +180,8 @@ def _blocks(arrays: Arrays, name: str) -> list[Part]:
         if not hasattr(values, "to_delayed"):
             raise DataError(f"{side} is a {type(values).__name__}, but X is a dask array")
         known = all(size == size for size in (*X.chunks[0], *values.chunks[0]))
+        if known and len(values) != len(X):
+            raise DataError(f"{name}: {side} has {len(values)} entries but X has {len(X)} rows")
         own = values.rechunk((X.chunks[0],)) if known else values
         if own.numblocks[0] != X.numblocks[0]:
             raise DataError(
