@@ -50,9 +50,13 @@ std::vector<int32_t> rows_of_queries(const ForestSample& options,
 // How often each row is drawn.
 std::vector<uint32_t> draw_documents(const ForestSample& options, int64_t n_rows, Random& random) {
   std::vector<uint32_t> times(static_cast<size_t>(n_rows), 0);
-  for (int64_t i = 0; i < options.size; ++i) {
-    ++times[options.document_weights.empty() ? random.below(static_cast<uint64_t>(n_rows))
-                                             : options.document_weights(random.uniform())];
+  if (options.document_weights.empty()) {
+    for (int64_t i = 0; i < options.size; ++i) {
+      ++times[random.below(static_cast<uint64_t>(n_rows))];
+    }
+  } else {
+    const WeightedDraw& draw = options.document_weights;
+    for (int64_t i = 0; i < options.size; ++i) ++times[draw(random.uniform())];
   }
   return times;
 }

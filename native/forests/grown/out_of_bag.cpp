@@ -8,49 +8,59 @@ namespace rankgrove::forests {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 1024;
-constexpr double kNanosecondsPerRow = 50.0;  // to walk down a tree
+constexpr int64_t kMostTreesAtOnce = 32;      // a round of work for the threads
+constexpr int64_t kRowsAtOnce = 1 << 19;      // of these trees, so that they take little memory
+constexpr double kNanosecondsPerDraw = 10.0;  // of a row
+constexpr double kNanosecondsPerRow = 50.0;   // to walk down a tree
 
-// Value bins 0..bin of a node's feature go left.
-std::vector<int32_t> split_bins(const Tree& tree, const Bins& bins) {
-  std::vector<int32_t> result(tree.n_nodes(), 0);
+// A node, as codes meet it.
+struct Step {
+  int32_t left;  // child; the right one follows it; -1 for leaves
+  int32_t feature;
+  int32_t bin;      // value bins 0..bin go left
+  int32_t missing;  // code that goes left, too, or -1
+};
+
+// A tree that answers for the rows that it did not see.
+struct BaggedTree {
+  std::vector<Step> steps;
+  std::vector<uint8_t> in_bag;  // by row
+};
+
+std::vector<Step> steps_of(const Tree& tree, const Bins& bins) {
+  std::vector<Step> steps(tree.n_nodes(), {-1, 0, 0, -1});
   for (int32_t i = 0; i < tree.n_nodes(); ++i) {
     const int32_t f = tree.feature[i];
     if (f < 0) continue;
     const auto begin = bins.cuts.begin() + bins.offsets[f];
     const auto end = bins.cuts.begin() + bins.offsets[f + 1];
-    result[i] = static_cast<int32_t>(std::lower_bound(begin, end, tree.threshold[i]) - begin);
+    const auto bin = std::lower_bound(begin, end, tree.threshold[i]) - begin;
+    steps[i] = {tree.left[i], f, static_cast<int32_t>(bin),
+                tree.missing_left[i] ? bins.n_bins(f) : -1};
   }
-  return result;
+  return steps;
 }
 
-// What the tree says about the rows that are not in the bag.
+// Adds what a tree says about the rows from begin to end that are not in its bag.
 template <typename Code>
-void answer_rows(const ForestFeatures& features, const Tree& tree,
-                 const std::vector<uint8_t>& in_bag, int n_threads, std::vector<double>& answers) {
-  const Bins& bins = *features.binned->bins;
-  const std::vector<int32_t> bin = split_bins(tree, bins);
+void add_answers(const ForestFeatures& features, const Tree& tree, const BaggedTree& bagged,
+                 int64_t begin, int64_t end, double* sums, int32_t* counts) {
   const int64_t stride = features.binned->n_features();
   const Code* codes = features.row_codes<Code>();
-  const bool row_by_row = features.row_by_row;
-  const int64_t n = features.n_rows();
-  const auto answer = [&](int64_t row) {
+  const Step* const steps = bagged.steps.data();
+  for (int64_t row = begin; row < end; ++row) {
+    if (bagged.in_bag[row]) continue;
     int32_t node = 0;
-    while (tree.left[node] >= 0) {
-      const int32_t f = tree.feature[node];
-      const int32_t code = row_by_row ? codes[row * stride + f]
-                                      : features.binned->code<Code>(f, static_cast<int32_t>(row));
-      const bool left = code == bins.n_bins(f) ? tree.missing_left[node] != 0 : code <= bin[node];
-      node = tree.left[node] + !left;
+    while (steps[node].left >= 0) {
+      const Step& step = steps[node];
+      const int32_t code = features.row_by_row ? codes[row * stride + step.feature]
+                                               : features.binned->code<Code>(
+                                                     step.feature, static_cast<int32_t>(row));
+      node = step.left + !((code <= step.bin) | (code == step.missing));
     }
-    return tree.value[node];
-  };
-  const double cost = kNanosecondsPerRow * kRowsPerBlock;
-  parallel_for((n + kRowsPerBlock - 1) / kRowsPerBlock, n_threads, cost, [&](int64_t block) {
-    const int64_t end = std::min(n, (block + 1) * kRowsPerBlock);
-    for (int64_t row = block * kRowsPerBlock; row < end; ++row) {
-      if (!in_bag[row]) answers[row] = answer(row);
-    }
-  });
+    sums[row] += tree.value[node];
+    ++counts[row];
+  }
 }
 
 }  // namespace
@@ -58,30 +68,44 @@ void answer_rows(const ForestFeatures& features, const Tree& tree,
 void add_out_of_bag(const ForestFeatures& features, std::vector<std::shared_ptr<Tree>>& trees,
                     const ForestSample& sample, uint64_t seed, int64_t first_tree, double* sums,
                     int32_t* counts, int n_threads) {
-  const auto n = static_cast<size_t>(features.n_rows());
-  std::vector<uint8_t> in_bag;
-  std::vector<double> answers(n);
-  size_t i = 0;
+  const int64_t n = features.n_rows();
+  const auto n_trees = static_cast<int64_t>(trees.size());
+  const int64_t at_once = std::clamp<int64_t>(kRowsAtOnce / std::max<int64_t>(n, 1), n_threads,
+                                              std::max<int64_t>(n_threads, kMostTreesAtOnce));
+  std::vector<BaggedTree> bagged(static_cast<size_t>(std::min(n_trees, at_once)));
+  std::vector<double> new_sums(sums, sums + n);
+  std::vector<int32_t> new_counts(counts, counts + n);
+  int64_t first = 0;
   try {
-    for (; i < trees.size(); ++i) {
-      if (!trees[i]) continue;
-      in_bag.assign(n, 0);
-      const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree) + i);
-      const SampledRows drawn = draw_distinct_rows(sample, features.offsets, own_seed);
-      for (const int32_t row : drawn.rows) in_bag[row] = 1;
-      if (features.binned->wide) {
-        answer_rows<uint16_t>(features, *trees[i], in_bag, n_threads, answers);
-      } else {
-        answer_rows<uint8_t>(features, *trees[i], in_bag, n_threads, answers);
-      }
-      for (size_t row = 0; row < n; ++row) {
-        if (in_bag[row]) continue;
-        sums[row] += answers[row];
-        ++counts[row];
-      }
+    for (; first < n_trees; first += at_once) {
+      const int64_t n_round = std::min(at_once, n_trees - first);
+      const double draw_cost = kNanosecondsPerDraw * static_cast<double>(n);
+      parallel_for(n_round, n_threads, draw_cost, [&](int64_t i) {
+        if (!trees[first + i]) return;
+        bagged[i].steps = steps_of(*trees[first + i], *features.binned->bins);
+        bagged[i].in_bag.assign(static_cast<size_t>(n), 0);
+        const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree + first + i));
+        for (const int32_t row : draw_distinct_rows(sample, features.offsets, own_seed).rows) {
+          bagged[i].in_bag[row] = 1;
+        }
+      });
+      const double block_cost = kNanosecondsPerRow * static_cast<double>(kRowsPerBlock * n_round);
+      const int64_t n_blocks = (n + kRowsPerBlock - 1) / kRowsPerBlock;
+      parallel_for(n_blocks, n_threads, block_cost, [&](int64_t block) {
+        const int64_t begin = block * kRowsPerBlock;
+        const int64_t end = std::min(n, begin + kRowsPerBlock);
+        const auto add = features.binned->wide ? add_answers<uint16_t> : add_answers<uint8_t>;
+        for (int64_t i = 0; i < n_round; ++i) {
+          if (!trees[first + i]) continue;
+          add(features, *trees[first + i], bagged[i], begin, end, new_sums.data(),
+              new_counts.data());
+        }
+      });
+      std::copy(new_sums.begin(), new_sums.end(), sums);
+      std::copy(new_counts.begin(), new_counts.end(), counts);
     }
   } catch (...) {
-    for (; i < trees.size(); ++i) trees[i].reset();
+    for (; first < n_trees; ++first) trees[first].reset();
     throw;
   }
 }

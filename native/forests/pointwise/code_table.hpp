@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "forests/criteria/packed_sums.hpp"
+#include "forests/pointwise/code_marks.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove::forests {
@@ -23,14 +23,10 @@ class CodeTable {
   using Cell = typename Sums::Cell;
   using Item = typename Sums::Item;
 
-  CodeTable(const Sums& sums, const BinnedMatrix& binned) {
-    size_t most_bins = 0;
-    for (int32_t f = 0; f < binned.n_features(); ++f) {
-      most_bins = std::max(most_bins, static_cast<size_t>(binned.n_bins(f)));
-    }
-    seen_.resize((most_bins + kWord - 1) / kWord * kWord);
-    cells_.resize(most_bins * kTables * sums.stride());
-  }
+  static constexpr bool kPacked = std::is_base_of_v<PackedWord, Sums>;
+
+  CodeTable(const Sums& sums, const BinnedMatrix& binned)
+      : marks_(most_bins(binned)), cells_(most_bins(binned) * kTables * sums.stride()) {}
 
   // Documents go left in the order of their codes, which lie in low .. high and are not that of a
   // missing value: adds them to `left` (all zero), and calls visit(code, next code) whenever all
@@ -38,44 +34,60 @@ class CodeTable {
   template <typename Visit>
   void walk(const Sums& sums, const Code* codes, const Item* items, int64_t n, int32_t low,
             int32_t high, Cell* left, Visit&& visit) {
+    add_documents<true>(sums, codes, items, n);
     int32_t last = -1;
-    const auto pass = [&](int32_t code) {
+    marks_.take(low, high, [&](int32_t code) {
       if (last >= 0) visit(last, code);
       take(sums, code, left);
       last = code;
-    };
-    if (kPacked && n >= kTables * (high - low)) {
+    });
+  }
+
+  // The same for packed sums, all at once: writes the codes of the node (there is room for all from
+  // low to high) and the sum of the documents up to each; returns how many codes there are.
+  int32_t running_sums(const Sums& sums, const Code* codes, const Item* items, int64_t n,
+                       int32_t low, int32_t high, int32_t* present, Cell* left)
+    requires kPacked
+  {
+    int32_t n_present = 0;
+    Cell sum{};
+    if (n >= kTables * (high - low)) {
       add_documents<false>(sums, codes, items, n);
-      for (int32_t code = low; code <= high; ++code) {
-        if (has_documents(code)) pass(code);
+      for (int32_t code = low; code <= high; ++code) {  // a sum that counts nobody is 0
+        const Cell taken = take_packed(code);
+        present[n_present] = code;
+        left[n_present] = sum += taken;
+        n_present += taken != Cell{};
       }
-      return;
+      return n_present;
     }
     add_documents<true>(sums, codes, items, n);
-    for (int32_t begin = low / kWord * kWord; begin <= high; begin += kWord) {
-      uint64_t present;
-      std::memcpy(&present, seen_.data() + begin, kWord);
-      if (present == 0) continue;
-      std::memset(seen_.data() + begin, 0, kWord);
-      for (; present != 0; present &= present - 1) pass(begin + std::countr_zero(present) / 8);
-    }
+    marks_.take(low, high, [&](int32_t code) {
+      present[n_present] = code;
+      left[n_present++] = sum += take_packed(code);
+    });
+    return n_present;
   }
 
  private:
-  static constexpr bool kPacked = std::is_base_of_v<PackedWord, Sums>;
   static constexpr int32_t kTables = kPacked ? 4 : 1;
 
-  static_assert(std::endian::native == std::endian::little, "lower codes are lower bits");
-  static constexpr int32_t kWord = sizeof(uint64_t);
+  static size_t most_bins(const BinnedMatrix& binned) {
+    size_t most = 0;
+    for (int32_t f = 0; f < binned.n_features(); ++f) {
+      most = std::max(most, static_cast<size_t>(binned.n_bins(f)));
+    }
+    return most;
+  }
 
   template <bool marked>
   void add_documents(const Sums& sums, const Code* codes, const Item* items, int64_t n) {
     const int32_t stride = sums.stride();
     Cell* const cells = cells_.data();
-    uint8_t* const seen = seen_.data();
+    uint8_t* const marks = marks_.data();
     const auto add = [&](int64_t i, int32_t table) {
       const size_t code = codes[i];
-      if constexpr (marked) seen[code] = 1;
+      if constexpr (marked) marks[code] = CodeMarks::kMark;
       sums.add(cells + (code * kTables + table) * stride, items[i]);
     };
     int64_t i = 0;
@@ -86,29 +98,33 @@ class CodeTable {
     for (; i < n; ++i) add(i, 0);
   }
 
-  // A packed sum counts documents: 0 means that there are none.
-  bool has_documents(int32_t code) const {
-    const Cell* cell = cells_.data() + static_cast<size_t>(code) * kTables;
-    Cell any{};
-    for (int32_t table = 0; table < kTables; ++table) any += cell[table];
-    return any != Cell{};
-  }
-
   // Moves the sums of a code to `left`.
   void take(const Sums& sums, int32_t code, Cell* left) {
-    const int32_t stride = sums.stride();
-    Cell* cell = cells_.data() + static_cast<size_t>(code) * kTables * stride;
-    for (int32_t c = 0; c < stride; ++c) {
-      Cell sum{};
-      for (int32_t table = 0; table < kTables; ++table) {
-        sum += std::exchange(cell[table * stride + c], Cell{});
-      }
-      left[c] += sum;
+    if constexpr (kPacked) {
+      *left += take_packed(code);
+    } else {
+      const int32_t stride = sums.stride();
+      Cell* cell = cells_.data() + static_cast<size_t>(code) * stride;
+      for (int32_t c = 0; c < stride; ++c) left[c] += std::exchange(cell[c], Cell{});
     }
   }
 
-  std::vector<uint8_t> seen_;  // of each code: there are documents
-  std::vector<Cell> cells_;    // kTables cells of each code
+  // The sum of a code, which is then gone.
+  Cell take_packed(int32_t code)
+    requires kPacked
+  {
+    typedef Cell Pair __attribute__((vector_size(2 * sizeof(Cell))));
+    Cell* const cell = cells_.data() + static_cast<size_t>(code) * kTables;
+    Pair first, second;
+    std::memcpy(&first, cell, sizeof first);
+    std::memcpy(&second, cell + 2, sizeof second);
+    std::memset(cell, 0, kTables * sizeof(Cell));
+    first += second;
+    return first[0] + first[1];
+  }
+
+  CodeMarks marks_;
+  std::vector<Cell> cells_;  // kTables cells of each code
 };
 
 }  // namespace rankgrove::forests

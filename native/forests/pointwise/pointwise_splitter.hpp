@@ -103,21 +103,16 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   void try_present_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low,
                               int32_t high) {
     if constexpr (requires { criterion_.children_scores(nullptr, 0, 0, 0.0, nullptr); }) {
-      const auto room = static_cast<size_t>(scored_room(high - low));
+      const auto room = static_cast<size_t>(scored_room(high - low + 1));
       if (trial_left_.size() < room) {
         trial_left_.resize(room);
         trial_scores_.resize(room);
-        trial_codes_.resize(room + 1);
+        trial_codes_.resize(room);
       }
-      Cell left{};
-      uint64_t* const trial_left = trial_left_.data();
-      int32_t* const trial_codes = trial_codes_.data();
-      int64_t n_trials = 0;
-      table_.walk(criterion_, codes, items(), n, low, high, &left, [&](int32_t bin, int32_t next) {
-        trial_left[n_trials] = left;
-        trial_codes[n_trials++] = bin;
-        trial_codes[n_trials] = next;
-      });
+      // The last code has nothing to its right.
+      const int64_t n_trials = table_.running_sums(criterion_, codes, items(), n, low, high,
+                                                   trial_codes_.data(), trial_left_.data()) -
+                               1;
       const double greatest = criterion_.children_scores(
           trial_left_.data(), n_trials, total_[0], static_cast<double>(options_.min_samples_leaf),
           trial_scores_.data());
