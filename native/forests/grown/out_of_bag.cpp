@@ -1,6 +1,7 @@
 #include "forests/grown/out_of_bag.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/parallel.hpp"
 
@@ -13,9 +14,9 @@ constexpr int64_t kRowsAtOnce = 1 << 19;      // of these trees, so that they ta
 constexpr double kNanosecondsPerDraw = 10.0;  // of a row
 constexpr double kNanosecondsPerRow = 50.0;   // to walk down a tree
 
-// A node, as codes meet it.
+// A node, as codes meet it. A leaf is its own left child, and all codes go there.
 struct Step {
-  int32_t left;  // child; the right one follows it; -1 for leaves
+  int32_t left;  // child; the right one follows it
   int32_t feature;
   int32_t bin;      // value bins 0..bin go left
   int32_t missing;  // code that goes left, too, or -1
@@ -28,9 +29,10 @@ struct BaggedTree {
 };
 
 std::vector<Step> steps_of(const Tree& tree, const Bins& bins) {
-  std::vector<Step> steps(tree.n_nodes(), {-1, 0, 0, -1});
+  std::vector<Step> steps(tree.n_nodes());
   for (int32_t i = 0; i < tree.n_nodes(); ++i) {
     const int32_t f = tree.feature[i];
+    steps[i] = {i, 0, std::numeric_limits<int32_t>::max(), -1};
     if (f < 0) continue;
     const auto begin = bins.cuts.begin() + bins.offsets[f];
     const auto end = bins.cuts.begin() + bins.offsets[f + 1];
@@ -41,25 +43,42 @@ std::vector<Step> steps_of(const Tree& tree, const Bins& bins) {
   return steps;
 }
 
-// Adds what a tree says about the rows from begin to end that are not in its bag.
+// Adds what a tree says about the rows from begin to end that are not in its bag: a few rows walk
+// side by side, since each waits for memory at every step.
 template <typename Code>
 void add_answers(const ForestFeatures& features, const Tree& tree, const BaggedTree& bagged,
                  int64_t begin, int64_t end, double* sums, int32_t* counts) {
+  constexpr int kSideBySide = 8;
   const int64_t stride = features.binned->n_features();
   const Code* codes = features.row_codes<Code>();
   const Step* const steps = bagged.steps.data();
-  for (int64_t row = begin; row < end; ++row) {
-    if (bagged.in_bag[row]) continue;
-    int32_t node = 0;
-    while (steps[node].left >= 0) {
-      const Step& step = steps[node];
-      const int32_t code = features.row_by_row ? codes[row * stride + step.feature]
-                                               : features.binned->code<Code>(
-                                                     step.feature, static_cast<int32_t>(row));
-      node = step.left + !((code <= step.bin) | (code == step.missing));
+  const auto next = [&](int32_t node, int64_t row) {
+    const Step& step = steps[node];
+    const int32_t code = features.row_by_row
+                             ? codes[row * stride + step.feature]
+                             : features.binned->code<Code>(step.feature, static_cast<int32_t>(row));
+    return step.left + !((code <= step.bin) | (code == step.missing));
+  };
+  int64_t rows[kSideBySide];
+  while (begin < end) {
+    int n_rows = 0;
+    for (; begin < end && n_rows < kSideBySide; ++begin) {
+      rows[n_rows] = begin;
+      n_rows += !bagged.in_bag[begin];
     }
-    sums[row] += tree.value[node];
-    ++counts[row];
+    int32_t nodes[kSideBySide] = {};
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int i = 0; i < n_rows; ++i) {
+        const int32_t reached = next(nodes[i], rows[i]);
+        moved |= reached != nodes[i];
+        nodes[i] = reached;
+      }
+    }
+    for (int i = 0; i < n_rows; ++i) {
+      sums[rows[i]] += tree.value[nodes[i]];
+      ++counts[rows[i]];
+    }
   }
 }
 
