@@ -43,6 +43,11 @@ inline void require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+// For loops: the message is made only if it is needed.
+inline void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
 // What a name stands for; else an error that lists the names.
 template <typename T>
 T named(const std::map<std::string, T>& values, const std::string& name, const char* what) {

@@ -55,6 +55,16 @@ RANKGROVE_INLINE void store(T* to, const Vector& lanes) {
   std::memcpy(to, &lanes, sizeof lanes);
 }
 
+// Lanes number I... of the whole numbers a and then b, which count from 0 to twice their lanes.
+template <int... I, typename Vector>
+RANKGROVE_INLINE void shuffle(const Vector& a, const Vector& b, Vector& result) {
+#if __has_builtin(__builtin_shufflevector)
+  result = __builtin_shufflevector(a, b, I...);
+#else  // GCC before version 12
+  result = __builtin_shuffle(a, b, Vector{I...});
+#endif
+}
+
 RANKGROVE_INLINE float sum_lanes(const Lanes& v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }

@@ -1,5 +1,6 @@
 // The best splits of nodes, over all features that they draw.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "common/parallel.hpp"
@@ -9,8 +10,10 @@
 namespace rankgrove {
 namespace {
 
-constexpr double kNanosecondsPerBin = 4.0;
+constexpr double kNanosecondsPerBin = 1.6;
+constexpr double kNanosecondsPerCountedBin = 4.0;
 constexpr int kFewCounts = 8;
+constexpr double kNoGain = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -18,12 +21,11 @@ constexpr int kFewCounts = 8;
 double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
   const double n_searches = std::min<double>(options_.max_leaf_nodes, static_cast<double>(n_rows));
   return store_.nanoseconds(n_rows) +
-         n_searches * mean_search_nanoseconds() * static_cast<double>(layout_.n_features());
+         n_searches * kNanosecondsPerBin * static_cast<double>(layout_.size());
 }
 
-// What the search of a feature costs.
-double TreeGrower::mean_search_nanoseconds() const {
-  return kNanosecondsPerBin * layout_.size() / std::max(1, layout_.n_features());
+double TreeGrower::mean_bins() const {
+  return static_cast<double>(layout_.size()) / std::max(1, layout_.n_features());
 }
 
 // A sorted draw without replacement of a share of the pool, at least one feature.
@@ -43,29 +45,45 @@ std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool,
   return drawn;
 }
 
-// Finds the best splits of those of the nodes that have a histogram, all in one go.
-void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, uint64_t seed) {
+// Finds the best splits of those of the nodes that have a histogram, all in one go, feature by
+// feature; one of the histograms may still have to become the remainder.
+void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, const Remainder& remainder,
+                             uint64_t seed) {
   searches_.resize(nodes.size());
   auto last = searches_.begin();
   for (OpenNode* node : nodes) {
     if (!node->histogram) continue;
     last->node = node;
-    last->features =
-        draw_features(tree_features_, options_.max_features_node, seed, node->node + 1);
-    last->by_feature.resize(last->features.size());
+    last->drawn.assign(layout_.n_features(), 0);
+    last->by_feature.assign(layout_.n_features(), {});
+    last->known_gain = kNoGain;
+    for (const int32_t f :
+         draw_features(tree_features_, options_.max_features_node, seed, node->node + 1)) {
+      last->drawn[f] = 1;
+    }
     ++last;
   }
   if (last == searches_.begin()) return;
-  // Nodes draw equally many features.
-  const int64_t n_features = std::ssize(searches_[0].features);
   const int threads = options_.rules.criterion ? 1 : n_threads_;
-  parallel_for(n_features * (last - searches_.begin()), threads, mean_search_nanoseconds(),
-               [&](int64_t task) {
-                 NodeSearch& search = searches_[task / n_features];
-                 const int64_t i = task % n_features;
-                 search.by_feature[i] = search_.best_of_feature(
-                     search.features[i], search.node->histogram, search.node->sums, packed_);
-               });
+  const double cost =
+      kNanosecondsPerBin * mean_bins() * static_cast<double>(last - searches_.begin());
+  parallel_for(layout_.n_features(), threads, cost, [&](int64_t task) {
+    const auto f = static_cast<int32_t>(task);
+    for (int32_t b = layout_.start[f]; remainder.whole && b < layout_.start[f + 1]; ++b) {
+      remainder.whole[b] -= remainder.part[b];
+    }
+    for (auto search = searches_.begin(); search != last; ++search) {
+      if (!search->drawn[f]) continue;
+      const OpenNode& node = *search->node;
+      // If another thread overwrites a gain by a lower one, more splits are looked at, and that is
+      // all. Where rows are yet to be counted, the best may fail, and others are asked for.
+      const std::atomic_ref known(search->known_gain);
+      const double least = node.rows_counted ? kNoGain : known.load(std::memory_order_relaxed);
+      Split& split = search->by_feature[f];
+      split = search_.best_of_feature(f, node.histogram, node.sums, packed_, nullptr, least);
+      if (split.gain > least) known.store(split.gain, std::memory_order_relaxed);
+    }
+  });
   for (auto search = searches_.begin(); search != last; ++search) {
     choose_split(*search->node, search->by_feature);
   }
@@ -139,7 +157,8 @@ void TreeGrower::count_all_rows(const OpenNode& node, std::vector<Split>& by_fea
   share_.sum(counts, layout_.size());
   const int threads = options_.rules.criterion ? 1 : n_threads_;
   parallel_for(
-      static_cast<int64_t>(by_feature.size()), threads, mean_search_nanoseconds(), [&](int64_t i) {
+      static_cast<int64_t>(by_feature.size()), threads, kNanosecondsPerCountedBin * mean_bins(),
+      [&](int64_t i) {
         const int32_t f = by_feature[i].feature;
         if (f < 0) return;
         std::vector<int64_t> rows(counts + layout_.start[f], counts + layout_.start[f + 1]);

@@ -8,6 +8,11 @@
 #include "trees/tree_grower.hpp"
 
 namespace rankgrove {
+namespace {
+
+constexpr double kNanosecondsPerBin = 4.0;
+
+}  // namespace
 
 struct TreeGrower::LevelNode {
   int64_t begin, end;
@@ -20,7 +25,7 @@ Split TreeGrower::best_rule(const std::vector<LevelNode>& level, uint64_t seed, 
   const std::vector<int32_t> features =
       draw_features(tree_features_, options_.max_features_node, seed, depth + 1);
   std::vector<Split> by_feature(features.size());
-  const double cost = mean_search_nanoseconds() * static_cast<double>(level.size());
+  const double cost = kNanosecondsPerBin * mean_bins() * static_cast<double>(level.size());
   parallel_for(static_cast<int64_t>(features.size()), n_threads_, cost, [&](int64_t i) {
     const int32_t f = features[i];
     const int32_t n_bins = layout_.n_bins[f];

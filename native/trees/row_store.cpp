@@ -263,32 +263,38 @@ void RowStore::accumulate(const Group& group, const int64_t* words, const int32_
   for (int64_t i = near_end; i < end; ++i) add_row(rows[i]);
 }
 
-// Recovers the bins that were left out: what the node's total has beyond the feature's other bins.
-void RowStore::complete(const Group& group, int64_t total, int64_t* histogram) const {
-  for (const int32_t f : group.listed) {
+// Moves the sums of a group, which stand at `offset` in all parts, to where each feature's bins
+// stand, and leaves zeros. The bins that were left out are what the node's total has beyond the
+// feature's other bins.
+void RowStore::take_out(const Group& group, std::span<std::vector<int64_t>> parts, int64_t offset,
+                        int64_t total, int64_t* histogram) const {
+  const auto take = [&](int32_t f, int64_t place) {
     int64_t* bins = histogram + layout_.start[f];
     const int32_t n = layout_.start[f + 1] - layout_.start[f];
-    const int32_t skipped = commonest_[f];
-    if (skipped >= n) continue;
-    int64_t others = 0;
-    for (int32_t b = 0; b < n; ++b) others += bins[b];
-    bins[skipped] = total - (others - bins[skipped]);
-  }
-}
-
-// Adds what a part of the rows gave to where each feature's bins stand.
-void RowStore::add_to_histogram(const Group& group, const int64_t* sums, int64_t* histogram) const {
-  const auto add = [&](int32_t f, const int64_t* source) {
-    int64_t* target = histogram + layout_.start[f];
-    const int32_t n = layout_.start[f + 1] - layout_.start[f];
-    for (int32_t b = 0; b < n; ++b) target[b] += source[b];
+    for (std::vector<int64_t>& part : parts) {
+      int64_t* sums = part.data() + offset + place;
+      if (&part == &parts.front()) {
+        std::copy_n(sums, n, bins);
+      } else {
+        for (int32_t b = 0; b < n; ++b) bins[b] += sums[b];
+      }
+      std::fill_n(sums, n, 0);
+    }
+    return std::span(bins, n);
   };
   for (size_t j = 0; j < group.full.size(); ++j) {
-    add(group.full[j], sums + static_cast<int64_t>(j) * kFullBins);
+    take(group.full[j], static_cast<int64_t>(j) * kFullBins);
   }
   for (size_t j = 0; j < group.listed.size(); ++j) {
-    add(group.listed[j], sums + group.full_words() + group.listed_start[j]);
+    const int32_t f = group.listed[j];
+    const std::span<int64_t> bins = take(f, group.full_words() + group.listed_start[j]);
+    const auto skipped = static_cast<size_t>(commonest_[f]);
+    if (skipped >= bins.size()) continue;
+    const int64_t all = std::accumulate(bins.begin(), bins.end(), int64_t{0});
+    bins[skipped] = total - (all - bins[skipped]);
   }
+  if (group.listed.empty()) return;
+  for (std::vector<int64_t>& part : parts) part[offset + group.n_words() - 1] = 0;  // of no feature
 }
 
 void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
@@ -301,13 +307,16 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
   const double work = static_cast<double>(n) * nanoseconds_per_row_;
   const double own_work = kNanosecondsPerBin * static_cast<double>(part_size);
   const int n_parts = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
-  if (scratch.size() < static_cast<size_t>(n_parts)) scratch.resize(n_parts);
+  // If a thread ends early, the parts are not all zero, and go.
+  std::vector<std::vector<int64_t>> all_parts = std::exchange(scratch, {});
+  if (std::ssize(all_parts) < n_parts) all_parts.resize(n_parts);
+  const std::span parts(all_parts.data(), n_parts);
   std::vector<int64_t> totals(n_parts, 0);
   parallel_for(n_parts, n_parts, work / n_parts + own_work, [&](int64_t part) {
     const int64_t part_begin = begin + n * part / n_parts;
     const int64_t part_end = begin + n * (part + 1) / n_parts;
-    scratch[part].assign(part_size, 0);
-    int64_t* sums = scratch[part].data();
+    parts[part].resize(part_size, 0);
+    int64_t* sums = parts[part].data();
     for (const Group& group : groups_) {
       if (group.listed.empty()) {
         accumulate<false>(group, words, rows, part_begin, part_end, sums);
@@ -320,18 +329,12 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
   });
   int64_t offset = 0;
   const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
-  if (sparse_.empty()) {
-    std::fill_n(histogram, layout_.size(), 0);
-  } else {
-    sparse_.build(words, rows, begin, end, total, n_threads, histogram);
-  }
+  if (!sparse_.empty()) sparse_.build(words, rows, begin, end, total, n_threads, histogram);
   for (const Group& group : groups_) {
-    for (int part = 0; part < n_parts; ++part) {
-      add_to_histogram(group, scratch[part].data() + offset, histogram);
-    }
-    complete(group, total, histogram);
+    take_out(group, parts, offset, total, histogram);
     offset += group.n_words();
   }
+  scratch = std::move(all_parts);
 }
 
 }  // namespace rankgrove

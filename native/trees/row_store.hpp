@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/table_memory.hpp"
@@ -26,7 +27,7 @@ class RowStore {
   RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads);
 
   // Writes the histogram of rows[begin..end) (of rows begin..end if `rows` is null) to `histogram`,
-  // layout.size() words. `scratch` holds one partial histogram per further thread.
+  // layout.size() words. `scratch` holds one partial histogram per thread, of zeros between calls.
   void build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end, int n_threads,
              std::vector<std::vector<int64_t>>& scratch, int64_t* histogram) const;
 
@@ -71,8 +72,8 @@ class RowStore {
   template <bool kListed>
   void accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
                   int64_t end, int64_t* sums) const;
-  void add_to_histogram(const Group& group, const int64_t* sums, int64_t* histogram) const;
-  void complete(const Group& group, int64_t total, int64_t* histogram) const;
+  void take_out(const Group& group, std::span<std::vector<int64_t>> parts, int64_t offset,
+                int64_t total, int64_t* histogram) const;
 
   HistogramLayout layout_;
   double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups

@@ -13,42 +13,6 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 // A gain below this share of the children's scores is rounding noise.
 constexpr double kNoise = 1e-12;
 
-// Room for the candidate splits of one feature, reused by each thread.
-struct Workspace {
-  std::vector<int64_t> left;  // packed sums of the left child
-  std::vector<int32_t> bin;
-  std::vector<double> score;
-
-  void resize(int32_t n) {
-    if (static_cast<int32_t>(left.size()) >= n) return;
-    left.resize(n);
-    bin.resize(n);
-    score.resize(n);
-  }
-
-  // Lists the splits after bins 0..n-1 and returns how many there are. One whose bin is empty parts
-  // the node like the one before it and is left out, unless all are wanted.
-  int32_t list_candidates(const int64_t* histogram, int32_t n, int64_t missing, bool all) {
-    int64_t sum = left[0] = missing + histogram[0];
-    bin[0] = 0;
-    int32_t n_listed = 1;
-    for (int32_t b = 1; b < n; ++b) {
-      const int64_t word = histogram[b];
-      sum += word;
-      left[n_listed] = sum;
-      bin[n_listed] = b;
-      n_listed += all | (word != 0);
-    }
-    return n_listed;
-  }
-};
-
-Workspace& workspace(int32_t n) {
-  thread_local Workspace space;
-  space.resize(n);
-  return space;
-}
-
 struct Units {
   double gradient, hessian, l2, min_weight;
 };
@@ -60,6 +24,100 @@ RANKGROVE_INLINE double gradient_of(int64_t word) {
 
 RANKGROVE_INLINE double hessian_of(int64_t word) {
   return static_cast<int32_t>(word & kHessianMask);
+}
+
+// Scores that are good for a first look: in single precision and in units of the fields, with a
+// relative error below kRoughError.
+struct RoughUnits {
+  float l2;
+  int32_t min_hessian;
+};
+
+constexpr double kRoughError = 0x1p-20;  // 13 roundings of 2^-24 each
+constexpr double kMostRoughL2 = 0x1p60;  // beyond it, products could overflow
+constexpr float kNoRough = -std::numeric_limits<float>::infinity();
+
+typedef uint64_t Words __attribute__((vector_size(32)));
+
+// Every word with those before it added.
+RANKGROVE_INLINE void add_before(Words& words) {
+  const Words none = {};
+  Words moved;
+  shuffle<4, 0, 1, 2>(words, none, moved);
+  words += moved;
+  shuffle<4, 5, 0, 1>(words, none, moved);
+  words += moved;
+}
+
+// The low halves of eight words.
+RANKGROVE_INLINE void low_halves(const Words& a, const Words& b, LaneMask& halves) {
+  shuffle<0, 2, 4, 6, 8, 10, 12, 14>((LaneMask)a, (LaneMask)b, halves);
+}
+
+// Packed sums of the left child and rough scores of kLanes splits; -inf where a child is too light.
+// `before` holds what is left of them, and then what is left of the next ones.
+RANKGROVE_INLINE void rough_lanes(const int64_t* histogram, int64_t total, RoughUnits units,
+                                  Words& before, int64_t* left, float* score) {
+  Words a, b;
+  load(a, histogram);
+  load(b, histogram + kLanes64);
+  add_before(a);
+  add_before(b);
+  Words sum_a, sum_b;
+  shuffle<3, 3, 3, 3>(a, a, sum_a);
+  shuffle<3, 3, 3, 3>(b, b, sum_b);
+  a += before;
+  b += before + sum_a;
+  before += sum_a + sum_b;
+  store(left, a);
+  store(left + kLanes64, b);
+  LaneMask g, h;
+  low_halves(a >> kHessianBits, b >> kHessianBits, g);
+  low_halves(a, b, h);
+  h &= static_cast<int32_t>(kHessianMask);
+  const LaneMask other_g = static_cast<int32_t>(total >> kHessianBits) - g;
+  const LaneMask other_h = static_cast<int32_t>(total & kHessianMask) - h;
+  const Lanes gl = __builtin_convertvector(g, Lanes);
+  const Lanes gr = __builtin_convertvector(other_g, Lanes);
+  const Lanes hl = __builtin_convertvector(h, Lanes) + units.l2;
+  const Lanes hr = __builtin_convertvector(other_h, Lanes) + units.l2;
+  const Lanes both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
+  const LaneMask heavy = (h >= units.min_hessian) & (other_h >= units.min_hessian);
+  store(score, heavy ? both : Lanes{} + kNoRough);
+}
+
+// The same for the splits after bins 0..n-1; both arrays are writable up to a multiple of kLanes.
+RANKGROVE_SIMD void rough_scores(const int64_t* histogram, int32_t n, int64_t missing,
+                                 int64_t total, RoughUnits units, int64_t* left, float* score) {
+  Words before = Words{} + static_cast<uint64_t>(missing);
+  int32_t b = 0;
+  for (; b + kLanes <= n; b += kLanes) {
+    rough_lanes(histogram + b, total, units, before, left + b, score + b);
+  }
+  if (b == n) return;
+  int64_t rest[kLanes] = {};
+  std::memcpy(rest, histogram + b, (n - b) * sizeof(int64_t));
+  rough_lanes(rest, total, units, before, left + b, score + b);
+}
+
+// Writes the greatest of each kBlock scores to `greatest`, and returns the greatest of all.
+constexpr int32_t kBlock = 32;
+
+RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, float* greatest) {
+  float of_all = kNoRough;
+  for (int32_t block = 0; block < n_blocks; ++block, score += kBlock) {
+    Lanes best, x;
+    load(best, score);
+    for (int32_t b = kLanes; b < kBlock; b += kLanes) {
+      load(x, score + b);
+      best = x > best ? x : best;
+    }
+    float of_block = best[0];
+    for (int v = 1; v < kLanes; ++v) of_block = best[v] > of_block ? best[v] : of_block;
+    greatest[block] = of_block;
+    of_all = of_block > of_all ? of_block : of_all;
+  }
+  return of_all;
 }
 
 // Scores of both children for n candidate splits; -inf where a child is too light.
@@ -97,6 +155,66 @@ RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_
   return greatest;
 }
 
+// Candidate splits of one feature, in room that each thread uses again.
+struct Workspace {
+  std::vector<int64_t> left;  // packed sums of the left child
+  std::vector<int32_t> bin;
+  std::vector<double> score;
+  std::vector<float> rough, rough_of_block;
+
+  void resize(int32_t n) {
+    if (std::ssize(left) >= n) return;
+    const int32_t n_blocks = (n + kBlock - 1) / kBlock;
+    rough_of_block.resize(n_blocks);
+    rough.resize(n_blocks * kBlock);
+    left.resize(rough.size());
+    bin.resize(rough.size());
+    score.resize(rough.size());
+  }
+
+  // Lists the splits after bins 0..n-1.
+  int32_t list_all(const int64_t* histogram, int32_t n, int64_t missing) {
+    int64_t sum = missing;
+    for (int32_t b = 0; b < n; ++b) {
+      left[b] = sum += histogram[b];
+      bin[b] = b;
+    }
+    return n;
+  }
+
+  // Lists those of them that by a first look may be best and score `least`, and returns how many.
+  // (One after an empty bin parts the node like the one before it.)
+  int32_t list_promising(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
+                         const Units& units, double least) {
+    const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
+    const RoughUnits rough_units{static_cast<float>(units.l2 / units.hessian),
+                                 static_cast<int32_t>(min_hessian)};
+    rough_scores(histogram, n, missing, total, rough_units, left.data(), rough.data());
+    const int32_t n_blocks = (n + kBlock - 1) / kBlock;
+    std::fill(rough.begin() + n, rough.begin() + n_blocks * kBlock, kNoRough);
+    const float greatest = greatest_of_blocks(rough.data(), n_blocks, rough_of_block.data());
+    const double unit = units.gradient * units.gradient / units.hessian;
+    if (!(greatest > 0.0f) || greatest * unit * (1.0 + 2 * kRoughError) < least) return 0;
+    const auto enough = static_cast<float>(greatest * (1.0 - 4 * kRoughError));
+    int32_t n_listed = 0;
+    for (int32_t block = 0; block < n_blocks; ++block) {
+      if (rough_of_block[block] < enough) continue;
+      for (int32_t b = block * kBlock; b < (block + 1) * kBlock; ++b) {
+        if (rough[b] < enough || (n_listed > 0 && left[b] == left[n_listed - 1])) continue;
+        left[n_listed] = left[b];
+        bin[n_listed++] = b;
+      }
+    }
+    return n_listed;
+  }
+};
+
+Workspace& workspace(int32_t n) {
+  thread_local Workspace space;
+  space.resize(n);
+  return space;
+}
+
 double own_score(int64_t word, const Units& units) {
   const double g = gradient_field(word) * units.gradient;
   const double h = hessian_field(word) * units.hessian + units.l2;
@@ -119,20 +237,28 @@ struct SplitSearch::Candidates {
   const int64_t* histogram;   // the feature's bins
   const int64_t* row_counts;  // the feature's rows per bin (missing last), or null
   int64_t node_rows;
+  double least_gain;  // others are of no use
 };
 
 void SplitSearch::consider(const Candidates& c, const NodeSums& node, const PackedGradients& packed,
                            Split& best) const {
   if (c.n <= 0) return;
   Workspace& space = workspace(c.n);
-  const int32_t n = space.list_candidates(c.histogram, c.n, c.missing_left ? c.missing : 0,
-                                          c.row_counts || rules_.criterion);
+  const int64_t missing = c.missing_left ? c.missing : 0;
   // A child needs some weight (one unit) even where the rules ask for none.
   double min_weight = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
   if (packed.counts_rows) {
     min_weight = std::max(min_weight, static_cast<double>(rules_.min_samples_leaf));
   }
   const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2, min_weight};
+  const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
+  const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
+  double node_score = rules_.criterion ? 0.0 : own_score(node.total, units);
+  const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
+  const bool rough = by_score_alone && units.l2 <= kMostRoughL2 * units.hessian;
+  const int32_t n = rough ? space.list_promising(c.histogram, c.n, missing, node.total, units,
+                                                 node_score + std::max(c.least_gain, best.gain))
+                          : space.list_all(c.histogram, c.n, missing);
   children_scores(space.left.data(), n, node.total, units, space.score.data());
   if (c.row_counts) {
     int64_t rows = c.missing_left ? c.row_counts[layout_.n_bins[c.feature]] : 0;
@@ -142,9 +268,6 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
     }
   }
   if (rules_.criterion) apply_criterion(c, node.total, packed, space.score.data());
-  double node_score = rules_.criterion ? 0.0 : own_score(node.total, units);
-  const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
-  const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
   if (direction != 0 || bounded) {
     const auto clipped_score = [&](double g, double h, double answer) {
       return -(2.0 * g * answer + (h + rules_.l2) * answer * answer);
@@ -201,7 +324,8 @@ void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
 }
 
 Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
-                                   const PackedGradients& packed, const int64_t* row_counts) const {
+                                   const PackedGradients& packed, const int64_t* row_counts,
+                                   double least_gain) const {
   const int32_t n_bins = layout_.n_bins[feature];
   const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
@@ -213,9 +337,11 @@ Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, co
   }
   Split best;
   const int32_t n_right = n_bins - 1 + (some_missing && can_split_missing(feature) ? 1 : 0);
-  consider({feature, n_right, false, missing, bins, row_counts, node_rows}, node, packed, best);
+  consider({feature, n_right, false, missing, bins, row_counts, node_rows, least_gain}, node,
+           packed, best);
   if (some_missing) {
-    consider({feature, n_bins - 1, true, missing, bins, row_counts, node_rows}, node, packed, best);
+    consider({feature, n_bins - 1, true, missing, bins, row_counts, node_rows, least_gain}, node,
+             packed, best);
   }
   return best;
 }

@@ -67,9 +67,11 @@ class SplitSearch {
   const SplitRules& rules() const { return rules_; }
 
   // The best split of one feature, or none. `row_counts`, if given, holds the feature's rows per
-  // bin and makes min_samples_leaf exact where the packed Hessians do not count rows.
+  // bin and makes min_samples_leaf exact where the packed Hessians do not count rows. Splits that
+  // gain less than `least_gain` may be passed over.
   Split best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
-                        const PackedGradients& packed, const int64_t* row_counts = nullptr) const;
+                        const PackedGradients& packed, const int64_t* row_counts = nullptr,
+                        double least_gain = -std::numeric_limits<double>::infinity()) const;
 
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
   // there would score (both children together; an impossible split scores what the node does).

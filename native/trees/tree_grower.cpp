@@ -157,20 +157,23 @@ std::pair<TreeGrower::OpenNode, TreeGrower::OpenNode> TreeGrower::make_children(
 }
 
 // Gives histograms to those children that may be split, if any: the smaller child has one, the
-// larger one is what is left of the parent, whose histogram goes.
-void TreeGrower::share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
-                                 OpenNode& right) {
-  (parting.left_smaller ? left : right).histogram = parting.histogram;
-  (parting.left_smaller ? right : left).histogram = parent.histogram;
-  const bool needed = may_split(left.depth, left.n_rows) || may_split(right.depth, right.n_rows);
-  if (parting.histogram && needed) {
-    for (int32_t b = 0; b < layout_.size(); ++b) parent.histogram[b] -= parting.histogram[b];
+// larger one's is to be what is left of the parent, whose histogram goes.
+TreeGrower::Remainder TreeGrower::share_histogram(const OpenNode& parent, const Parting& parting,
+                                                  OpenNode& left, OpenNode& right) {
+  OpenNode& smaller = parting.left_smaller ? left : right;
+  OpenNode& larger = parting.left_smaller ? right : left;
+  smaller.histogram = parting.histogram;
+  larger.histogram = parent.histogram;
+  Remainder remainder;
+  if (parting.histogram && may_split(larger.depth, larger.n_rows)) {
+    remainder = {parent.histogram, parting.histogram};
   }
   for (OpenNode* child : {&left, &right}) {
     if (parting.histogram && may_split(child->depth, child->n_rows)) continue;
     if (child->histogram) free_histograms_.push_back(child->histogram);
     child->histogram = nullptr;
   }
+  return remainder;
 }
 
 void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
@@ -194,7 +197,7 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
   };
 
   OpenNode root = make_root(tree);
-  find_splits({&root}, seed);
+  find_splits({&root}, {}, seed);
   offer(root);
   int32_t n_leaves = 1;
   while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
@@ -209,14 +212,14 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
       partition_.undo_split(parent.begin, parting.middle, parent.end);
       parent.rows_counted = true;
       parent.split = {};
-      find_splits({&parent}, seed);
+      find_splits({&parent}, {}, seed);
       offer(parent);
       continue;
     }
     ++n_leaves;
     auto [left, right] = make_children(tree, parent, parting);
-    share_histogram(parent, parting, left, right);
-    find_splits({&left, &right}, seed);
+    const Remainder remainder = share_histogram(parent, parting, left, right);
+    find_splits({&left, &right}, remainder, seed);
     offer(left);
     offer(right);
   }

@@ -62,10 +62,16 @@ class TreeGrower {
   struct OpenNode;   // of growth node by node
   struct LevelNode;  // of oblivious growth
   struct Parting;    // of the rows of a node
+  // A histogram that becomes what is left of it without another one; null if none does.
+  struct Remainder {
+    int64_t* whole = nullptr;
+    const int64_t* part = nullptr;
+  };
   struct NodeSearch {
     OpenNode* node;
-    std::vector<int32_t> features;
-    std::vector<Split> by_feature;
+    std::vector<uint8_t> drawn;     // by feature
+    std::vector<Split> by_feature;  // none where a feature was not drawn, or cannot be best
+    double known_gain;              // of the best split that a thread has found
   };
   struct Leaf {
     int32_t node;
@@ -82,9 +88,10 @@ class TreeGrower {
   Parting part(const OpenNode& parent, bool last_leaf);
   std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
                                               const Parting& parting) const;
-  void share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
-                       OpenNode& right);
-  void find_splits(std::initializer_list<OpenNode*> nodes, uint64_t seed);
+  Remainder share_histogram(const OpenNode& parent, const Parting& parting, OpenNode& left,
+                            OpenNode& right);
+  void find_splits(std::initializer_list<OpenNode*> nodes, const Remainder& remainder,
+                   uint64_t seed);
   void choose_split(OpenNode& node, std::vector<Split>& by_feature);
   bool has_missing(const OpenNode& node, int32_t feature) const;
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
@@ -92,7 +99,7 @@ class TreeGrower {
   std::vector<int32_t> draw_features(const std::vector<int32_t>& pool, double share, uint64_t seed,
                                      uint64_t stream) const;
   double tree_nanoseconds(int64_t n_rows) const;
-  double mean_search_nanoseconds() const;
+  double mean_bins() const;  // of a feature
   int64_t* new_histogram();
   void build_histogram(int64_t begin, int64_t end, int64_t* histogram);  // of this worker's rows
   int64_t histogram_total(const int64_t* histogram) const;

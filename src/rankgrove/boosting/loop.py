@@ -118,11 +118,12 @@ class Boosting:
         )
         leaf_of_row = self.grower.leaf_of_row
         values = self.objective.leaf_values(old, leaf_of_row, tree.n_nodes, output)
-        tree.value[:] = self.learning_rate * (tree.value if values is None else values)
-        if not (np.abs(tree.value) < _LARGEST_VALUE).all():
+        answers = tree.value
+        answers[:] = self.learning_rate * (answers if values is None else values)
+        if not (np.abs(answers) < _LARGEST_VALUE).all():
             raise ValueError(
                 f"in step {step + 1} scores grow beyond {_LARGEST_VALUE:g}: learning_rate="
                 f"{self.learning_rate:g} is too large, or the labels are"
             )
-        add_leaf_values(self.outputs[output], leaf_of_row, tree.value, self.n_jobs)
+        add_leaf_values(self.outputs[output], leaf_of_row, answers, self.n_jobs)
         return tree
