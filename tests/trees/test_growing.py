@@ -79,6 +79,28 @@ def test_tree_equals_trying_every_split(seed, tree, with_hessians, **rules):
     np.testing.assert_array_equal(grower.leaf_of_row, apply_binned(grown, binned))
 
 
+@given(
+    seed=st.integers(0, 10**9),
+    l2=st.sampled_from([0.0, 0.5, 1e6]),
+    min_child_weight=st.sampled_from([0.0, 3.0]),
+)
+@settings(max_examples=25, deadline=None)
+def test_tree_equals_trying_every_split_of_features_with_more_and_more_bins(seed, **rules):
+    rng = np.random.default_rng(seed)
+    n_values = [2, 20, 31, 33, 64, 65, 255]
+    X = np.stack([rng.integers(0, n, 300) for n in n_values], axis=1).astype(np.float32)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    g, h = rng.integers(-16, 17, 300) / 8, rng.integers(1, 9, 300) / 8
+    bins = find_bins(X)
+    cuts = [bins.cuts(f) for f in range(len(n_values))]
+    rules["max_leaf_nodes"] = 4
+    grown = TreeGrower(bin_matrix(X, bins), min_samples_leaf=1, **rules).grow(
+        g.astype(np.float32), h.astype(np.float32)
+    )
+    root = oracle.grow_node_by_node(X, g, h, cuts, oracle.Rules(**rules), leaf_wise=True)
+    assert_same_tree(grown, root, X, g, h, cuts, rules["l2"])
+
+
 @given(seed=st.integers(0, 10**9), depth=st.integers(1, 4), l2=st.sampled_from([0.0, 0.5]))
 @settings(max_examples=150, deadline=None)
 def test_oblivious_tree_equals_trying_every_rule(seed, depth, l2):
