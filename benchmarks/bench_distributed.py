@@ -97,8 +97,10 @@ def workers_table(report: Report, folder: str, args: Any) -> None:
             ]
         )
     report.table(
-        ["workers", "seconds of a fit", "per tree", "against 1 x 2", "messages/tree"]
-        + ["MB/tree, hub", "hub waiting"],
+        [
+            *("workers", "seconds of a fit", "per tree", "against 1 x 2"),
+            *("messages/tree", "MB/tree, hub", "hub waiting"),
+        ],
         rows,
         f"LambdaMART, {args.trees} trees, {run['rows']} rows x 136",
     )

@@ -88,8 +88,10 @@ def run_all(args: argparse.Namespace) -> None:
         kept.write_text(json.dumps(outcomes, indent=1))
     ours = outcomes.get("rankgrove-warm, none") or outcomes.get("rankgrove-stream, none") or {}
     report.table(
-        ["contestant", "limit", "outcome", "trees", "peak MB", "B / value"]
-        + ["s to first tree", "s per tree", "memory is", "time is"],
+        [
+            *("contestant", "limit", "outcome", "trees", "peak MB", "B / value"),
+            *("s to first tree", "s per tree", "memory is", "time is"),
+        ],
         [table_row(row, ours) for row in outcomes.values()],
         caption=f"LambdaMART with {COMMON['leaves']} leaves, {args.scale:g} x the rows of WEB10K",
     )

@@ -117,8 +117,10 @@ def main() -> None:
                 print(name, found[name], file=sys.stderr)
         own = found["rankgrove"]
         report.table(
-            ["library", "seconds", "construct s", "first tree s", "ms/tree", "MB added", "NDCG@10"]
-            + ["time is", "tree is", "memory is"],
+            [
+                *("library", "seconds", "construct s", "first tree s", "ms/tree", "MB added"),
+                *("NDCG@10", "time is", "tree is", "memory is"),
+            ],
             [
                 [
                     name,
