@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas
 import pytest
 
 import rankgrove
@@ -23,6 +24,10 @@ def evaluated(data, ranker, **options):
     return rankgrove.evaluate(data, ranker.predict(data), **options)
 
 
+def frame(data):
+    return pandas.DataFrame({"f": data.X[:, 0], "name": "text", "label": data.y, "qid": data.qid})
+
+
 @pytest.mark.parametrize(
     ("mistake", "answer"),
     [
@@ -36,6 +41,13 @@ def evaluated(data, ranker, **options):
         (lambda d, m: m.importances("permutation", d, n_repeats=0), "n_repeats must be at least 1"),
         (lambda d, m: broof(lambda error, rate: 3.0).fit(d), "must return a Say"),
         (lambda d, m: add_up(alternating(d, m)), "at most 1,000"),
+        (lambda d, m: evaluated(d, m, metrics=print), "rankgrove.register_metric"),
+        (lambda d, m: m.fit(d, eval_set=d, eval_metric=print), "rankgrove.register_metric"),
+        (lambda d, m: evaluated(d, m, metrics="ndcg@10,map"), "several as a list"),
+        (lambda d, m: m.explain(d).compare("@1", "@2"), "'@1': row_of finds it"),
+        (lambda d, m: rankgrove.compare(d, [rankgrove.MART]), r"as in rankgrove.MART\(\)"),
+        (lambda d, m: rankgrove.compare(d, ["mart:num_leaves=7"]), "'max_leaf_nodes'"),
+        (lambda d, m: rankgrove.load(frame(d), features="ff"), "'ff' .did you mean 'f'"),
     ],
 )
 def test_the_message_says_what_to_do(mistake, answer, data, ranker):
@@ -57,3 +69,40 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
     ranker.save(tmp_path / "m.rg")
     with pytest.raises(ValueError, match="is a model of rankgrove, not data"):
         rankgrove.load(tmp_path / "m.rg")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("warm_start", "init_model=ranker"),
+        ("early_stopping_rounds", "an option of fit"),
+        ("objective", "CustomMART"),
+        ("num_leaves", "'max_leaf_nodes'"),
+    ],
+)
+def test_a_name_that_belongs_elsewhere_is_told_where(name, answer):
+    with pytest.raises(TypeError, match=answer):
+        rankgrove.LambdaMART(**{name: 5})
+
+
+def test_one_column_may_be_named_without_a_list(data):
+    assert rankgrove.load(frame(data), ignore="name").feature_names == ("f",)
+    assert rankgrove.load(frame(data), features="f").feature_names == ("f",)
+
+
+def test_a_metric_is_found_by_the_name_it_was_asked_for(data, ranker):
+    result = evaluated(data, ranker, metrics="NDCG@10")
+    assert result["NDCG@10"] == result["ndcg@10"]
+
+
+def test_what_a_notebook_shows_is_short(data, ranker, tmp_path):
+    assert repr(ranker.explain(data)) == "<Explanation of 53 documents, 4 features, by score>"
+    path = tmp_path / "model.txt"
+    assert repr(ranker.export(path, to="lightgbm")) == f"<Export to lightgbm: {path}>"
+
+
+def test_a_file_that_its_name_makes_text_may_be_a_table(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("search,rating,f\n1,2,3\n")
+    with pytest.raises(ValueError, match="format='csv'"):
+        rankgrove.load(path, label="rating", query="search")

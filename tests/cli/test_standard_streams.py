@@ -62,6 +62,15 @@ def test_a_full_disk_is_an_error_that_names_the_stream(folder, unbuffered):
     assert errors == "rankgrove predict: No space left on device: standard output\n"
 
 
+@pytest.mark.parametrize("arguments", [("--help",), ("train", "--help"), ("info", "data.txt")])
+def test_a_full_disk_is_one_line_for_short_texts_too(folder, arguments):
+    with open("/dev/full", "wb") as full:
+        run = start(folder, *arguments, unbuffered=False, stdout=full, stderr=subprocess.PIPE)
+        error = run.communicate(timeout=60)[1].decode()
+    assert (run.returncode, error.count("\n")) == (1, 1)
+    assert error.endswith("No space left on device: standard output\n")
+
+
 @pytest.mark.parametrize("unbuffered", [True, False])
 def test_a_reader_that_goes_away_ends_it_like_other_tools(folder, unbuffered):
     process = start(

@@ -249,3 +249,25 @@ def test_a_name_of_another_format_is_refused_before_training(run, folder):
     assert code == 1
     assert "files end in .rg, not .json" in err
     assert not (folder / "model.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--num-leaves", "--num_leaves"])
+def test_options_of_other_libraries_are_known(rankgrove, data_file, option):
+    run = rankgrove("train", "mart", data_file, option, "7", "--out", "model.rg")
+    assert run.returncode == 2
+    assert f"unknown option {option}: did you mean --max-leaf-nodes?" in run.stderr
+
+
+def test_early_stopping_asks_for_validation_data_by_its_option(rankgrove, data_file):
+    run = rankgrove("train", "mart", data_file, "--early-stopping-rounds", "7", "--out", "model.rg")
+    assert (run.returncode, run.stderr.strip()) == (
+        1,
+        "rankgrove train: --early-stopping-rounds needs validation data: give --valid",
+    )
+
+
+def test_all_texts_of_a_table_are_left_out_by_one_word(run, tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "model.rg"
+    table.write_text("qid,label,title,brand,texts,f\n" + "1,0,a,b,5,1\n1,1,c,d,6,2\n" * 20)
+    assert run(f"train mart {table} --ignore texts --n-estimators 1 --out {model}")[0] == 0
+    assert rankgrove.load_model(model).feature_names_in_.tolist() == ["f"]

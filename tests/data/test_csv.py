@@ -180,3 +180,27 @@ def test_a_number_that_no_float_holds_is_no_infinity(read, small_blocks, number)
     np.testing.assert_array_equal(
         read(text.replace(number, "-inf")).X[19:, 0], [np.inf, -np.inf, -np.inf]
     )
+
+
+def test_truths_are_one_and_zero_as_in_other_tables(read, tmp_path):
+    frame = pandas.DataFrame(
+        {"qid": [1, 1, 2], "label": [True, False, True], "a": [False, True, None], "b": [1, 2, 3]}
+    )
+    frame.to_parquet(tmp_path / "data.parquet")
+    table, same = read(frame.to_csv(index=False)), rg.load(tmp_path / "data.parquet")
+    assert np.array_equal(table.X, same.X, equal_nan=True)
+    assert table.y.tolist() == same.y.tolist() == [1, 0, 1]
+    with pytest.raises(DataError, match="line 1002: column 'a' must hold True or False"):
+        read("qid,label,a\n" + "1,0,true\n" * 1000 + "1,0,2\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (pandas.DataFrame({"a": range(9)}).to_parquet(), "this is a Parquet file"),
+        ("qid,label,a\n1,2,3\n".encode("utf-16"), "looks like UTF-16"),
+    ],
+)
+def test_what_is_no_csv_is_called_what_it_is(read, text, message):
+    with pytest.raises(DataError, match=message):
+        read(text)

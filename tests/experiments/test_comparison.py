@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 
 import rankgrove
+from rankgrove.datasets import make_ranking
 from rankgrove.experiments.cells import Outcome
 from rankgrove.experiments.comparing import fit_best
 from rankgrove.experiments.comparison import Comparison
@@ -318,3 +320,11 @@ def test_what_makes_no_study_is_refused(tiny_data):
     ):
         with pytest.raises(ValueError, match=message):
             rankgrove.compare(tiny_data, **arguments)
+
+
+def test_a_frame_is_compared_on_like_its_file():
+    data = make_ranking(12, n_features=3, seed=0)
+    frame = pandas.DataFrame(data.X, columns=data.feature_names).assign(rated=data.y, qid=data.qid)
+    rankers = ["mart:n_estimators=2"]
+    of_frame = rankgrove.compare(frame, rankers, folds=3, label="rated").frame("query")
+    assert of_frame.equals(rankgrove.compare(data, rankers, folds=3).frame("query"))

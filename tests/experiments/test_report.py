@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankgrove
+from rankgrove.datasets import make_ranking
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.report import content, write_report
@@ -276,3 +280,23 @@ def test_a_curve_of_one_step_can_be_seen(browser, page):
     assert steps < 3
     drawn = browser.find_elements("css selector", "#curve-chart .scatterlayer .trace .points path")
     assert len(drawn) > steps
+
+
+def test_results_that_cannot_be_written_to_can_be_read():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        results = Path(folder) / "results"
+        data = make_ranking(12, n_features=3, seed=0)
+        written = rankgrove.compare(data, ["mart:n_estimators=1"], folds=3, out=results)
+        for path, mode in ((results / "study.sqlite", 0o444), (results, 0o555)):
+            path.chmod(mode)
+        user = os.geteuid()
+        try:
+            if user == 0:
+                os.seteuid(65534)  # root may write everywhere
+            with Store.existing(results) as store:
+                again = Comparison.from_store(store)
+        finally:
+            os.seteuid(user)
+            results.chmod(0o755)
+        assert again.frame("query").equals(written.frame("query"))

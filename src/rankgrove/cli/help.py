@@ -28,10 +28,21 @@ class HelpParser(argparse.ArgumentParser):
         parsed, unknown = super().parse_known_args(args, namespace)
         for text in unknown:
             option = text.partition("=")[0]
-            near = difflib.get_close_matches(option, self._option_string_actions, n=1)
-            if option.startswith("--") and near:
-                self.error(f"unknown option {option}: did you mean {near[0]}?")
+            meant = self._meant(option) if option.startswith("--") else None
+            if meant is not None:
+                self.error(f"unknown option {option}: did you mean {meant}?")
         return parsed, unknown
+
+    def _meant(self, option: str) -> str | None:
+        """Return the option that other libraries call so, or one with nearly this name."""
+        from rankgrove.rankers.base.wording import PARAMETERS_ELSEWHERE
+
+        parameter = PARAMETERS_ELSEWHERE.get(option[2:].replace("-", "_"), "")
+        meant = "--" + parameter.replace("_", "-")
+        if meant in self._option_string_actions:
+            return meant
+        near = difflib.get_close_matches(option, self._option_string_actions, n=1)
+        return near[0] if near else None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Help with a choice that is misspelt."""

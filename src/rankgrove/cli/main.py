@@ -75,7 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = USAGE if arguments is None else _run(arguments)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        code = INTERRUPTED
+    except BrokenPipeError:
+        code = BROKEN_PIPE
+    except OSError as error:
+        print(f"rankgrove: {_message(error)}", file=sys.stderr)
+        code = FAILURE
+    _drop_unwritten()
     if code == BROKEN_PIPE and argv is None and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)
@@ -88,9 +94,6 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python would complain once more when it flushes at exit.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
         if arguments.debug:
@@ -99,6 +102,15 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"rankgrove {arguments.verb}: {_message(error)}", file=sys.stderr)
         return FAILURE
     return OK
+
+
+def _drop_unwritten() -> None:
+    """Let go of output that cannot be written: Python would complain once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(verb: str, usual: Callable[..., None], message: Any, *where: Any) -> None:
@@ -118,7 +130,7 @@ def _parse(argv: list[str]) -> argparse.Namespace | None:
     )
     parser.add_argument("--version", action="version", version=f"rankgrove {__version__}")
     parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
-    given = parser.parse_args(argv[:1])
+    given = _parse_args(parser, argv[:1])
     if given.verb is None:
         parser.print_help(sys.stderr)
         return None
@@ -127,7 +139,14 @@ def _parse(argv: list[str]) -> argparse.Namespace | None:
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VERBS)}"
         parser.error(f"unknown verb {given.verb!r}: {hint}")
     rest = _import_modules(argv[1:], parser)
-    return _verb_parser(given.verb).parse_args(rest)
+    return _parse_args(_verb_parser(given.verb), rest)
+
+
+def _parse_args(parser: HelpParser, words: list[str]) -> argparse.Namespace:
+    try:
+        return parser.parse_args(words)
+    finally:
+        sys.stdout.flush()  # a help text that cannot be written is an error
 
 
 def _verb_parser(verb: str) -> HelpParser:
@@ -162,7 +181,9 @@ def _import_modules(argv: list[str], parser: HelpParser) -> list[str]:
         try:
             importlib.import_module(module)
         except Exception as error:
-            parser.error(f"--import {module}: {type(error).__name__}: {error}")
+            is_file = module.endswith(".py") or "/" in module
+            hint = " (give the name of the module, not of its file)" if is_file else ""
+            parser.error(f"--import {module}: {type(error).__name__}: {error}{hint}")
     return rest
 
 

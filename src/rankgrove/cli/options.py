@@ -65,7 +65,10 @@ def add_feature_options(group: argparse._ArgumentGroup) -> None:
         help="feature columns of a table (default: those of the model, or all that are left)",
     )
     group.add_argument(
-        "--ignore", metavar="COLUMN", nargs="+", help="columns of a table that are no features"
+        "--ignore",
+        metavar="COLUMN",
+        nargs="+",
+        help="columns of a table that are no features; texts: all that hold no numbers",
     )
     group.add_argument(
         "--absent",
@@ -142,7 +145,10 @@ _TEXT = ("absent", "n_features", "first_feature")
 
 def column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``add_column_options`` read, as arguments of ``load``."""
-    return {name: getattr(arguments, name, None) for name in (*_COLUMNS, *_TEXT)}
+    options = {name: getattr(arguments, name, None) for name in (*_COLUMNS, *_TEXT)}
+    if options["ignore"] == ["texts"]:
+        options["ignore"] = "texts"
+    return options
 
 
 def data_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -217,6 +217,8 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
 
     if arguments.metrics and arguments.valid is None and arguments.test is None:
         raise ValueError("--metrics has no effect without --valid or --test")
+    if arguments.early_stopping_rounds is not None and arguments.valid is None:
+        raise ValueError("--early-stopping-rounds needs validation data: give --valid")
     return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
 
 

@@ -291,6 +291,11 @@ def holds_numbers(kind: pa.DataType) -> bool:
     )
 
 
+def _no_numbers(name: str | None, kind: pa.DataType) -> str:
+    held = "texts" if str(kind) in ("string", "large_string", "string_view") else str(kind)
+    return f"column {name!r} holds {held}, not numbers"
+
+
 def _check_size(n_rows: int, n_features: int) -> None:
     """Refuse what the memory cannot hold: features, a label and a query id per row."""
     if n_rows * (4 * n_features + 16) > memory_limit():
@@ -306,7 +311,7 @@ def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
 
     kind = column.type
     if not holds_numbers(kind):
-        raise DataError(f"column {name!r} holds {kind}, not numbers: leave it out with features=")
+        raise DataError(f"{_no_numbers(name, kind)}: leave it out with features=")
     if pa.types.is_null(kind):
         out[:] = np.nan
         return
@@ -339,7 +344,7 @@ def _numbers(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.N
         row = first_row + pc.index(column.is_null(), True).as_py()
         raise DataError(f"the value of column {name!r} is missing in row {row}")
     if not holds_numbers(column.type):
-        raise DataError(f"column {name!r} holds {column.type}, not numbers")
+        raise DataError(_no_numbers(name, column.type))
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     return numbers
 

@@ -2,8 +2,9 @@
 
 The separator is a tab for .tsv; else it is whichever of comma, semicolon and tab the header holds
 most. Empty fields, NA, NULL and NaN are missing values. Query ids become integers if all are plain
-integers, otherwise they stay text. A column whose first values all are texts cannot be a feature;
-a text among numbers is an error.
+integers, otherwise they stay text. A column whose first values all are true or false holds 1 and 0,
+as in other tables. One whose first values all are other texts cannot be a feature; a text among
+numbers is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rankgrove.data.arrow import ACCEPTS as ARROW_ACCEPTS
 from rankgrove.data.arrow import EXAMPLE, Batches, from_batches, naming, pieces, settled_columns
 from rankgrove.data.byte_stream import ByteStream, open_bytes
-from rankgrove.data.csv_blocks import MISSING, decimal_hint, line_blocks, read_block
+from rankgrove.data.csv_blocks import FALSE, MISSING, TRUE, decimal_hint, line_blocks, read_block
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.options import LoadOptions
 from rankgrove.data.table_columns import TableColumns
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 ACCEPTS = ARROW_ACCEPTS
 _HEAD_BYTES = 4 << 20
 _LOOKED_AT_ROWS = 1000
+_TRUTHS = frozenset(TRUE + FALSE)
 
 
 def read_csv(path: Path, options: LoadOptions) -> Dataset:
@@ -51,8 +53,9 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
 
     with naming(path), open_bytes(path) as stream:
         names, separator, rows = _beginning(stream)
-        columns = settled_columns(_schema(names, rows), options)
-        types = _types(columns)
+        found = _schema(names, rows)
+        columns = settled_columns(found, options)
+        types = _types(columns, found)
         batches = (
             batch
             for block in line_blocks(stream)
@@ -67,6 +70,8 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
     head = stream.peek(_HEAD_BYTES)
     whole = len(head) < _HEAD_BYTES
     head = head.removeprefix(b"\xef\xbb\xbf")
+    if head.startswith(b"PAR1"):
+        raise DataError("this is a Parquet file: format='parquet' (--format parquet) reads it")
     line = head.split(b"\n", 1)[0].rstrip(b"\r")
     if not line.strip():
         raise DataError("the file is empty" if not head else "the first line holds no column names")
@@ -75,7 +80,9 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        raise DataError(f"line 1 is not UTF-8 text: {line[:40]!r}") from None
+        utf_16 = line.startswith((b"\xff\xfe", b"\xfe\xff"))
+        hint = " (it looks like UTF-16: save it as UTF-8)" if utf_16 else ""
+        raise DataError(f"line 1 is not UTF-8 text: {line[:40]!r}{hint}") from None
     separator = "\t" if ".tsv" in stream.path.suffixes else max(",;\t", key=text.count)
     body = head if whole else head[: head.rfind(b"\n") + 1]
     rows: list[list[str]] = []
@@ -109,25 +116,29 @@ def _refuse_data_as_header(names: list[str], text: str) -> None:
 
 
 def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
-    """Types of the columns as far as the first rows tell: texts, or what may be numbers."""
+    """Types of the columns as far as the first rows tell: texts, truths, or maybe numbers."""
     import pyarrow as pa
 
     fields = []
     for j, name in enumerate(names):
         values = [row[j] for row in rows if len(row) > j and row[j] not in MISSING]
+        if values and _TRUTHS.issuperset(values):
+            fields.append(pa.field(name, pa.bool_()))
+            continue
         is_text = bool(values) and not any(_is_number(value) for value in values)
         example = {EXAMPLE: f"{values[0][:40]!r}{decimal_hint(values[0])}"} if is_text else None
         fields.append(pa.field(name, pa.large_string() if is_text else pa.float64(), True, example))
     return pa.schema(fields)
 
 
-def _types(columns: TableColumns) -> dict[str, pa.DataType]:
+def _types(columns: TableColumns, found: pa.Schema) -> dict[str, pa.DataType]:
     import pyarrow as pa
 
-    types = dict.fromkeys(columns.features, pa.float64())
-    for name in (columns.label, columns.weight):
+    types = {}
+    for name in (*columns.features, columns.label, columns.weight):
         if name is not None:
-            types[name] = pa.float64()
+            truths = pa.types.is_boolean(found.field(name).type)
+            types[name] = pa.bool_() if truths else pa.float64()
     for name in (columns.query, columns.doc_id, columns.comment):
         if name is not None:
             types[name] = pa.large_string()

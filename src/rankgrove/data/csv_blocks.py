@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
+TRUE, FALSE = ["True", "true", "TRUE"], ["False", "false", "FALSE"]
 _BLOCK_BYTES = 4 << 20
 _LINE_BYTES = 64 << 20
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_MEANT = {"double": "numbers", "bool": "True or False, as its first rows do"}
 _INFINITE = r"^\s*[-+]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
 
 
@@ -103,7 +105,11 @@ def _parsed(
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=separator),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types, null_values=MISSING, include_columns=list(types)
+            column_types=types,
+            null_values=MISSING,
+            true_values=TRUE,
+            false_values=FALSE,
+            include_columns=list(types),
         ),
     )
 
@@ -137,8 +143,10 @@ def _readable(message: str, names: list[str], lines_before: int) -> str:
     invalid = re.search(r"invalid value '(.*)'", message)
     hint = "" if invalid is None else decimal_hint(invalid[1])
     named = re.sub(
-        r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error to double",
-        lambda match: f"{match[2] or ''}column {names[int(match[1])]!r} must hold numbers",
+        r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error to (double|bool)",
+        lambda found: (
+            f"{found[2] or ''}column {names[int(found[1])]!r} must hold {_MEANT[found[3]]}"
+        ),
         message,
     )
     return re.sub(r"Row #(\d+)", lambda row: f"line {int(row[1]) + lines_before}", named) + hint

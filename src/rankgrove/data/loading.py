@@ -236,6 +236,11 @@ def is_paths(source: Any) -> bool:
     )
 
 
+def is_table(source: Any) -> bool:
+    """Tell whether the source is a data frame: of pandas, or anything that speaks Arrow."""
+    return hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas")
+
+
 def _read(source: Any, options: LoadOptions, format: str | None) -> Dataset:
     return _matched(_read_source(source, options, format), options)
 
@@ -263,7 +268,7 @@ def _read_source(source: Any, options: LoadOptions, format: str | None) -> Datas
         return dataset
     if format is not None:
         raise ValueError(f"format={format!r} is for files, not for {type(source).__name__}")
-    if hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas"):
+    if is_table(source):
         from rankgrove.data import arrow
 
         _check_options(options, arrow.ACCEPTS, "a table")
@@ -293,13 +298,21 @@ def _whole_number(name: str, value: Any) -> int | None:
         raise ValueError(f"{name} must be a whole number, not {value!r}") from None
 
 
+_OF_TABLES = ("label", "query", "weight", "doc_id", "features", "ignore")
+_IF_A_TABLE = (
+    ", as which this file is read: it names columns of a table; if this is one, say so by "
+    "format='csv' (--format csv on the command line) or another format"
+)
+
+
 def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) -> None:
     settled = {"unread"} if options.like is None else {"unread", "like", "absent"}
     if options.ignore == "texts":  # there are none but in tables
         settled.add("ignore")
     refused = sorted(options.given() - accepted - settled)
     if refused:
-        raise ValueError(f"{refused[0]} does not apply to {what}")
+        hint = _IF_A_TABLE if refused[0] in _OF_TABLES and what.endswith(" files") else ""
+        raise ValueError(f"{refused[0]} does not apply to {what}{hint}")
 
 
 def _checked_labels(dataset: Dataset, options: LoadOptions, first_row: int = 0) -> Dataset:

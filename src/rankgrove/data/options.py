@@ -42,6 +42,13 @@ class LoadOptions:
     # What need not be there and is not read: "label", "query" (see ``load_documents``).
     unread: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        """Let one column be named without a list."""
+        if isinstance(self.features, str):
+            object.__setattr__(self, "features", [self.features])
+        if isinstance(self.ignore, str) and self.ignore != "texts":
+            object.__setattr__(self, "ignore", [self.ignore])
+
     def given(self) -> set[str]:
         """Names of the options that differ from their default."""
         return {

@@ -70,8 +70,10 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
     features = None if options.features is None else tuple(map(str, options.features))
     if features is None and options.like is not None:
         features = _like(names, options.like)
-    named = () if options.ignore == "texts" else options.ignore or ()
-    ignored = {_given(name, names) for name in named}
+    if options.ignore == "texts":  # and a column that is called so
+        ignored = {"texts"}.intersection(names)
+    else:
+        ignored = {_given(name, names) for name in options.ignore or ()}
     found = _Finder(names, {*(features or ()), *ignored}, options)
     label = found.column(LABEL, options.label, options.y is not None)
     grouped = options.qid is not None or options.group_sizes is not None
@@ -146,9 +148,11 @@ class _Finder:
 
     def nothing_like(self, what: str, kind: str, option: str) -> DataError:
         """Return the error of a table that lacks a column."""
+        elsewhere = "; explain: --query-column" if kind == QUERY else ""
         return DataError(
             f"no column of {what} (such as {', '.join(_CONVENTIONS[kind][:3])}) among "
-            f"{_shown(self.names)}: name it with {option}= (--{option} on the command line)"
+            f"{_shown(self.names)}: name it with {option}= "
+            f"(--{option} on the command line{elsewhere})"
         )
 
 

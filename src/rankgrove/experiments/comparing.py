@@ -42,8 +42,8 @@ def compare(
 
     Parameters
     ----------
-    data : a file, a folder of folds (as of ``load_folds``), a Dataset, or a list of Folds; also a
-        list of such, or a dict that names them
+    data : a file, a folder of folds (as of ``load_folds``), a Dataset, a data frame, or a list of
+        Folds; also a list of such, or a dict that names them
     rankers : texts such as ``"lambdamart"``, ``"rf-hybrid:listwise_levels=4"``,
         ``"rcrank:max_depth=3..6,learning_rate=0.1|0.2"`` (a grid: each fold takes the setting with
         the best first metric on its validation part), ``"lightgbm:lambdarank"``,

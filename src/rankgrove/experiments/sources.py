@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold, kfold, load_folds
-from rankgrove.data.loading import load
+from rankgrove.data.loading import is_table, load
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.errors import DataError
 
@@ -53,7 +53,7 @@ class Source:
     Attributes
     ----------
     name : how tables call the data set
-    origin : a file, a folder of folds, a Dataset, or a list of Folds
+    origin : a file, a folder of folds, a Dataset, a data frame, or a list of Folds
     n_folds : parts into which a single file or Dataset is divided by query
     seed : of that division
     max_folds : use only so many folds; None: all
@@ -86,6 +86,8 @@ class Source:
             if Path(self.origin).is_dir():
                 return ((fold, None) for fold in load_folds(self.origin, **self.options))
             return self._cut(load(self.origin, **self.options))
+        if is_table(self.origin):
+            return self._cut(load(self.origin, **self.options))
         return ((Fold(*fold), None) for fold in self.origin)
 
     def _cut(self, data: Dataset) -> Iterator[tuple[Fold, RowsOf]]:
@@ -103,7 +105,8 @@ def read_sources(data: Any, **options: Any) -> list[Source]:
 
     Parameters
     ----------
-    data : a path, a Dataset or a list of Folds; a list of those, or a dict that names them
+    data : a path, a Dataset, a data frame or a list of Folds; a list of those, or a dict that names
+        them
     options : of ``Source``
     """
     if isinstance(data, Mapping):
@@ -139,7 +142,7 @@ def _features(X: Any) -> tuple[Any, ...]:
 
 
 def _as_list(data: Any) -> list[Any]:
-    if isinstance(data, str | os.PathLike | Dataset):
+    if isinstance(data, str | os.PathLike | Dataset) or is_table(data):
         return [data]
     entries = list(data)
     folds = entries and all(isinstance(entry, Fold) for entry in entries)

@@ -105,7 +105,12 @@ def as_spec(given: Any) -> Spec:
         return _from_table(given)
     if isinstance(given, str):
         return _from_text(given)
-    raise ValueError(f"a ranker is a text, a table or an estimator, not {type(given).__name__}")
+    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    raise ValueError(
+        f"a ranker is a text, a table or a ranker object of rankgrove, not {kind}: those of other "
+        "libraries are written 'lightgbm:lambdarank:num_leaves=7' or "
+        "'sklearn:RandomForestRegressor', and a class is called, as in rankgrove.MART()"
+    )
 
 
 def _from_text(text: str) -> Spec:
@@ -191,7 +196,7 @@ def _settings(
         if known is None:
             continue
         if name not in known:
-            ranker_class(use)(**{name: None})  # says what name was meant
+            _refuse(name, use)
         for value in values:
             if not known[name].accepts(value):
                 raise ValueError(
@@ -202,6 +207,14 @@ def _settings(
         raise ValueError(f"the grid of {use} has {n_points:,} settings: it {_LIMIT}")
     points = itertools.product(*grid.values())
     return tuple(dict(zip(grid, point, strict=True)) for point in points)
+
+
+def _refuse(name: str, use: str) -> None:
+    """Raise an error that says what name of a parameter was meant."""
+    try:
+        ranker_class(use)(**{name: None})
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _split(text: str, separator: str) -> list[str]:

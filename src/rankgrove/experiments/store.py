@@ -91,10 +91,18 @@ class Store:
 
     @classmethod
     def existing(cls, folder: str | os.PathLike[str]) -> Store:
-        """Open the store of a folder that must have one."""
-        if not (Path(folder) / FILE).is_file():
+        """Open the store of a folder that must have one; a copy in memory if only that can be."""
+        file = Path(folder) / FILE
+        if not file.is_file():
             raise DataError(f"{folder} holds no results of a study (there is no {FILE} in it)")
-        return cls(folder)
+        try:
+            return cls(folder)
+        except DataError as error:
+            if not isinstance(error.__cause__, sqlite3.OperationalError):
+                raise
+        store = cls(None)
+        _copy(file, store._base)
+        return store
 
     def close(self) -> None:
         """Give up all claims and close the file."""
@@ -284,12 +292,30 @@ def _connect(path: str) -> sqlite3.Connection:
         base.execute("PRAGMA journal_mode = WAL")
         base.executescript(_TABLES)
         base.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(_FORMAT),))
-        found = base.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
+        _check_format(base, path)
     except sqlite3.DatabaseError as error:
         raise DataError(f"{path}: {error}") from error
+    return base
+
+
+def _check_format(base: sqlite3.Connection, path: str | Path) -> None:
+    found = base.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
     if int(found) != _FORMAT:
         raise DataError(f"{path} has the format {found}, this rankgrove writes {_FORMAT}")
-    return base
+
+
+def _copy(path: Path, base: sqlite3.Connection) -> None:
+    """Copy a file that cannot be written to."""
+    address = path.absolute().as_uri()
+    unfinished = path.with_name(path.name + "-wal").exists()
+    # What nobody writes to needs no locks, for which a file beside it would have to be written.
+    mode = "mode=ro" if unfinished else "immutable=1"
+    try:
+        with contextlib.closing(sqlite3.connect(f"{address}?{mode}", uri=True)) as source:
+            source.backup(base)
+        _check_format(base, path)
+    except sqlite3.DatabaseError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def _is_alive(claim: Sequence[Any], now: float) -> bool:

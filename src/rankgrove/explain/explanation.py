@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Effect:
     effect: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """What each feature adds to the score of each document.
 
@@ -54,10 +54,10 @@ class Explanation:
     values: Floats
     expected: float
     features: tuple[str, ...]
-    data: npt.NDArray[Any] = field(repr=False)
+    data: npt.NDArray[Any]
     scale: str = "score"
-    groups: QueryGroups | None = field(default=None, repr=False)
-    doc_ids: npt.NDArray[np.object_] | None = field(default=None, repr=False)
+    groups: QueryGroups | None = None
+    doc_ids: npt.NDArray[np.object_] | None = None
 
     @property
     def scores(self) -> Floats:
@@ -144,7 +144,13 @@ class Explanation:
         query = self.groups.query_of_row()
         return np.flatnonzero(query == query[row])
 
+    def __repr__(self) -> str:
+        documents, features = self.values.shape
+        return f"<Explanation of {documents} documents, {features} features, by {self.scale}>"
+
     def _check_row(self, row: int) -> None:
+        if not isinstance(row, int | np.integer):
+            raise DataError(f"a document is given by its row, not as {row!r}: row_of finds it")
         if not 0 <= row < len(self.values):
             raise DataError(f"there is no row {row}: the explanation has {len(self.values)}")
 

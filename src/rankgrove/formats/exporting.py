@@ -119,6 +119,10 @@ class Export:
     names: tuple[str, ...] | None = None
     requests: Sequence[Path] = field(default_factory=tuple)
 
+    def __repr__(self) -> str:
+        missing = "" if self.missing == "keep" else ", missing values are 0"
+        return f"<Export to {self.target.name}: {self.path}{missing}>"
+
 
 def target_of(name: str) -> Target:
     """Return a target by name."""

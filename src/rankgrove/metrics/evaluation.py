@@ -91,8 +91,9 @@ class Evaluation:
         full_names = [str(m) for m in self.metrics]
         short_names = [text.partition("(")[0] for text in full_names]
         for names in (full_names, short_names):
-            if names.count(str(name)) == 1:
-                return names.index(str(name))
+            for asked in (str(name), str(name).lower()):
+                if names.count(asked) == 1:
+                    return names.index(asked)
         raise KeyError(f"{name} was not evaluated: there are {', '.join(full_names)}")
 
 
@@ -146,7 +147,7 @@ def evaluate(
 def _metrics(
     metrics: str | Metric | Iterable[str | Metric], preset: str | None
 ) -> tuple[Metric, ...]:
-    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    names = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     if not names:
         raise ValueError("metrics is empty: give at least one metric")
     if preset is not None and all(isinstance(m, Metric) for m in names):

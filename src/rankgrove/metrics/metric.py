@@ -280,9 +280,15 @@ def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metr
             raise ValueError(f"a preset needs the name of a metric, not the ready {text!r}")
         return text.replace(**params) if params else text
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
+    if callable(text):
         raise ValueError(
-            f"cannot read the metric {text!r}: write it as name, name@k or name@k(option=value,...)"
+            f"a function is no metric yet: register it with rankgrove.register_metric, and give "
+            f"the name instead of {text!r}"
+        )
+    if match is None or "," in (match["k"] or ""):
+        raise ValueError(
+            f"cannot read the metric {text!r}: write it as name, name@k or "
+            "name@k(option=value,...), and several as a list (apart on the command line)"
         )
     family = metric_class(match["name"])
     given = _read_options(text, match["options"])

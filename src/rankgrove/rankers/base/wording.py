@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 # What users of other libraries call our parameters and options.
-_PARAMETERS = {
+PARAMETERS_ELSEWHERE = {
     "num_leaves": "max_leaf_nodes",
     "max_leaves": "max_leaf_nodes",
     "depth": "max_depth",
@@ -47,6 +47,8 @@ _FIT_OPTIONS = {
     "early_stopping": "early_stopping_rounds",
     "xgb_model": "init_model",
     "metric": "eval_metric",
+    "eval_at": "eval_metric (such as 'ndcg@5')",
+    "label": "y, or rankgrove.load(X, label=..., query=...)",
     "labels": "y",
 }
 _FIT_NAMES = (
@@ -61,17 +63,28 @@ _FIT_NAMES = (
 )
 
 
+# Names that are known, but not as parameters of a ranker.
+_OTHER_PLACES = {
+    "warm_start": "fit(..., init_model=ranker) goes on from a model",
+    "objective": "the class tells it, and rankgrove.CustomMART takes a function",
+    "eval_at": "fit(..., eval_metric='ndcg@5') says what is watched",
+    **{name: f"it is an option of fit: fit(..., {name}=...)" for name in _FIT_NAMES},
+}
+
+
 def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise TypeError for the first name that is no parameter, with a suggestion."""
     names = set(known)
     for name in given:
         if name in names:
             continue
-        meant = _PARAMETERS.get(name)
+        meant = PARAMETERS_ELSEWHERE.get(name)
         if meant not in names:
             near = difflib.get_close_matches(name, names, n=1)
             meant = near[0] if near else None
         hint = f": did you mean {meant!r}?" if meant else ""
+        if name in _OTHER_PLACES:
+            hint = f": {_OTHER_PLACES[name]}"
         raise TypeError(f"{owner} has no parameter {name!r}{hint}")
 
 
@@ -82,7 +95,7 @@ def refuse_fit_options(owner: str, given: Iterable[str]) -> None:
         if meant is None:
             near = difflib.get_close_matches(name, _FIT_NAMES, n=1)
             meant = near[0] if near else None
-        if meant is None and name in _PARAMETERS:
-            meant = f"{_PARAMETERS[name]}, a parameter of {owner}(...)"
+        if meant is None and name in PARAMETERS_ELSEWHERE:
+            meant = f"{PARAMETERS_ELSEWHERE[name]}, a parameter of {owner}(...)"
         hint = f": did you mean {meant}?" if meant else f"; it knows {', '.join(_FIT_NAMES)}"
         raise TypeError(f"{owner}.fit has no option {name!r}{hint}")
