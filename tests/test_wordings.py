@@ -28,6 +28,10 @@ def frame(data):
     return pandas.DataFrame({"f": data.X[:, 0], "name": "text", "label": data.y, "qid": data.qid})
 
 
+def f_only(data):
+    return rankgrove.load(frame(data), features="f")
+
+
 @pytest.mark.parametrize(
     ("mistake", "answer"),
     [
@@ -48,6 +52,14 @@ def frame(data):
         (lambda d, m: rankgrove.compare(d, [rankgrove.MART]), r"as in rankgrove.MART\(\)"),
         (lambda d, m: rankgrove.compare(d, ["mart:num_leaves=7"]), "'max_leaf_nodes'"),
         (lambda d, m: rankgrove.load(frame(d), features="ff"), "'ff' .did you mean 'f'"),
+        (
+            lambda d, m: rankgrove.load(frame(d), features="f", ignore=["f", "name"]),
+            "'f' cannot be ignored: features= names it",
+        ),
+        (
+            lambda d, m: rankgrove.load(frame(d), like=f_only(d), ignore=["f", "name"]),
+            "'f' cannot be ignored: the model .like=. uses it",
+        ),
     ],
 )
 def test_the_message_says_what_to_do(mistake, answer, data, ranker):
@@ -93,6 +105,8 @@ def test_one_column_may_be_named_without_a_list(data):
 def test_a_metric_is_found_by_the_name_it_was_asked_for(data, ranker):
     result = evaluated(data, ranker, metrics="NDCG@10")
     assert result["NDCG@10"] == result["ndcg@10"]
+    assert "ndcg@10" in result
+    assert "map" not in result
 
 
 def test_what_a_notebook_shows_is_short(data, ranker, tmp_path):

@@ -15,6 +15,10 @@ class ModelError(RankgroveError, ValueError):
     """A model file or foreign model that cannot be used; says which and why."""
 
 
+class NoAttributeError(ModelError, AttributeError):
+    """An attribute that this kind of model does not have; says why. ``hasattr`` is false."""
+
+
 class MissingDependencyError(RankgroveError, ImportError):
     """An optional library is needed and absent; says how to install it."""
 

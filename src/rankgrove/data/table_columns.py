@@ -74,6 +74,8 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         ignored = {"texts"}.intersection(names)
     else:
         ignored = {_given(name, names) for name in options.ignore or ()}
+        for name in sorted(ignored.intersection(features or ())):
+            raise DataError(f"column {name!r} cannot be ignored: {_wanted_by(options)} it")
     found = _Finder(names, {*(features or ()), *ignored}, options)
     label = found.column(LABEL, options.label, options.y is not None)
     grouped = options.qid is not None or options.group_sizes is not None
@@ -115,6 +117,10 @@ def outcomes_among(names: Sequence[str]) -> tuple[str, ...]:
 def answers_among(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that look like a label, an id or an index."""
     return tuple(name for name in names if _NEVER_FEATURES.fullmatch(name.strip()))
+
+
+def _wanted_by(options: LoadOptions) -> str:
+    return "the model (like=) uses" if options.features is None else "features= names"
 
 
 def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:

@@ -54,6 +54,13 @@ class Evaluation:
     def __getitem__(self, name: str | Metric) -> float:
         return float(self.means[self._index(name)])
 
+    def __contains__(self, name: str | Metric) -> bool:
+        try:
+            self._index(name)
+        except KeyError:
+            return False
+        return True
+
     def values(self, name: str | Metric) -> npt.NDArray[np.float64]:
         """Return the values of one metric, query by query."""
         values: npt.NDArray[np.float64] = self.per_query[self._index(name)]

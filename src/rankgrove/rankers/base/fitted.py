@@ -15,7 +15,7 @@ from rankgrove.data.columns import Columns
 from rankgrove.data.features import is_dataset, refuse_other_reading
 from rankgrove.data.queries import QueryGroups
 from rankgrove.data.scan import Scan, as_scan
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
 from rankgrove.models.scanned import scanned_scores
 from rankgrove.training.inputs import groups_of, ranking_input, row_values
@@ -300,7 +300,10 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     @property
     def feature_importances_(self) -> Floats:
         """Share of each feature in the total gain of all splits (all 0 if nothing was split)."""
-        return self.importances("gain")
+        try:
+            return self.importances("gain")
+        except ModelError as error:
+            raise NoAttributeError(str(error)) from None
 
     @property
     def n_features_in_(self) -> int:
