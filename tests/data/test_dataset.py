@@ -129,6 +129,8 @@ BAD = {
     "NaT qid": ({"qid": np.array([1, 1, "NaT", 2, 2, 2], "M8[D]")}, "qid is missing in row 2"),
     "complex qid": ({"qid": np.ones(6, complex)}, "qid must hold numbers or texts"),
     "float qid": ({"qid": [2.0**53] * 6}, "qid 9007199254740992 of row 0 is a float too large"),
+    "a NUL": ({"qid": ["a", "a\0", "a", "b", "b", "b"]}, r"row 1 ends in a NUL character"),
+    "a NUL object": ({"qid": np.array(["a\0", *"abbbb"], object)}, r"row 0 ends in a NUL"),
     "1 and '1'": ({"qid": [1, "1", 2, 2, 3, 3]}, "numbers and texts that read the same"),
     "sizes that wrap": (
         {"qid": None, "group_sizes": np.array([2**63, 2**63, 6], np.uint64)},

@@ -166,6 +166,8 @@ def query_ids(qid: Any) -> npt.NDArray[Any]:
         if len(kinds) > 1 or kinds == {int}:
             ids = np.empty(len(ids), object)
             ids[:] = list(qid)
+        elif ids.dtype.kind == "U":
+            _refuse_cut(qid)
     if ids.dtype == object:
         ids = _plain_ids(ids)
     if ids.dtype.kind in "Mm":
@@ -190,6 +192,13 @@ def _refuse_missing(absent: npt.NDArray[np.bool_], ids: Any) -> None:
         raise DataError(f"qid is missing in row {row} (value {ids[row]})")
 
 
+def _refuse_cut(ids: Any) -> None:
+    """Refuse texts of which numpy would cut the end: it takes NUL characters for padding."""
+    for row, text in enumerate(ids):
+        if isinstance(text, str) and text.endswith("\0"):
+            raise DataError(f"qid {text!r} of row {row} ends in a NUL character: leave that out")
+
+
 def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Turn an array of Python objects into numbers or texts, whichever keeps all ids apart."""
     nothing = np.array(None, object)
@@ -205,6 +214,7 @@ def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise DataError("qid holds values that are neither numbers nor texts")
     texts = [isinstance(value, str) for value in ids]
     if all(texts) or any(texts):
+        _refuse_cut(ids)
         plain = ids.astype(str)
     else:
         plain = np.array(ids.tolist())
