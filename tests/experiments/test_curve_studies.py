@@ -128,3 +128,16 @@ def test_points_that_cannot_be_measured_are_told(tiny_data):
     with pytest.warns(DataWarning, match="mart has no point at 99: .*features, not 99"):
         (curve,) = curves("features", tiny_data, ["mart:n_estimators=2"], [1, 2, 99])
     assert list(curve.x) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "reason"),
+    [
+        ("convergence", "sklearn:RandomForestRegressor:n_estimators=2", "has no convergence"),
+        ("strength", "mart:n_estimators=2", "is no forest"),
+    ],
+)
+def test_rankers_without_a_curve_are_told_and_the_others_drawn(kind, other, reason, tiny_data):
+    with pytest.warns(DataWarning, match=reason):
+        (curve,) = curves(kind, tiny_data, [other, "rf-point:n_estimators=2"])
+    assert curve.name == "rf-point"

@@ -175,6 +175,14 @@ def test_cells_run_on_a_cluster(backend, cluster, tiny_study, results, monkeypat
     assert stored_before_last_job[0] > 0  # results are kept as they come
 
 
+def test_dask_without_a_cluster_is_refused_with_what_to_do(tiny_study):
+    pytest.importorskip("distributed")
+    with Store(None) as store, pytest.raises(ValueError, match="set DASK_SCHEDULER_ADDRESS"):
+        run_study(tiny_study, store, Run(jobs=2, backend="dask"))
+    with pytest.raises(ValueError, match="jobs=2"):
+        Run(backend="dask")
+
+
 def test_a_failure_is_kept_with_its_reason_and_others_go_on(tiny_data):
     # Listwise forests need whole queries, which only the fit can know.
     study = make_study(tiny_data, ["rf-list:sampling=bootstrap", "mart:n_estimators=2"], folds=3)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankgrove import errors
+from rankgrove._heard_warnings import HeardWarnings
 from rankgrove.distributed.engine import Engine, Running, Source
-from rankgrove.distributed.heard_warnings import HeardWarnings
 from rankgrove.distributed.meeting import Meeting, Message
 from rankgrove.distributed.worker import Job, grows_forests
 from rankgrove.errors import RankgroveError, WorkerLost

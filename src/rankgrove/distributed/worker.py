@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankgrove._heard_warnings import warnings_told
 from rankgrove.data.dataset import Dataset
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.crew import TreeSharing, all_rows
 from rankgrove.distributed.fitting import fit_shard
-from rankgrove.distributed.heard_warnings import warnings_told
 from rankgrove.distributed.joining import Hub, join
 from rankgrove.distributed.meeting import Invitation, Seat
 from rankgrove.distributed.parts import Part, Rows, read_part

@@ -6,7 +6,6 @@ import contextlib
 import io
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._heard_warnings import warnings_told
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold
 from rankgrove.data.scores import read_scores
+from rankgrove.errors import DataWarning, ModelError
 from rankgrove.experiments.convergence import convergence
 from rankgrove.experiments.memory import PeakMemory
 from rankgrove.experiments.peers import fit_peer
@@ -55,6 +56,7 @@ class Outcome:
     top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
         -1 where a query is shorter
     error : why there is no result, "" if there is one
+    warnings : what the fit and its measurement warned of in the data
     """
 
     per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -69,13 +71,15 @@ class Outcome:
     importances: Floats = field(default_factory=lambda: np.empty(0))
     top: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, DEPTH), np.int32))
     error: str = ""
+    warnings: tuple[str, ...] = ()
 
     _ARRAYS = ("per_query", "means", "curve_steps", "curve_values", "importances", "top")
 
     def arrays(self) -> bytes:
-        """The arrays, as bytes for a store."""
+        """The arrays and warnings, as bytes for a store."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, **{name: getattr(self, name) for name in self._ARRAYS})
+        arrays = {name: getattr(self, name) for name in self._ARRAYS}
+        np.savez_compressed(stream, warnings=np.array(self.warnings, np.str_), **arrays)
         return stream.getvalue()
 
     def take_arrays(self, content: bytes) -> None:
@@ -83,6 +87,8 @@ class Outcome:
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             for name in self._ARRAYS:
                 setattr(self, name, found[name])
+            if "warnings" in found:  # older stores have none
+                self.warnings = tuple(found["warnings"].tolist())
 
 
 @dataclass(frozen=True)
@@ -111,13 +117,14 @@ def run_cell(
     test_rows : of the fold, for a column of scores of the whole file
     callbacks : called after each step of rankers that learn in steps
     """
+    told: dict[str, str] = {}  # and its category; in the order of their first time
     try:
-        with PeakMemory() as memory, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the study warns once, about the data themselves
+        with PeakMemory() as memory, warnings_told(lambda kind, text: told.update({text: kind})):
             outcome = _outcome(cell, viewed(fold, cell.view), test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
-        return Outcome(error=_reason(error))
+        outcome = Outcome(error=_reason(error))
+    outcome.warnings = tuple(text for text, kind in told.items() if kind == DataWarning.__name__)
     return outcome
 
 
@@ -251,8 +258,6 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
 
 def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
     """Keep what a report shows of a model, if its kind can tell it."""
-    from rankgrove.errors import ModelError
-
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
     if ranker.model_.n_steps and not ranker.model_.needs_queries:

@@ -7,7 +7,7 @@ processes and are tested like comparisons.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,10 +100,10 @@ def run_curve(
     if points is not None and not chosen.points:
         raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
-        return [curve for source in study.sources for curve in _strength(study, source, run)]
+        return _drawn(found for source in study.sources for found in _strength(study, source, run))
     if kind == "convergence":
         run_study(study, store, run, progress)
-        return _convergence(Comparison.from_store(store))
+        return _drawn(_convergence(Comparison.from_store(store)))
     values = chosen.points if points is None else tuple(points)
     varied = [
         (spec, value, _varied(spec, chosen, _whole(value)))
@@ -112,7 +112,22 @@ def run_curve(
     ]
     whole = replace(study, specs=[point for _, _, point in varied], baseline=None)
     run_study(whole, store, run, progress)
-    return _points(Comparison.from_store(store), study, varied)
+    return _drawn(_points(Comparison.from_store(store), study, varied))
+
+
+def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
+    """The curves among what was found; of the others, why there is none: told, if some are left."""
+    curves, reasons = [], []
+    for curve in found:
+        if isinstance(curve, Curve):
+            curves.append(curve)
+        else:
+            reasons.append(curve)
+    if not curves:
+        raise ValueError("; ".join(reasons))
+    for reason in reasons:
+        warnings.warn(reason, DataWarning, stacklevel=3)
+    return curves
 
 
 def _whole(value: float) -> float | int:
@@ -142,8 +157,7 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
 
 def _points(
     comparison: Comparison, study: Study, varied: Sequence[tuple[Spec, float, Spec]]
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve | str]:
     metric = comparison.metrics[0]
     for data in comparison.datasets:
         results = {result.ranker: result for result in comparison.results(data)}
@@ -151,55 +165,46 @@ def _points(
             mine = [(value, results[p.label]) for owner, value, p in varied if owner is spec]
             good = [(value, result) for value, result in mine if not result.failure]
             if not good:
-                raise ValueError(f"{spec.label} has no point: {mine[0][1].failure}")
+                yield f"{_name(study, data, spec.label)} has no point: {mine[0][1].failure}"
+                continue
             for value, result in mine:
                 if result.failure:
                     message = f"{spec.label} has no point at {value:g}: {result.failure}"
                     warnings.warn(message, DataWarning, stacklevel=3)
-            curves.append(
-                Curve(
-                    _name(study, data, spec.label),
-                    [result.values[metric] for _, result in good],
-                    [value for value, _ in good],
-                )
+            yield Curve(
+                _name(study, data, spec.label),
+                [result.values[metric] for _, result in good],
+                [value for value, _ in good],
             )
-    return curves
 
 
-def _convergence(comparison: Comparison) -> list[Curve]:
+def _convergence(comparison: Comparison) -> Iterator[Curve | str]:
     from rankgrove.experiments.report import mean_curve
 
-    curves = []
     for data in comparison.datasets:
         for result in comparison.results(data):
+            name = result.ranker if len(comparison.datasets) == 1 else f"{result.ranker}, {data}"
             found = mean_curve(result.entries)
             if found is None:
                 reason = result.failure or "rankgrove knows no steps of its model"
-                raise ValueError(f"{result.ranker} has no convergence: {reason}")
-            name = result.ranker if len(comparison.datasets) == 1 else f"{result.ranker}, {data}"
-            curves.append(Curve(name, found["values"], found["steps"]))
-    return curves
+                yield f"{name} has no convergence: {reason}"
+            else:
+                yield Curve(name, found["values"], found["steps"])
 
 
-def _strength(study: Study, source: Any, run: Run) -> list[Curve]:
+def _strength(study: Study, source: Any, run: Run) -> Iterator[Curve | str]:
     """Strength of the trees of each forest on the test part of the first fold."""
     fold = next(source.folds())
-    curves = []
     for cell in study.cells(fold):
         if cell.repeat:
             continue
         ranker = fit_cell(cell, fold.parts, fold.test_rows, run.n_jobs).ranker
+        name = _name(study, source.name, cell.spec.label)
         if not hasattr(ranker, "strength_curve"):
-            raise ValueError(f"{cell.spec.label} is no forest: it has no strength of trees")
+            yield f"{name} is no forest: it has no strength of trees"
+            continue
         found = ranker.strength_curve(fold.parts.test, metric=str(study.metrics[0])).thinned()
-        curves.append(
-            Curve(
-                _name(study, source.name, cell.spec.label),
-                found.mean.tolist(),
-                found.n_splits.tolist(),
-            )
-        )
-    return curves
+        yield Curve(name, found.mean.tolist(), found.n_splits.tolist())
 
 
 def _name(study: Study, data: str, label: str) -> str:

@@ -27,6 +27,7 @@ from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.sources import RowsOf, StudyFold
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Cell, Study
+from rankgrove.experiments.study_warnings import StudyWarnings
 from rankgrove.rankers.base.registry import registered
 from rankgrove.trees.binning import remembered_bins
 
@@ -55,6 +56,11 @@ class Run:
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise ValueError(f"jobs must be at least 1, not {self.jobs}")
+        if self.jobs == 1 and self.backend != "loky":
+            raise ValueError(
+                f"the backend {self.backend!r} runs fits side by side: say how many, as in jobs=2 "
+                "(--jobs 2)"
+            )
 
     @property
     def share(self) -> int | None:
@@ -71,11 +77,12 @@ def run_study(
     ends it at once; what is finished stays in the store.
     """
     progress = progress or NoProgress()
+    warned = StudyWarnings()
     if store.folder is not None:
         _remove_stale(store.folder)
     store.begin(study.describe())
     while True:
-        _run_open_cells(study, store, run, progress)
+        _run_open_cells(study, store, run, progress, warned)
         free, elsewhere = store.open_cells()
         while not free and elsewhere:
             progress.waiting(elsewhere)
@@ -114,22 +121,26 @@ def _mapped(path: str) -> Fold:
 
 
 def _run_open_cells(
-    study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
+    study: Study,
+    store: Store,
+    run: Run,
+    progress: StudyProgress | NoProgress,
+    warned: StudyWarnings,
 ) -> None:
     if run.jobs == 1 and run.memory_limit is None:
-        _run_here(study, store, run, progress)
+        _run_here(study, store, run, progress, warned)
     else:
-        _run_in_workers(study, store, run, progress)
+        _run_in_workers(study, store, run, progress, warned)
 
 
 def _folds(
-    study: Study, store: Store, progress: StudyProgress | NoProgress
+    study: Study, store: Store, progress: StudyProgress | NoProgress, warned: StudyWarnings
 ) -> Iterator[tuple[StudyFold, list[Cell]]]:
     """Yield each fold with its cells, after writing them down."""
     position = 0
     for source in study.sources:
         for fold in source.folds():
-            _check(fold, study)
+            warned.check(fold, study.metrics)
             cells = list(study.cells(fold))
             store.plan(cells, TestQueries.of(fold.parts), position)
             position += len(cells)
@@ -137,19 +148,28 @@ def _folds(
             yield fold, cells
 
 
-def _check(fold: StudyFold, study: Study) -> None:
-    """Refuse what a metric cannot judge, before anything is trained."""
-    for part in (fold.parts.validation, fold.parts.test):
-        for metric in study.metrics:
-            metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
+def _skip(
+    cell: Cell, store: Store, progress: StudyProgress | NoProgress, warned: StudyWarnings
+) -> None:
+    """Pass over a cell that is finished, or computed elsewhere."""
+    progress.skipped(cell)
+    known = store.outcome(cell.key)
+    if known is not None:
+        warned.tell(cell, known)
 
 
-def _run_here(study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress) -> None:
-    for fold, cells in _folds(study, store, progress):
+def _run_here(
+    study: Study,
+    store: Store,
+    run: Run,
+    progress: StudyProgress | NoProgress,
+    warned: StudyWarnings,
+) -> None:
+    for fold, cells in _folds(study, store, progress, warned):
         with remembered_bins():
             for cell in cells:
                 if not store.claim(cell):
-                    progress.skipped(cell)
+                    _skip(cell, store, progress, warned)
                     continue
                 callbacks = progress.begin(cell)
                 outcome = run_cell(
@@ -161,13 +181,18 @@ def _run_here(study: Study, store: Store, run: Run, progress: StudyProgress | No
                 )
                 store.finish(cell.key, outcome)
                 progress.done(cell, outcome)
+                warned.tell(cell, outcome)
 
 
 def _run_in_workers(
-    study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
+    study: Study,
+    store: Store,
+    run: Run,
+    progress: StudyProgress | NoProgress,
+    warned: StudyWarnings,
 ) -> None:
     with _Spool(store.folder) as spool, _OneWorker() as alone:
-        feed = _Feed(study, store, run, progress, spool)
+        feed = _Feed(study, store, run, progress, warned, spool)
         try:
             if run.jobs == 1:
                 for job in feed.jobs():
@@ -190,14 +215,31 @@ def _run_in_workers(
 def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, Outcome]]:
     if run.backend == "ray":
         _register_ray()
-    with joblib.parallel_config(backend=run.backend):
-        parallel = joblib.Parallel(
-            n_jobs=run.jobs,
-            return_as="generator_unordered",
-            pre_dispatch="n_jobs",
-            batch_size=1,
-        )
-    yield from parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+    with _dask_client() if run.backend == "dask" else contextlib.nullcontext():
+        with joblib.parallel_config(backend=run.backend):
+            parallel = joblib.Parallel(
+                n_jobs=run.jobs,
+                return_as="generator_unordered",
+                pre_dispatch="n_jobs",
+                batch_size=1,
+            )
+        yield from parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+
+
+def _dask_client() -> contextlib.AbstractContextManager[Any]:
+    """Find the caller's Dask client, or connect to the scheduler that Dask's settings name."""
+    distributed = require("distributed", "dask", "the backend 'dask'")
+    try:
+        return contextlib.nullcontext(distributed.get_client())
+    except ValueError:
+        if not require("dask", "dask", "the backend 'dask'").config.get("scheduler-address", None):
+            raise ValueError(
+                "the backend 'dask' needs a cluster: set DASK_SCHEDULER_ADDRESS to the address of "
+                "its scheduler, such as tcp://host:8786, or connect to it by distributed.Client in "
+                "Python; on this machine alone, the backend 'loky' runs fits side by side"
+            ) from None
+    client: contextlib.AbstractContextManager[Any] = distributed.Client()
+    return client
 
 
 def _register_ray() -> None:
@@ -296,20 +338,21 @@ class _Feed:
         store: Store,
         run: Run,
         progress: StudyProgress | NoProgress,
+        warned: StudyWarnings,
         spool: _Spool,
     ) -> None:
         self._study, self._store, self._run = study, store, run
-        self._progress, self._spool = progress, spool
+        self._progress, self._warned, self._spool = progress, warned, spool
         self.flying: dict[str, Job] = {}
         self.error: BaseException | None = None
 
     def jobs(self) -> Iterator[Job]:
         try:
-            for fold, cells in _folds(self._study, self._store, self._progress):
+            for fold, cells in _folds(self._study, self._store, self._progress, self._warned):
                 path: str | None = None
                 for cell in cells:
                     if not self._store.claim(cell):
-                        self._progress.skipped(cell)
+                        _skip(cell, self._store, self._progress, self._warned)
                         continue
                     path = path or self._spool.put(fold)
                     self._spool.taken(path)
@@ -326,4 +369,5 @@ class _Feed:
         job = self.flying.pop(key)
         self._store.finish(key, outcome)
         self._progress.done(job.cell, outcome)
+        self._warned.tell(job.cell, outcome)
         self._spool.returned(job.fold)

@@ -24,6 +24,7 @@ from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Cell, Study
+from rankgrove.experiments.study_warnings import StudyWarnings
 from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
 from rankgrove.rankers.base.parameters import Choice, Flag, Integer, Real, Span
 from rankgrove.rankers.base.registry import ranker_class
@@ -101,6 +102,9 @@ def tune(
     if n_trials < 1:
         raise ValueError(f"n_trials must be at least 1, not {n_trials}")
     folds = [fold for source in study.sources for fold in source.folds()]
+    warned = StudyWarnings()
+    for fold in folds:
+        warned.check(fold, study.metrics)
     store.begin(study.describe() | {"search": n_trials})
     greater = study.metrics[0].greater_is_better
     search = optuna.create_study(
@@ -108,7 +112,7 @@ def tune(
         sampler=optuna.samplers.TPESampler(seed=study.seed),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
     )
-    fit = _Fits(study, store, n_jobs)
+    fit = _Fits(study, store, warned, n_jobs)
     trials: list[Trial] = []
     with remembered_bins():
         for number in range(1, n_trials + 1):
@@ -154,10 +158,16 @@ class _Fits:
 
     study: Study
     store: Store
+    warned: StudyWarnings
     n_jobs: int | None
 
     def __call__(self, fold: StudyFold, spec: Spec) -> Outcome:
         (cell,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
+        outcome = self._outcome(cell, fold)
+        self.warned.tell(cell, outcome)
+        return outcome
+
+    def _outcome(self, cell: Cell, fold: StudyFold) -> Outcome:
         while True:
             known = self.store.outcome(cell.key)
             if known is not None:

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove.data.dataset import Dataset
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.streamed import StreamedMatrix
 from rankgrove.errors import DataWarning
 from rankgrove.training.inputs import RankingInput
 
+Queries = RankingInput | Dataset
+
 _LOOKED_AT = 20  # queries
 _LARGEST = 1 << 22  # values of the documents of one of them
 
 
-def warn_of_shared_queries(train: RankingInput, held_out: RankingInput, name: str) -> None:
+def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None:
     """Warn if a set that is held out has queries of the training data, with the same documents.
 
     Equal ids alone tell nothing: every file may count its queries from 1. A stream is not read
@@ -42,16 +45,16 @@ def _at_hand(X: Any) -> bool:
     return not isinstance(X, StreamedMatrix) or X.at_hand
 
 
-def _same_query(train: RankingInput, held_out: RankingInput, query: int, other: int) -> bool:
+def _same_query(train: Queries, held_out: Queries, query: int, other: int) -> bool:
     """Tell whether most documents are the same, and more than one: one may be so by chance."""
     ours, theirs = _documents(train, query), _documents(held_out, other)
     return len(ours & theirs) > max(1, min(len(ours), len(theirs)) // 2)
 
 
-def _documents(data: RankingInput, query: int) -> set[bytes]:
+def _documents(data: Queries, query: int) -> set[bytes]:
     """Return up to 1000 documents of a query, fewer wide ones; equal ones have the same bytes."""
     first, last = data.groups.offsets[query : query + 2]
-    most = min(1000, max(2, _LARGEST // data.columns.count))
+    most = min(1000, max(2, _LARGEST // data.X.shape[1]))
     places = np.arange(first, min(last, first + most))
     order = data.groups.order
     if isinstance(data.X, StreamedMatrix):  # grouped as it is

@@ -12,6 +12,7 @@ import difflib
 import importlib
 import importlib.metadata
 import pkgutil
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ class Registered:
 
 _REGISTERED: dict[str, Registered] = {}
 _complete = False
+_COMPLETING = threading.RLock()
 
 
 def register_ranker(
@@ -82,10 +84,11 @@ def register_ranker(
 def registered() -> dict[str, Registered]:
     """Return all rankers by name, in alphabetical order."""
     global _complete
-    if not _complete:
-        _complete = True
-        _import_own()
-        _import_entry_points()
+    with _COMPLETING:  # threads that come meanwhile wait for the whole list
+        if not _complete:
+            _complete = True
+            _import_own()
+            _import_entry_points()
     return dict(sorted(_REGISTERED.items()))
 
 

@@ -1,12 +1,13 @@
-"""Warnings of workers, which their users would look for in the logs of other machines.
+"""Warnings of many fits, or of many workers of one, of which each is to be heard once.
 
-A worker's thread tells them to the driver, which raises each of them once, with the name of the
-worker that was first.
+A thread tells its warnings to whoever listens, perhaps in another process or on another machine,
+and that one raises each of them once, with the name of the teller that was first.
 """
 
 from __future__ import annotations
 
 import builtins
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,17 +56,21 @@ def _show(message: Any, category: type[Warning], *place: Any, **more: Any) -> No
 
 
 class HeardWarnings:
-    """The driver's side: raises what workers tell, unless one of them has told it before."""
+    """The listener's side: raises what it is told, unless it has heard the same before.
+
+    Numbers do not make it another warning: each teller counts in its own part of the data.
+    """
 
     def __init__(self) -> None:
         self._heard: set[tuple[str, str]] = set()
 
-    def hear(self, worker: str, category: str, text: str) -> None:
-        """Warn of what a worker has told."""
-        if (category, text) in self._heard:
+    def hear(self, teller: str, category: str, text: str) -> None:
+        """Warn of what somebody has told."""
+        known = category, re.sub(r"\d+([.,]\d+)*", "#", text)
+        if known in self._heard:
             return
-        self._heard.add((category, text))
-        warnings.warn(f"{worker}: {text}", _category(category), stacklevel=2)
+        self._heard.add(known)
+        warnings.warn(f"{teller}: {text}", _category(category), stacklevel=2)
 
 
 def _category(name: str) -> type[Warning]:

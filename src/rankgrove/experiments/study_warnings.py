@@ -1,0 +1,43 @@
+"""What a study warns of: each thing once per data set, not once per fold, part and fit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from rankgrove._heard_warnings import HeardWarnings, warnings_told
+from rankgrove.errors import DataWarning
+from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.sources import StudyFold
+from rankgrove.experiments.study import Cell
+from rankgrove.metrics.metric import Metric
+from rankgrove.training.leakage import warn_of_shared_queries
+
+
+class StudyWarnings:
+    """Warns of what folds and fits meet, with the name of the first that did."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, HeardWarnings] = defaultdict(HeardWarnings)
+
+    def check(self, fold: StudyFold, metrics: Sequence[Metric]) -> None:
+        """Refuse what a metric cannot judge, and warn of parts, before anything is trained."""
+        train, validation, test = fold.parts
+        told: list[str] = []
+        with warnings_told(lambda _, text: told.append(text)):
+            # A fit calls its validation part so, too: one of them is heard.
+            warn_of_shared_queries(train, validation, "eval_set 'valid'")
+            warn_of_shared_queries(train, test, "the test part")
+            for part in (validation, test):
+                for metric in metrics:
+                    metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
+        self._tell(fold.data, f"{fold.data}, fold {fold.number}", told)
+
+    def tell(self, cell: Cell, outcome: Outcome) -> None:
+        """Warn of what a fit warned of, now or when its result was stored."""
+        where = f"{cell.data}, fold {cell.fold}, {cell.spec.label}"
+        self._tell(cell.data, where, outcome.warnings)
+
+    def _tell(self, data: str, where: str, texts: Sequence[str]) -> None:
+        for text in texts:
+            self._heard[data].hear(where, DataWarning.__name__, text)
