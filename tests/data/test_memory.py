@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import resource
+import subprocess
+import sys
+import textwrap
 import weakref
 from pathlib import Path
 
@@ -12,7 +16,6 @@ import pytest
 import rankgrove as rg
 from rankgrove.data import memory
 from rankgrove.data.pieces import Judgments
-from rankgrove.trees.binning import find_bins
 
 
 def test_the_machine_sets_a_limit():
@@ -44,42 +47,82 @@ def test_limits_of_the_process(monkeypatch):
     assert memory.memory_limit() == 12345
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs Linux's /proc"
+)
+
+
+def megabytes_of(code, **values):
+    """Run code in a process of its own, where nothing else comes and goes; its last word counts."""
+    program = f"from pathlib import Path\n{inspect.getsource(resident_megabytes)}\n"
+    program += "".join(f"{name} = {value!r}\n" for name, value in values.items())
+    program += textwrap.dedent(code)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    return float(run.stdout.split()[-1])
+
+
+@needs_proc
 def test_memory_that_was_freed_goes_back_to_the_system():
     """Blocks below the last one, which stays, are kept by the allocator until it is told."""
+    assert megabytes_of(FREED) > 50
+
+
+FREED = """
+    import numpy as np
+    from rankgrove.data.memory import give_back_memory
+
     held = [np.ones(8_000) for _ in range(2_000)]  # 128 MB, of which none is mapped by itself
     last = held[-1]
     del held
     before = resident_megabytes()
-    memory.give_back_memory()
-    assert resident_megabytes() < before - 50
-    assert last.all()
+    give_back_memory()
+    print(before - resident_megabytes())
+"""
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@needs_proc
 def test_finding_bins_keeps_nothing_but_the_bins():
     """Neither do threads keep their room for sorting, nor the allocator what was freed."""
+    assert megabytes_of(BINS) < 6  # a column has 12 MB
+
+
+BINS = """
+    import numpy as np
+    from rankgrove.data.memory import give_back_memory
+    from rankgrove.trees.binning import find_bins
+
     X = np.random.default_rng(0).random((3_000_000, 4), np.float32)
-    memory.give_back_memory()
+    give_back_memory()
     before = resident_megabytes()
     find_bins(X, n_jobs=2)
-    assert resident_megabytes() < before + 6  # a column has 12 MB
+    print(resident_megabytes() - before)
+"""
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@needs_proc
 def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.random((400_000, 40), np.float32)
     data = rg.Dataset(X, np.zeros(len(X)), group_sizes=[len(X)])
     rg.write_parquet(data, tmp_path / "data.parquet")
     rg.write_parquet(data.select_rows(np.arange(10)), tmp_path / "small.parquet")
-    del X, data
-    rg.scan(tmp_path / "small.parquet").read()  # brings the libraries in
-    memory.give_back_memory()
+    assert megabytes_of(SCAN, folder=str(tmp_path)) < 16  # of 64 MB; labels have 3
+
+
+SCAN = """
+    import rankgrove as rg
+    from rankgrove.data.memory import give_back_memory
+
+    rg.scan(Path(folder) / "small.parquet").read()  # brings the libraries in
+    give_back_memory()
     before = resident_megabytes()
-    scan = rg.scan(tmp_path / "data.parquet")
+    scan = rg.scan(Path(folder) / "data.parquet")
     scan.read()
-    assert resident_megabytes() < before + 16  # of 64 MB; labels have 3
+    print(resident_megabytes() - before)
+"""
 
 
 def test_what_is_known_of_the_first_piece_does_not_hold_its_rows():
