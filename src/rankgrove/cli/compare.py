@@ -9,8 +9,10 @@ RANKER is a name with parameters: lambdamart, "rf-hybrid:listwise_levels=4,n_est
 several values it is a grid, "rcrank:max_depth=3..6,learning_rate=0.11|0.15", of which each fold
 takes the best on its validation part. Other libraries: lightgbm:lambdarank, xgboost:rank:ndcg,
 catboost:YetiRank, sklearn:RandomForestRegressor, each perhaps with ":name=value,...". Scores made
-elsewhere: scores:FILE, a score per row of DATA, or one file per fold as scores:run{fold}.txt. A
-label of your own comes first: "small=lambdamart:max_leaf_nodes=7".
+elsewhere (higher is better): scores:FILE, a score per row of DATA, or one file per fold as
+scores:run{fold}.txt; scores:column=NAME, a feature (of text also by its number) or another column
+of a table, which stays a feature or none (--ignore NAME). A label of your own comes first:
+"small=lambdamart:max_leaf_nodes=7".
 """
 
 from __future__ import annotations

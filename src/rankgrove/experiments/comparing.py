@@ -47,7 +47,8 @@ def compare(
     rankers : texts such as ``"lambdamart"``, ``"rf-hybrid:listwise_levels=4"``,
         ``"rcrank:max_depth=3..6,learning_rate=0.1|0.2"`` (a grid: each fold takes the setting with
         the best first metric on its validation part), ``"lightgbm:lambdarank"``,
-        ``"scores:run.txt"``; rankers as objects; or a dict that names them
+        ``"scores:run.txt"``, ``"scores:column=bm25"`` (a feature or another column of the data,
+        higher is better); rankers as objects; or a dict that names them
     metrics : what is measured; the first one cuts models and chooses settings on validation data
     preset : conventions of another tool, for metrics given by name
     folds : into which a single file or Dataset is divided by query

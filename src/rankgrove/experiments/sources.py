@@ -17,6 +17,7 @@ from rankgrove.data.folds import Fold, kfold, load_folds
 from rankgrove.data.loading import is_table, load
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.errors import DataError
+from rankgrove.experiments.score_columns import Read, ScoreColumn
 
 
 class RowsOf(NamedTuple):
@@ -37,6 +38,7 @@ class StudyFold:
     parts : what to learn from, choose on and report
     fingerprint : changes with every value, label, query or name in it
     test_rows : of the file that the folds were cut from; None if the test part is one of its own
+    scores : of the test rows, by the columns that hold them
     """
 
     data: str
@@ -44,6 +46,7 @@ class StudyFold:
     parts: Fold
     fingerprint: str
     test_rows: RowsOf | None = None
+    scores: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,7 @@ class Source:
     max_folds : use only so many folds; None: all
     label_shift : added to all labels
     options : how to read files, as of ``load``
+    score_columns : columns that hold scores made elsewhere
     """
 
     name: str
@@ -68,16 +72,30 @@ class Source:
     max_folds: int | None = None
     label_shift: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    score_columns: tuple[str, ...] = ()
 
     def folds(self) -> Iterator[StudyFold]:
         """Yield the folds, one in memory at a time where they are files."""
+        read = self._reading()
+        columns = {name: ScoreColumn(name, read, self.options) for name in self.score_columns}
         for number, (parts, rows) in enumerate(self._parts(), 1):
             if self.max_folds is not None and number > self.max_folds:
                 return
             if not parts.validation.n_rows or not parts.test.n_rows:
                 raise DataError(f"{self.name}, fold {number}: a part has no rows")
             shifted = Fold(*(_shifted(part, self.label_shift) for part in parts))
-            yield StudyFold(self.name, number, shifted, fingerprint(shifted), rows)
+            places = None if rows is None else rows.rows
+            scores = {name: column.of(parts.test, places) for name, column in columns.items()}
+            yield StudyFold(self.name, number, shifted, fingerprint(shifted), rows, scores)
+
+    def _reading(self) -> Read | None:
+        """How to read columns beside the features; None if the origin has none."""
+        origin = self.origin
+        if isinstance(origin, str | os.PathLike) and Path(origin).is_dir():
+            return lambda options: (fold.test for fold in load_folds(origin, **options))
+        if isinstance(origin, str | os.PathLike) or is_table(origin):
+            return lambda options: [load(origin, **options)]
+        return None
 
     def _parts(self) -> Iterator[tuple[Fold, RowsOf | None]]:
         if isinstance(self.origin, Dataset):

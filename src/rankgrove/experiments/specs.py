@@ -3,14 +3,15 @@
 The grammar, with ``[...]`` for what may be left out::
 
     spec      = [label "="] use [":" parameters]
-    use       = name of a ranker | library ":" objective | "scores:" file
+    use       = name of a ranker | library ":" objective | "scores:" (file | "column=" column)
     parameters = name "=" values ("," name "=" values)*
     values    = value ("|" value)*           several values make a grid
     value     = text | low ".." high          whole numbers from low to high
 
 ``lambdamart:n_estimators=300``, ``rcrank:max_depth=3..6,learning_rate=0.11|0.15``,
-``lightgbm:lambdarank:num_leaves=63``, ``mine=scores:run.txt``. A value that holds commas stands in
-brackets: ``lambdamart:monotone=[1,0,-1]``; commas in parentheses (of metrics) need none.
+``lightgbm:lambdarank:num_leaves=63``, ``mine=scores:run.txt``, ``scores:column=bm25``. A value that
+holds commas stands in brackets: ``lambdamart:monotone=[1,0,-1]``; commas in parentheses (of
+metrics) need none.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rankgrove.rankers.base.registry import ranker_class
 
 PEER_LIBRARIES = ("lightgbm", "xgboost", "catboost", "sklearn")
 SCORES = "scores"
+_COLUMN = "column="
 # What the study sets itself, for every ranker alike.
 OF_THE_STUDY = ("random_state", "n_jobs", "verbose")
 
@@ -44,7 +46,8 @@ class Spec:
     Attributes
     ----------
     label : how tables call it
-    use : the ranker: a registered name, ``library:objective``, or ``scores:file``
+    use : the ranker: a registered name, ``library:objective``, ``scores:file`` or
+        ``scores:column=name``
     settings : the parameters of each point of the grid
     estimator : a ranker given as an object, whose other parameters are kept; None: by name
     view : what part of the training data it sees, see ``views``
@@ -70,6 +73,12 @@ class Spec:
     def target(self) -> str:
         """What follows the library: the objective, or the file of scores."""
         return self.use.partition(":")[2]
+
+    @property
+    def column(self) -> str | None:
+        """The column of the data that holds the scores; None: they are elsewhere, or trained."""
+        is_column = self.library == SCORES and self.target.startswith(_COLUMN)
+        return self.target.removeprefix(_COLUMN) if is_column else None
 
 
 def read_specs(texts: Iterable[Any]) -> list[Spec]:
@@ -156,8 +165,11 @@ def _divide(body: str) -> tuple[str, str]:
     """Part what is used from its parameters."""
     head, colon, rest = body.partition(":")
     if head == SCORES:
-        if not rest:
-            raise ValueError("scores: needs the name of a file, as in 'scores:run.txt'")
+        if not rest.removeprefix(_COLUMN):
+            raise ValueError(
+                "scores: needs the name of a file, as in 'scores:run.txt', or of a column, as in "
+                "'scores:column=bm25'"
+            )
         return body, ""
     if head not in PEER_LIBRARIES:
         return head, rest

@@ -12,6 +12,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from rankgrove import __version__
 from rankgrove.experiments.peers import peer_version
 from rankgrove.experiments.sources import Source, StudyFold, read_sources
@@ -112,6 +115,7 @@ class Study:
                         metrics=tuple(self.metrics),
                         fingerprint=fold.fingerprint,
                         view=spec.view,
+                        scores=None if spec.column is None else fold.scores[spec.column],
                     )
 
 
@@ -125,6 +129,7 @@ class Cell:
     params : its parameters
     rounds : of early stopping, for rankers that learn in steps
     fingerprint : of the fold's content
+    scores : of the test part, of a spec ``scores:column=...``
     """
 
     data: str
@@ -138,6 +143,7 @@ class Cell:
     metrics: tuple[Metric, ...]
     fingerprint: str
     view: Mapping[str, Any] = field(default_factory=dict)
+    scores: npt.NDArray[np.float64] | None = None
 
     @property
     def all_params(self) -> dict[str, Any]:
@@ -156,7 +162,7 @@ class Cell:
         facts = {
             "data": self.fingerprint,
             "use": self.spec.use,
-            "scores": _file_digest(self) if library == "scores" else None,
+            "scores": _scores_digest(self) if library == "scores" else None,
             "params": self.all_params,
             "seed": self.seed,
             "rounds": self.rounds,
@@ -205,6 +211,7 @@ def make_study(
         texts = [replace(as_spec(value), label=str(label)) for label, value in texts.items()]
     elif not isinstance(texts, Sequence):
         texts = [texts]
+    specs = read_specs(texts)
     sources = read_sources(
         data,
         n_folds=folds,
@@ -212,10 +219,11 @@ def make_study(
         max_folds=max_folds,
         label_shift=label_shift,
         options=options,
+        score_columns=tuple(dict.fromkeys(spec.column for spec in specs if spec.column)),
     )
     return Study(
         sources=sources,
-        specs=read_specs(texts),
+        specs=specs,
         metrics=chosen,
         repeats=repeats,
         seed=seed,
@@ -306,9 +314,9 @@ def versions_of(spec: Spec) -> dict[str, str]:
     return versions
 
 
-def _file_digest(cell: Cell) -> str:
+def _scores_digest(cell: Cell) -> str:
     try:
-        content = cell.scores_path().read_bytes()
+        content = cell.scores_path().read_bytes() if cell.scores is None else cell.scores.tobytes()
     except OSError as error:
         return f"{error.strerror}"
     return hashlib.blake2b(content, digest_size=16).hexdigest()
