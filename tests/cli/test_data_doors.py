@@ -8,6 +8,7 @@ import threading
 
 import lightgbm
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import rankgrove
@@ -188,6 +189,24 @@ def test_predict_refuses_what_does_not_go_with_text_or_model(run, option, messag
     assert (code, out) == (1, "")
     assert message in err
     assert run("predict own.rg data.txt --absent missing")[0] == 0
+
+
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+def test_absent_has_no_meaning_in_tables(run, absent):
+    refused = "absent does not apply to csv files"
+    code, _, err = run(f"{TRAIN_TABLE} --absent {absent} --out absent.rg")
+    assert code == 1
+    assert refused in err
+    assert run(f"{TRAIN_TABLE} --out table.rg")[0] == 0
+    code, _, err = run(f"predict table.rg data.csv --absent {absent}")
+    assert code == 1
+    assert refused in err
+    assert (
+        run(f"train mart data.txt --absent {absent} --n-estimators 3 --quiet --out own.rg")[0] == 0
+    )
+    rankgrove.write_parquet(rankgrove.load("data.txt"), "zero.parquet")
+    pq.write_table(pq.read_table("zero.parquet").replace_schema_metadata(), "table.parquet")
+    assert run("predict own.rg table.parquet")[0] == 0
 
 
 def test_metrics_of_nothing_are_refused(run):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
@@ -66,6 +71,8 @@ def test_options_that_do_not_apply_are_refused(tmp_path):
         rg.load(rg.load(path), n_features=5)
     with pytest.raises(ValueError, match="absent must be one of 'zero', 'missing', not 'mean'"):
         rg.load(path, absent="mean")
+    with pytest.raises(ValueError, match="absent does not apply to a matrix that is dense"):
+        rg.load(X, Y, qid=Y, absent="zero")
     with pytest.raises(ValueError, match="first_feature must be one of 0, 1, not 2"):
         rg.load(path, first_feature=2)
     with pytest.raises(ValueError, match="format 'xml' is not one of letor, parquet"):
@@ -203,3 +210,48 @@ def test_tables_beyond_the_memory_are_refused(tmp_path, monkeypatch, name):
         rg.write_parquet(rg.Dataset(np.zeros((100, 3)), np.zeros(100), np.zeros(100, int)), path)
     with pytest.raises(DataError, match=r"data\..* not fit into memory"):
         rg.load(path)
+
+
+class TestAbsentHasNoMeaningInTables:
+    FRAME = pd.DataFrame({"label": [0, 1, 2], "qid": [1, 1, 1], "f1": [1, 0, 2], "f2": [0, 3, 1]})
+
+    @pytest.fixture(params=["csv", "parquet", "arrow", "pandas", "polars", "pyarrow", "Dataset"])
+    def table(self, request, tmp_path):
+        path = tmp_path / f"data.{request.param}"
+        makers = {
+            "csv": lambda: self.FRAME.to_csv(path, index=False),
+            "parquet": lambda: self.FRAME.to_parquet(path),
+            "arrow": lambda: self.FRAME.to_feather(path),
+            "pandas": lambda: self.FRAME,
+            "polars": lambda: pl.DataFrame(self.FRAME.to_dict("list")),
+            "pyarrow": lambda: pa.table(self.FRAME.to_dict("list")),
+            "Dataset": lambda: rg.load(self.FRAME),
+        }
+        made = makers[request.param]()
+        return path if made is None else made
+
+    @pytest.fixture(params=["zero", "missing"])
+    def train(self, request, tmp_path):
+        path = tmp_path / "train.txt"
+        path.write_text("0 qid:1 1:1 2:4\n1 qid:1 2:5\n")
+        return rg.load(path, absent=request.param)
+
+    @pytest.mark.parametrize("absent", ["zero", "missing"])
+    def test_given_it_is_refused(self, table, train, absent):
+        for like in (None, train):
+            with pytest.raises(ValueError, match="absent does not apply to"):
+                rg.load(table, like=like, absent=absent)
+        if not isinstance(table, rg.Dataset):
+            source = table if isinstance(table, Path) else lambda: iter([table])
+            with pytest.raises(ValueError, match="absent does not apply to"):
+                rg.scan(source, like=train, absent=absent).read()
+
+    def test_taken_over_from_a_model_it_is_not(self, table, train):
+        expected = self.FRAME[["f1", "f2"]].to_numpy()
+        np.testing.assert_array_equal(rg.load(table, like=train).X, expected)
+        ranker = rg.MART(n_estimators=2, min_samples_leaf=1).fit(train)
+        np.testing.assert_array_equal(rg.load(table, like=ranker).X, expected)
+        if isinstance(table, Path):
+            np.testing.assert_array_equal(
+                ranker.predict(rg.scan(table)), ranker.predict(rg.load(table, like=ranker))
+            )

@@ -274,6 +274,10 @@ def test_unknown_options_engines_and_data_are_refused(two_threads):
         fit(forest(), data, on="dusk")
     with pytest.raises(rankgrove.DataError, match="lists of tables, paths, or a Dataset"):
         fit(forest(), 7, on=two_threads)
+    with pytest.raises(ValueError, match="absent does not apply to arrays"):
+        fit(forest(), data.X, data.y, qid=data.qid, on=two_threads, absent="zero")
+    with pytest.raises(ValueError, match="absent does not apply to a table"):
+        fit(forest(), tables_of(data, 2), on=two_threads, absent="zero")
     with pytest.raises(ValueError, match="n_estimators"):
         fit(forest().set_params(n_estimators=0), data, on=two_threads)
 

@@ -25,6 +25,8 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     sparse = is_sparse(X)
     if options.sparse is not None and not sparse:
         raise ValueError("sparse does not apply to a matrix that is dense")
+    if options.absent_given and not sparse and options.n_features is None:
+        raise ValueError("absent does not apply to a matrix that is dense: it has every feature")
     absent = np.nan if options.absent == "missing" else 0.0
     X = as_feature_matrix(X, absent)
     if options.features is not None:

@@ -144,6 +144,7 @@ def checked_options(
     return LoadOptions(
         like=None if like is None else Columns.of(like),
         absent=absent or absent_like(like),
+        absent_given=absent is not None,
         sparse=sparse,
         n_features=n_features,
         first_feature=first_feature,
@@ -214,6 +215,7 @@ def load_documents(
         LoadOptions(
             like=Columns.of(like),
             absent=absent or absent_like(like),
+            absent_given=absent is not None,
             unread=frozenset({"label"} if needs_queries else {"label", "query"}),
             **options,
         ),
@@ -306,7 +308,7 @@ _IF_A_TABLE = (
 
 
 def _check_options(options: LoadOptions, accepted: frozenset[str], what: str) -> None:
-    settled = {"unread"} if options.like is None else {"unread", "like", "absent"}
+    settled = {"unread", "like"}
     if options.ignore == "texts":  # there are none but in tables
         settled.add("ignore")
     refused = sorted(options.given() - accepted - settled)

@@ -31,6 +31,7 @@ class LoadOptions:
     weight: str | int | None = None
     doc_id: str | int | None = None
     absent: Absent = "zero"
+    absent_given: bool = False  # by the caller; else it is that of ``like``, or the default
     sparse: bool | None = None
     like: Columns | None = None
     n_features: int | None = None
@@ -50,18 +51,27 @@ class LoadOptions:
             object.__setattr__(self, "ignore", [self.ignore])
 
     def given(self) -> set[str]:
-        """Names of the options that differ from their default."""
-        return {
+        """Names of the options that the caller gave: those that differ from their default.
+
+        ``absent`` is one of them also where the default was given, and not where it was taken over
+        from a model.
+        """
+        different = {
             field.name
             for field in fields(self)
             if (value := getattr(self, field.name)) is not field.default
             and not _same(value, field.default)
         }
+        return different - {"absent", "absent_given"} | ({"absent"} if self.absent_given else set())
+
+    def given_absent(self) -> Absent | None:
+        """Return what the caller said about absent features."""
+        return self.absent if self.absent_given else None
 
     def described(self) -> str:
         """Return the options in words, but for those that change no value that is read."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("progress", "n_jobs", "comments", "doc_id"):
+        for name in ("progress", "n_jobs", "comments", "doc_id", "absent_given"):
             del told[name]
         return repr(sorted((name, _plain(value)) for name, value in told.items()))
 

@@ -103,7 +103,7 @@ def scan(
         progress=progress,
         n_jobs=n_jobs,
     )
-    return Scan(_settled(source), options, absent, cache_folder(cache), format, shared_queries)
+    return Scan(_settled(source), options, cache_folder(cache), format, shared_queries)
 
 
 def as_scan(value: Any, **options: Any) -> Any:
@@ -170,7 +170,7 @@ class _Whole:
 class Scan:
     """Ranking data that are read when they are used: a Dataset whose matrix is a stream.
 
-    ``absent`` is what the caller said; data like those of a model are read as the model's were.
+    Data like those of a model are read as the model's were, unless the caller said otherwise.
     """
 
     doc_ids = None
@@ -179,14 +179,12 @@ class Scan:
         self,
         source: list[Path] | Callable[[], Iterable[Any]],
         options: LoadOptions,
-        absent: Absent | None,
         cache: Path | None,
         format: str | None,
         shared_queries: SharedQueries,
     ) -> None:
         self._source = source
         self._options = options
-        self._absent = absent
         self._cache = cache
         self._format = format
         self.shared_queries: SharedQueries = shared_queries
@@ -197,9 +195,10 @@ class Scan:
         own = self._options.like
         if own is not None and own != columns:
             raise DataError(f"{what}: this scan was made with like=, for other columns")
-        if None not in (absent, self._absent) and absent != self._absent:
+        given = self._options.given_absent()
+        if None not in (absent, given) and absent != given:
             raise DataError(
-                f"{what}: features absent from the text are read as {self._absent!r}, but as "
+                f"{what}: features absent from the text are read as {given!r}, but as "
                 f"{absent!r} when the model was trained: scan the data with absent={absent!r}"
             )
         if own == columns:
@@ -217,7 +216,7 @@ class Scan:
         columns: dict[str, Any] = dict.fromkeys(
             ("like", "feature_names", "n_features", "first_feature", "ignore")
         )
-        options = replace(self._options, features=[], absent="zero", **columns)
+        options = replace(self._options, features=[], absent="zero", absent_given=False, **columns)
         if callable(self._source):
             one = Judgments(self.shared_queries)
             for piece in self.pieces():
@@ -237,8 +236,7 @@ class Scan:
         return concatenate(parts, self.shared_queries)
 
     def _with(self, options: LoadOptions) -> Scan:
-        others = (self._absent, self._cache, self._format, self.shared_queries)
-        return Scan(self._source, options, *others)
+        return Scan(self._source, options, self._cache, self._format, self.shared_queries)
 
     def pieces(self, *, matched: bool = True) -> Iterator[Piece]:
         """Go through the source, piece by piece; a piece may end amid a query.

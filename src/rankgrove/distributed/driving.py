@@ -158,6 +158,8 @@ def _source(
     if arrays is not None and (arrays.y is None or arrays.qid is None):
         lacking = "y" if arrays.y is None else "qid"
         raise DataError(f"{name}: arrays need {lacking}: give X, y and qid")
+    if arrays is not None and reading:
+        raise ValueError(f"{next(iter(reading))} does not apply to arrays")
     own = engine.source(name, data, arrays, reading)
     if own is not None:
         return own

@@ -185,6 +185,9 @@ def settled_options(
     """
     from rankgrove.data.arrow import settled_columns
 
+    for name, value in options.items():
+        if name not in _OF_TABLES and value is not None:
+            raise ValueError(f"{name} does not apply to a table")
     known = {name: value for name, value in options.items() if name in _OF_TABLES}
     columns = settled_columns(schema, LoadOptions(**known))
     settled: dict[str, Any] = {
