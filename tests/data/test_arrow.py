@@ -234,3 +234,15 @@ def test_truncated_parquet_is_refused(tmp_path):
         path.write_bytes(whole[:cut])
         with pytest.raises(DataError, match=r"data\.parquet: "):
             rg.load(path)
+
+
+@pytest.mark.parametrize("form", ["string", "large_string", "binary", "dictionary"])
+def test_query_ids_that_end_in_a_nul_character_are_refused(form, tmp_path):
+    """Numpy cuts it off: "a" and "a\\0" would be one query."""
+    ids = pa.array(["a", "a\0", "b"])
+    ids = ids.dictionary_encode() if form == "dictionary" else ids.cast(getattr(pa, form)())
+    table = pa.table({"label": [1, 0, 0], "qid": ids, "a": [1, 2, 3]})
+    pq.write_table(table, tmp_path / "data.parquet")
+    for source in (table, tmp_path / "data.parquet"):
+        with pytest.raises(DataError, match=r"column 'qid', row 1: the query id .* NUL character"):
+            rg.load(source)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgrove.data.queries import QueryGroups
 from rankgrove.errors import DataError
+
+
+def objects_of(values):
+    objects = np.empty(len(values), object)
+    objects[:] = values
+    return objects
 
 
 @given(st.lists(st.integers(-3, 3) | st.sampled_from([2**40, -(2**40)])))
@@ -38,9 +46,7 @@ def test_groups_are_those_of_a_dictionary(qid):
     ],
 )
 def test_objects_are_kept_apart(qid, expected):
-    objects = np.empty(len(qid), object)
-    objects[:] = qid
-    groups = QueryGroups.from_qid(objects)
+    groups = QueryGroups.from_qid(objects_of(qid))
     assert groups.ids.tolist() == expected
     assert groups.sizes.tolist() == [2, 1]
 
@@ -57,3 +63,20 @@ def test_shapes_are_checked():
     with pytest.raises(DataError, match="one dimension"):
         QueryGroups.from_qid(np.zeros((2, 2)))
     assert QueryGroups.from_qid([]).n_queries == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [list, tuple, objects_of, pd.Series, pl.Series, pa.array, lambda ids: pa.chunked_array([ids])],
+)
+@pytest.mark.parametrize("end", ["\0", "x\0\0"])
+def test_ids_that_end_in_a_nul_character_are_refused(form, end):
+    """Numpy cuts it off: "a" and "a\\0" would be one query."""
+    with pytest.raises(DataError, match="of row 1 ends in a NUL character"):
+        QueryGroups.from_qid(form(["a", f"a{end}", "b"]))
+
+
+@pytest.mark.parametrize("form", [list, objects_of])
+def test_bytes_that_end_in_a_nul_character_are_refused(form):
+    with pytest.raises(DataError, match="of row 1 ends in a NUL character"):
+        QueryGroups.from_qid(form([b"a", b"a\0", b"b"]))

@@ -7,7 +7,6 @@ its place in the row-major matrix.
 
 from __future__ import annotations
 
-import math
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rankgrove.data.arrow_columns import (
+    holds_numbers,
+    refuse_overflow,
+    row_ids,
+    row_values,
+    write_feature,
+)
 from rankgrove.data.dataset import Absent, Dataset
 from rankgrove.data.features import column_names
 from rankgrove.data.memory import memory_limit
@@ -241,7 +246,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
         for j, name in enumerate(columns.features):
             column = batch.column(name)
             write_feature(X[start:end, j], column, name)
-            _refuse_overflow(X[start:end, j], column, name, first_row + start)
+            refuse_overflow(X[start:end, j], column, name, first_row + start)
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
@@ -256,13 +261,13 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
     y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:
-        y = _numbers(joined["label"], columns.label, first_row)
+        y = row_values(joined["label"], columns.label, first_row)
     qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:
-        qid = _ids(given.typed_ids(joined["query"]), columns.query, first_row)
+        qid = row_ids(given.typed_ids(joined["query"]), columns.query, first_row)
     weight: Any = options.sample_weight
     if "weight" in joined:
-        weight = _numbers(joined["weight"], columns.weight, first_row)
+        weight = row_values(joined["weight"], columns.weight, first_row)
     names = options.feature_names
     return Dataset(
         X,
@@ -278,101 +283,10 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     )
 
 
-def holds_numbers(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds real numbers (or nothing at all)."""
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_floating(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
-
-
-def _no_numbers(name: str | None, kind: pa.DataType) -> str:
-    held = "texts" if str(kind) in ("string", "large_string", "string_view") else str(kind)
-    return f"column {name!r} holds {held}, not numbers"
-
-
 def _check_size(n_rows: int, n_features: int) -> None:
     """Refuse what the memory cannot hold: features, a label and a query id per row."""
     if n_rows * (4 * n_features + 16) > memory_limit():
         raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
-
-
-def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
-    """Write one column of a batch to its place; null becomes NaN.
-
-    As in arrays, numbers too large for the place become infinite.
-    """
-    import pyarrow as pa
-
-    kind = column.type
-    if not holds_numbers(kind):
-        raise DataError(f"{_no_numbers(name, kind)}: leave it out with features=")
-    if pa.types.is_null(kind):
-        out[:] = np.nan
-        return
-    if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
-        column = column.cast(pa.float64(), safe=False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        out[:] = column.to_numpy(zero_copy_only=False)
-
-
-def _refuse_overflow(
-    written: npt.NDArray[np.float32], column: pa.Array, name: str, start: int
-) -> None:
-    """Refuse numbers that 32 bits made infinite: what a Dataset holds is what was given."""
-    rows = np.flatnonzero(np.isinf(written))
-    if not len(rows):
-        return
-    given = column.take(rows).cast("float64", safe=False).to_numpy()
-    for row, value in zip(rows.tolist(), given.tolist(), strict=True):
-        if math.isfinite(value):
-            raise DataError(
-                f"column {name!r}, row {start + row}: {value} is too large for a 32-bit float"
-            )
-
-
-def _numbers(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.null_count:
-        row = first_row + pc.index(column.is_null(), True).as_py()
-        raise DataError(f"the value of column {name!r} is missing in row {row}")
-    if not holds_numbers(column.type):
-        raise DataError(_no_numbers(name, column.type))
-    numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
-    return numbers
-
-
-def _ids(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.NDArray[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.null_count:
-        row = first_row + pc.index(column.is_null(), True).as_py()
-        raise DataError(f"column {name!r}: the query id is missing in row {row}")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_integer(column.type):
-        return np.asarray(column.to_numpy())
-    if pa.types.is_floating(column.type):
-        numbers = np.asarray(column.to_numpy())
-        bad = ~((np.abs(numbers) < 2.0**53) & (np.trunc(numbers) == numbers))
-        if bad.any():
-            row = int(bad.argmax())
-            wrong = f"{numbers[row]} is not a query id"
-            raise DataError(f"column {name!r}, row {first_row + row}: {wrong}")
-        return numbers.astype(np.int64)
-    try:
-        texts = column.cast(pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise DataError(f"column {name!r} holds {column.type}, not query ids") from None
-    return np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)
 
 
 def _absent(schema: pa.Schema) -> Absent | None:

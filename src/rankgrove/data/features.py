@@ -161,7 +161,8 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> n
 
 def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArray[Any]:
     """Take a polars or pyarrow table, or another that speaks Arrow."""
-    from rankgrove.data.arrow import as_arrow, write_feature
+    from rankgrove.data.arrow import as_arrow
+    from rankgrove.data.arrow_columns import write_feature
 
     table = as_arrow(frame)
     shape = table.num_rows, len(names)
@@ -178,7 +179,7 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
 
 def refuse_other_columns(column: Any, name: str) -> None:
     """Refuse a column of an Arrow table that holds no numbers."""
-    from rankgrove.data.arrow import holds_numbers
+    from rankgrove.data.arrow_columns import holds_numbers
 
     with advising():
         if not holds_numbers(column.type):

@@ -110,7 +110,7 @@ def _arrow_features(frame: Any) -> GivenMatrix:
 def _arrow_part(column: Any, name: str) -> Part:
     import pyarrow as pa
 
-    from rankgrove.data.arrow import write_feature
+    from rankgrove.data.arrow_columns import write_feature
 
     refuse_other_columns(column, name)
 

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.arrow_columns import id_texts
 from rankgrove.data.byte_stream import ByteStream, open_bytes
 from rankgrove.data.columns import Columns
 from rankgrove.data.dataset import Dataset, default_feature_names
@@ -293,7 +294,7 @@ def _ids_of_comments(path: Path, comments: Any) -> npt.NDArray[Any]:
         raise DataError(
             f"{path}: row {pc.index(empty, True).as_py()} has no comment to name its query"
         )
-    return np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)
+    return id_texts(texts, f"{path}: row")
 
 
 def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -> None:

@@ -160,13 +160,13 @@ def query_ids(qid: Any) -> npt.NDArray[Any]:
     ids = np.asarray(qid)
     if ids.ndim != 1:
         raise DataError(f"qid must have one dimension, not shape {ids.shape}")
-    if ids.dtype.kind in "fU" and not hasattr(qid, "dtype"):
+    if ids.dtype.kind in "fUS" and not hasattr(qid, "__array_interface__"):
         # Numpy makes one type of all that a list holds: texts of numbers, floats of large integers.
         kinds = set(map(type, qid))
         if len(kinds) > 1 or kinds == {int}:
             ids = np.empty(len(ids), object)
             ids[:] = list(qid)
-        elif ids.dtype.kind == "U":
+        elif ids.dtype.kind in "US":
             _refuse_cut(qid)
     if ids.dtype == object:
         ids = _plain_ids(ids)
@@ -195,7 +195,7 @@ def _refuse_missing(absent: npt.NDArray[np.bool_], ids: Any) -> None:
 def _refuse_cut(ids: Any) -> None:
     """Refuse texts of which numpy would cut the end: it takes NUL characters for padding."""
     for row, text in enumerate(ids):
-        if isinstance(text, str) and text.endswith("\0"):
+        if isinstance(text, (str, bytes)) and text[-1:] in ("\0", b"\0"):
             raise DataError(f"qid {text!r} of row {row} ends in a NUL character: leave that out")
 
 
@@ -213,8 +213,8 @@ def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if any(issubclass(kind, tuple | list | dict | complex) for kind in set(map(type, ids))):
         raise DataError("qid holds values that are neither numbers nor texts")
     texts = [isinstance(value, str) for value in ids]
-    if all(texts) or any(texts):
-        _refuse_cut(ids)
+    _refuse_cut(ids)
+    if any(texts):
         plain = ids.astype(str)
     else:
         plain = np.array(ids.tolist())
