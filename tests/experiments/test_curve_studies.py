@@ -86,6 +86,59 @@ def test_strength_is_that_of_the_forest(tiny_data):
     np.testing.assert_array_equal(curve.values, expected.mean)
 
 
+def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypatch):
+    rankers = ["rf-point:n_estimators=4", "rf-list:n_estimators=2"]
+    study = make_study(tiny_data, rankers, folds=3, metrics="ndcg")
+    with Store(None) as store:
+        whole = run_curve("strength", study, store, Run())
+    fitted = []
+    fit = rankgrove.RFList.fit
+
+    def interrupted(self, *arguments, **options):
+        fitted.append(self)
+        if len(fitted) == 1:
+            raise KeyboardInterrupt
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(rankgrove.RFList, "fit", interrupted)
+    with Store(tmp_path) as store, pytest.raises(KeyboardInterrupt):
+        run_curve("strength", study, store, Run())
+    monkeypatch.setattr(rankgrove.RFPoint, "fit", None)  # it is finished
+    with Store(tmp_path) as store:
+        assert run_curve("strength", study, store, Run()) == whole
+    assert len(fitted) == 2
+
+
+@pytest.mark.parametrize("run", [Run(), Run(jobs=2)])
+def test_features_are_ordered_once_per_fold(run, tiny_data, tmp_path, monkeypatch):
+    from rankgrove.experiments import views
+
+    study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, repeats=2)
+    if run.jobs == 1:
+        order, calls = views._most_split_first, []
+        monkeypatch.setattr(
+            views, "_most_split_first", lambda *given: calls.append(1) or order(*given)
+        )
+    with Store(tmp_path) as store:
+        run_curve("features", study, store, run, [2, 5])
+    assert len(list(tmp_path.glob(".views/*/feature-order.arrays"))) == 3
+    if run.jobs == 1:
+        assert len(calls) == 3
+    fold = next(rankgrove.kfold(tiny_data, 3))
+    first = views.viewed(fold, {"n_features": 2}).train
+    values = [
+        rankgrove.MART(n_estimators=2, random_state=seed)
+        .fit(first, eval_set=views.viewed(fold, {"n_features": 2}).validation)
+        .predict(views.viewed(fold, {"n_features": 2}).test)
+        for seed in (0, 1)
+    ]
+    with Store(tmp_path) as store:
+        entries = [e for e in store.entries() if e.fold == 1 and e.ranker == "mart @ 2"]
+    for entry, scores in zip(entries, values, strict=True):
+        expected = rankgrove.metric("ndcg@10").per_query(fold.test.y, scores, qid=fold.test.qid)
+        np.testing.assert_array_equal(entry.outcome.per_query[0], expected)
+
+
 @pytest.mark.parametrize(
     ("kind", "ranker", "message"),
     [

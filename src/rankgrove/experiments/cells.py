@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._heard_warnings import warnings_told
+from rankgrove.data.cache import Entry
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold
 from rankgrove.data.scores import read_scores
@@ -51,7 +52,8 @@ class Outcome:
     score_microseconds : time to score one document on one thread
     peak_memory : most bytes that the process held while it was at work
     n_steps : steps of the model (boosting iterations, trees of a forest), None for others
-    curve_steps, curve_values : the first metric on the test part after part of the steps
+    curve_steps, curve_values : the first metric on the test part after part of the steps, or of
+        single trees after so many splits if the cell's view asks for it
     importances : share of each feature in the gain of the splits, empty if the model has none
     top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
         -1 where a query is shorter
@@ -109,6 +111,7 @@ def run_cell(
     test_rows: RowsOf | None = None,
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
+    kept: Entry | None = None,
 ) -> Outcome:
     """Fit and measure; whatever goes wrong becomes the error of the outcome.
 
@@ -116,11 +119,13 @@ def run_cell(
     ----------
     test_rows : of the fold, for a column of scores of the whole file
     callbacks : called after each step of rankers that learn in steps
+    kept : where cells of the fold keep what they share, see ``views``
     """
     told: dict[str, str] = {}  # and its category; in the order of their first time
     try:
         with PeakMemory() as memory, warnings_told(lambda kind, text: told.update({text: kind})):
-            outcome = _outcome(cell, viewed(fold, cell.view), test_rows, n_jobs, callbacks)
+            seen = viewed(fold, cell.view, kept, n_jobs)
+            outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
         outcome = Outcome(error=_reason(error))
@@ -263,7 +268,10 @@ def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
     """Keep what a report shows of a model, if its kind can tell it."""
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
-    if ranker.model_.n_steps and not ranker.model_.needs_queries:
+    if cell.view.get("curve") == "strength":
+        found = ranker.strength_curve(test, metric=str(cell.metrics[0])).thinned()
+        outcome.curve_steps, outcome.curve_values = found.n_splits, found.mean
+    elif ranker.model_.n_steps and not ranker.model_.needs_queries:
         curve = convergence(ranker, test, cell.metrics[0], n_points=_CURVE_POINTS)
         outcome.curve_steps = np.asarray(curve.steps, np.int64)
         outcome.curve_values = np.asarray(curve.values, np.float64)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from rankgrove.errors import DataWarning
-from rankgrove.experiments.cells import fit_cell
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Study
+from rankgrove.rankers.base.registry import ranker_class
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def run_curve(
     if points is not None and not chosen.points:
         raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
-        return _drawn(found for source in study.sources for found in _strength(study, source, run))
+        return _drawn(_strength(study, store, run, progress))
     if kind == "convergence":
         run_study(study, store, run, progress)
         return _drawn(_convergence(Comparison.from_store(store)))
@@ -192,19 +192,32 @@ def _convergence(comparison: Comparison) -> Iterator[Curve | str]:
                 yield Curve(name, found["values"], found["steps"])
 
 
-def _strength(study: Study, source: Any, run: Run) -> Iterator[Curve | str]:
+def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
     """Strength of the trees of each forest on the test part of the first fold."""
-    fold = next(source.folds())
-    for cell in study.cells(fold):
-        if cell.repeat:
-            continue
-        ranker = fit_cell(cell, fold.parts, fold.test_rows, run.n_jobs).ranker
-        name = _name(study, source.name, cell.spec.label)
-        if not hasattr(ranker, "strength_curve"):
-            yield f"{name} is no forest: it has no strength of trees"
-            continue
-        found = ranker.strength_curve(fold.parts.test, metric=str(study.metrics[0])).thinned()
-        yield Curve(name, found.mean.tolist(), found.n_splits.tolist())
+    forests = [spec for spec in study.specs if _is_forest(spec)]
+    if forests:
+        shown = replace(
+            study,
+            sources=[replace(source, max_folds=1) for source in study.sources],
+            specs=[replace(spec, view={"curve": "strength"}) for spec in forests],
+            repeats=1,
+            baseline=None,
+        )
+        run_study(shown, store, run, progress)
+    for entry in store.entries() if forests else ():
+        name = _name(study, entry.data, entry.ranker)
+        if entry.outcome.error:
+            yield f"{name} has no strength of trees: {entry.outcome.error}"
+        else:
+            found = entry.outcome
+            yield Curve(name, found.curve_values.tolist(), found.curve_steps.tolist())
+    for spec in study.specs:
+        if spec not in forests:
+            yield f"{spec.label} is no forest: it has no strength of trees"
+
+
+def _is_forest(spec: Spec) -> bool:
+    return spec.library is None and hasattr(ranker_class(spec.use), "strength_curve")
 
 
 def _name(study: Study, data: str, label: str) -> str:

@@ -19,6 +19,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoo
 
 from rankgrove._files import is_unlocked, locked
 from rankgrove._optional import require
+from rankgrove.data.cache import CacheEntry, Entry, TemporaryEntry
 from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, run_cell
 from rankgrove.experiments.memory import limit_memory
@@ -33,6 +34,7 @@ from rankgrove.trees.binning import remembered_bins
 
 _WAIT_SECONDS = 0.5
 _FOLDS, _LOCK = ".folds-", "lock"
+_VIEWS = ".views"
 _DIED = "the process that trained it died (most often: out of memory)"
 
 
@@ -101,6 +103,7 @@ class Job:
     test_rows: RowsOf | None
     n_jobs: int | None
     memory_limit: int | None = None
+    kept: Entry | None = None
 
 
 def run_job(job: Job) -> tuple[str, Outcome]:
@@ -110,7 +113,9 @@ def run_job(job: Job) -> tuple[str, Outcome]:
         limit_memory(job.memory_limit)
     fold = _mapped(job.fold)
     with remembered_bins(Path(job.fold).parent):
-        outcome = run_cell(job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs)
+        outcome = run_cell(
+            job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
+        )
     return job.cell.key, outcome
 
 
@@ -148,6 +153,13 @@ def _folds(
             yield fold, cells
 
 
+def _kept(fold: StudyFold, cells: list[Cell], folder: Path | None) -> Entry | None:
+    """Where what cells of a fold share is kept, also for other processes; None: they do not."""
+    if not any("n_features" in cell.view for cell in cells):
+        return None
+    return TemporaryEntry() if folder is None else CacheEntry(folder / _VIEWS, fold.fingerprint)
+
+
 def _skip(
     cell: Cell, store: Store, progress: StudyProgress | NoProgress, warned: StudyWarnings
 ) -> None:
@@ -166,6 +178,7 @@ def _run_here(
     warned: StudyWarnings,
 ) -> None:
     for fold, cells in _folds(study, store, progress, warned):
+        kept = _kept(fold, cells, store.folder)
         with remembered_bins():
             for cell in cells:
                 if not store.claim(cell):
@@ -178,6 +191,7 @@ def _run_here(
                     test_rows=fold.test_rows,
                     n_jobs=run.n_jobs,
                     callbacks=callbacks,
+                    kept=kept,
                 )
                 store.finish(cell.key, outcome)
                 progress.done(cell, outcome)
@@ -282,9 +296,9 @@ class _Spool:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDS, dir=folder))
+        self.folder = Path(tempfile.mkdtemp(prefix=_FOLDS, dir=folder))
         self._alive = ExitStack()
-        self._alive.enter_context(locked(self._folder / _LOCK))
+        self._alive.enter_context(locked(self.folder / _LOCK))
         self._open: dict[str, int] = {}
         self._closed: set[str] = set()
 
@@ -293,10 +307,10 @@ class _Spool:
 
     def __exit__(self, *_: object) -> None:
         self._alive.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def put(self, fold: StudyFold) -> str:
-        folder = self._folder / fold.fingerprint
+        folder = self.folder / fold.fingerprint
         folder.mkdir()
         path = str(folder / "fold.joblib")
         joblib.dump(fold.parts, path)
@@ -350,13 +364,14 @@ class _Feed:
         try:
             for fold, cells in _folds(self._study, self._store, self._progress, self._warned):
                 path: str | None = None
+                kept = _kept(fold, cells, self._store.folder or self._spool.folder)
                 for cell in cells:
                     if not self._store.claim(cell):
                         _skip(cell, self._store, self._progress, self._warned)
                         continue
                     path = path or self._spool.put(fold)
                     self._spool.taken(path)
-                    job = Job(cell, path, fold.test_rows, self._run.n_jobs, self._run.share)
+                    job = Job(cell, path, fold.test_rows, self._run.n_jobs, self._run.share, kept)
                     self.flying[cell.key] = job
                     self._progress.begin(cell)
                     yield job

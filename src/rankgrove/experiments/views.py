@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove.data.cache import Entry, TemporaryEntry
 from rankgrove.data.dataset import Dataset
 from rankgrove.data.folds import Fold
 
 
-def viewed(fold: Fold, view: Mapping[str, Any]) -> Fold:
+def viewed(
+    fold: Fold, view: Mapping[str, Any], kept: Entry | None = None, n_jobs: int | None = None
+) -> Fold:
     """Return the fold as a view sees it.
 
     Parameters
@@ -19,11 +22,12 @@ def viewed(fold: Fold, view: Mapping[str, Any]) -> Fold:
     view : ``train_share`` keeps so much of the training queries, the same ones for every ranker,
         and those of a smaller share among those of a larger; ``n_features`` keeps the features on
         which a LambdaMART model of the training part splits most often
+    kept : where the order of the features is kept for other cells of the fold
     """
     if "train_share" in view:
         fold = fold._replace(train=_share(fold.train, view["train_share"]))
     if "n_features" in view:
-        chosen = _leading_features(fold, view["n_features"])
+        chosen = _leading_features(fold, view["n_features"], kept or TemporaryEntry(), n_jobs)
         fold = Fold(*(_with_columns(part, chosen) for part in fold))
     return fold
 
@@ -36,15 +40,19 @@ def _share(train: Dataset, share: float) -> Dataset:
     return train.select_queries(order[:n_kept])
 
 
-def _leading_features(fold: Fold, n_features: int) -> Any:
-    from rankgrove.rankers.base.registry import make_ranker
-
+def _leading_features(fold: Fold, n_features: int, kept: Entry, n_jobs: int | None) -> Any:
     if not 1 <= n_features <= fold.train.n_features:
         raise ValueError(f"the data has {fold.train.n_features} features, not {n_features}")
-    ranker = make_ranker("lambdamart", n_estimators=50, random_state=0)
-    ranker.fit(fold.train)
-    most_first = np.argsort(-ranker.importances("split"), kind="stable")
-    return np.sort(most_first[:n_features])
+    found = kept.arrays("feature-order", lambda: {"order": _most_split_first(fold.train, n_jobs)})
+    return np.sort(found["order"][:n_features])
+
+
+def _most_split_first(train: Dataset, n_jobs: int | None) -> Any:
+    from rankgrove.rankers.base.registry import make_ranker
+
+    ranker = make_ranker("lambdamart", n_estimators=50, random_state=0, n_jobs=n_jobs)
+    ranker.fit(train)
+    return np.argsort(-ranker.importances("split"), kind="stable")
 
 
 def _with_columns(data: Dataset, columns: Any) -> Dataset:
