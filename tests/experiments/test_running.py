@@ -20,6 +20,7 @@ from rankgrove.data.writing import write_letor
 from rankgrove.experiments import running
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.sources import fingerprint
+from rankgrove.experiments.specs import as_spec
 from rankgrove.experiments.store import FILE, Store
 from rankgrove.experiments.study import make_study
 
@@ -173,6 +174,48 @@ def test_cells_run_on_a_cluster(backend, cluster, tiny_study, results, monkeypat
         run_study(tiny_study, store, Run(jobs=2, backend=backend))
         assert results(store) == wanted
     assert stored_before_last_job[0] > 0  # results are kept as they come
+
+
+_CLUSTER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def dask_elsewhere(tmp_path):
+    """Address of the scheduler of a cluster of processes that stand in another folder."""
+    pytest.importorskip("distributed")
+    (tmp_path / "cluster.py").write_text(_CLUSTER)
+    command = [sys.executable, str(tmp_path / "cluster.py")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd="/", **pipes) as process:
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def test_cells_run_on_the_cluster_of_another_process(
+    dask_elsewhere, tiny_data, results, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("run.txt", np.arange(tiny_data.n_rows))
+    specs = [
+        replace(as_spec("mart:n_estimators=3"), view={"n_features": 4}),
+        as_spec("scores:run.txt"),
+    ]
+    study = make_study(tiny_data, specs, folds=3)
+    with Store(None) as store:
+        run_study(study, store, Run())
+        wanted = repr(results(store))  # the same bits; NaN, too, where nothing is validated
+    config = pytest.importorskip("dask.config")
+    with config.set(scheduler_address=dask_elsewhere), Store("results") as store:
+        run_study(study, store, Run(jobs=2, backend="dask"))  # by what DASK_SCHEDULER_ADDRESS sets
+        assert repr(results(store)) == wanted
+        assert {entry.status for entry in store.entries()} == {"done"}
 
 
 def test_dask_without_a_cluster_is_refused_with_what_to_do(tiny_study):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -75,6 +76,20 @@ class TestRefusals:
         params = {"zero_as_missing": True, "verbose": -1, "num_threads": 1}
         ranker = rankgrove.from_lightgbm(lightgbm.train(params, lightgbm.Dataset(X, y), 3))
         self.refused(ranker, "xgboost", tmp_path, "takes 0 for missing")
+
+    @pytest.mark.parametrize("name", ['say "bm25"', "a\\b", "a\x01b"])
+    def test_names_that_lightgbm_would_write_as_broken_json(self, name, tmp_path):
+        names = [name, *NAMES[1:]]
+        self.refused(
+            model_of("boosted"), "lightgbm", tmp_path, re.escape(repr(name)), feature_names=names
+        )
+
+    def test_names_that_lightgbm_takes_from_text(self, tmp_path):
+        lightgbm = pytest.importorskip("lightgbm")
+        names = ["bm25(a,b)", "a:b", "[0]", "{x}", "it's", "a|b=c", "tab\tand blank", "é"]
+        model_of("boosted").export(tmp_path / "model.txt", "lightgbm", feature_names=names)
+        booster = lightgbm.Booster(model_file=tmp_path / "model.txt")
+        assert booster.dump_model()["feature_names"] == ["_".join(name.split()) for name in names]
 
     @pytest.mark.parametrize("name", ["f[0]", "a<b", "a\fb", "a\x01b"])
     def test_names_that_xgboost_cannot_hold(self, name, tmp_path):

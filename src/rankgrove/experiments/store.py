@@ -81,7 +81,8 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.owner = uuid.uuid4().hex
-        self.folder = None if folder is None else Path(folder)
+        # Absolute, because workers may stand in other folders.
+        self.folder = None if folder is None else Path(folder).absolute()
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()

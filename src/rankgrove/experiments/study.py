@@ -130,6 +130,7 @@ class Cell:
     rounds : of early stopping, for rankers that learn in steps
     fingerprint : of the fold's content
     scores : of the test part, of a spec ``scores:column=...``
+    folder : where the path of a file of scores starts, also for a worker that stands elsewhere
     """
 
     data: str
@@ -144,6 +145,7 @@ class Cell:
     fingerprint: str
     view: Mapping[str, Any] = field(default_factory=dict)
     scores: npt.NDArray[np.float64] | None = None
+    folder: Path = field(default_factory=Path.cwd)
 
     @property
     def all_params(self) -> dict[str, Any]:
@@ -178,7 +180,7 @@ class Cell:
 
     def scores_path(self) -> Path:
         """The file of scores of a spec ``scores:...`` for this data set and fold."""
-        return Path(self.spec.target.format(fold=self.fold, data=self.data))
+        return self.folder / self.spec.target.format(fold=self.fold, data=self.data)
 
 
 def make_study(

@@ -7,6 +7,7 @@ the text; it goes into the leaves of the first tree. Values up to 1e-35 are 0 to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,15 @@ def _write(plain: PlainTrees) -> bytes:
 
 
 def _without_blanks(names: Iterable[str]) -> list[str]:
-    """Spell names as LightGBM does."""
+    """Spell names as LightGBM does; refuse those that its ``dump_model`` turns into broken JSON."""
+    names = tuple(names)
+    for name in names:
+        if re.search(r'["\\]|[^\s\x20-\U0010ffff]', name):
+            raise ModelError(
+                f"LightGBM does not take the feature name {name!r}: it writes names into JSON as "
+                "they are, so that quotes, backslashes and control characters break it; give "
+                "feature_names (--feature-names)"
+            )
     spelt = ["_".join(name.split()) or "_" for name in names]
     if len(set(spelt)) < len(spelt):
         raise ModelError("feature names are equal once their blanks are '_', as LightGBM wants")
