@@ -1,7 +1,8 @@
 """Every code block of the documentation runs.
 
 The blocks of one page run in order, ``python`` blocks in one namespace and ``bash`` blocks that
-call ``rankgrove`` through the command line, all in one temporary folder. Blocks of any other
+call ``rankgrove`` through the command line, all in one temporary folder. A ``python`` block with a
+name of a file behind the word is that file, for the commands after it. Blocks of any other
 language (``text``, ``console``, ...) are not run.
 """
 
@@ -21,7 +22,7 @@ from rankgrove.data.writing import write_letor
 from rankgrove.datasets import make_ranking
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass
@@ -29,11 +30,12 @@ class Block:
     language: str
     code: str
     line: int
+    file: str = ""
 
 
 def blocks_of(text: str) -> list[Block]:
     return [
-        Block(match[1], match[2], text.count("\n", 0, match.start()) + 2)
+        Block(match[1], match[3], text.count("\n", 0, match.start()) + 2, match[2].strip())
         for match in BLOCK.finditer(text)
     ]
 
@@ -81,7 +83,9 @@ def test_page_runs(page, tmp_path, monkeypatch, shell_path):
         write_files_of_your_own()
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of(page.read_text()):
-        if block.language == "python":
+        if block.language == "python" and block.file:
+            Path(block.file).write_text(block.code)
+        elif block.language == "python":
             # Empty lines in front make tracebacks name the line of the page.
             code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
             exec(code, namespace)
@@ -95,9 +99,10 @@ def test_page_runs(page, tmp_path, monkeypatch, shell_path):
 
 def test_blocks_are_found_with_their_lines():
     text = "# Title\n\n```python\nx = 1\n```\n\n```bash\nrankgrove info \\\n  a.txt # why\n```\n"
-    python, bash = blocks_of(text)
+    python, bash, file = blocks_of(text + "```python own.py\ny = 2\n```\n")
     assert (python.language, python.code, python.line) == ("python", "x = 1\n", 4)
     assert bash.line == 8
+    assert (python.file, file.file, file.code) == ("", "own.py", "y = 2\n")
     assert commands_of(bash.code) == ["rankgrove info    a.txt # why"]
 
 
