@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.ranking_cases import random_case
-from rankgrove import Metric, QueryGroups, metric
+from rankgrove import Metric, QueryGroups, evaluate, metric
 from rankgrove.metrics import PRESETS, metric_names
 from rankgrove.metrics.parameters import PARAMETERS
 from rankgrove.metrics.registry import metric_class
@@ -288,10 +288,24 @@ def test_rows_in_errors_are_the_callers():
         metric("ndcg")([0, 0, 1, 0], [1, 2, np.nan, 4], qid=qid)
 
 
-@pytest.mark.parametrize("weight", [[1.0], [1.0, -1.0], [np.nan, 1.0], [[1.0, 2.0]], ["a", "b"]])
+@pytest.mark.parametrize(
+    "weight",
+    [[1.0], [1.0, -1.0], [np.nan, 1.0], [[1.0, 2.0]], ["a", "b"], [0.0, 0.0], [1e308, 1e308]],
+)
 def test_bad_query_weights_are_refused(weight):
     with pytest.raises(ValueError, match="query_weight"):
         metric("ndcg")([0, 1], [1, 2], group_sizes=[1, 1], query_weight=weight)
+    with pytest.raises(ValueError, match="query_weight"):
+        evaluate([0, 1], [1, 2], group_sizes=[1, 1], query_weight=weight)
+
+
+def test_a_query_of_weight_0_is_as_if_it_were_not_there():
+    y, scores = [0, 1, 2, 1, 0, 2], [1, 2, 3, 5, 4, 3]
+    some = evaluate(
+        y, scores, group_sizes=[3, 3], query_weight=[1.0, 0.0], metrics=["ndcg", "rmse"]
+    )
+    alone = evaluate(y[:3], scores[:3], group_sizes=[3], metrics=["ndcg", "rmse"])
+    assert some.to_dict() == alone.to_dict()
 
 
 def test_document_ids_break_ties_as_text_descending():

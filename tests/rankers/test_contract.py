@@ -203,6 +203,29 @@ def test_weight_of_a_query_counts(name, data):
     np.testing.assert_array_equal(first.predict(data), second.predict(data))
 
 
+@pytest.mark.parametrize("queries", ["odd", "all but one"])
+def test_queries_of_weight_0_are_as_if_they_were_not_there(name, data, queries):
+    number = data.groups.query_of_row()
+    kept = number % 2 == 0 if queries == "odd" else number != 4
+    weighted = quick(name).fit(data, sample_weight=kept.astype(float))
+    removed = quick(name).fit(data.select_rows(kept), sample_weight=np.ones(kept.sum()))
+    np.testing.assert_array_equal(weighted.predict(data), removed.predict(data))
+
+
+def test_the_watched_metric_is_that_of_predicted_scores(name, data):
+    """Also where documents tie but for the last bits of their scores."""
+    valid = make_ranking(20, docs_per_query=12, n_features=8, seed=8)
+    X = np.round(valid.X, 1)  # some documents are alike
+    ranker = quick(name, n_estimators=12)
+    ranker.fit(data, eval_set=(X, valid.y, valid.qid), eval_metric=["ndcg@5", "map"])
+    measured = rankgrove.evaluate(
+        valid.y, ranker.predict(X, valid.qid), qid=valid.qid, metrics=["ndcg@5", "map"]
+    )
+    for metric, mean in zip(ranker.evals_result_["valid"], measured.means, strict=True):
+        history = ranker.evals_result_["valid"][metric]
+        assert history[(ranker.best_iteration_ or len(history)) - 1] == mean
+
+
 def test_pickle_and_copy_keep_the_scores(name, data):
     ranker = quick(name).fit(data)
     for twin in (pickle.loads(pickle.dumps(ranker)), copy.deepcopy(ranker)):

@@ -11,10 +11,10 @@ from tests.rankers.test_contract import quick
 
 from rankgrove import MART
 from rankgrove.datasets import make_ranking
-from rankgrove.errors import DataWarning
+from rankgrove.errors import DataError, DataWarning
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.parameters import AnyOf, Integer, Real
-from rankgrove.rankers.base.registry import ranker_class, ranker_names
+from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
 # How much is done, not how: as large as anybody has time for.
 SIZES = {"n_estimators", "n_trees", "n_forest_trees", "max_passes", "n_restarts", "n_jobs"}
@@ -63,3 +63,26 @@ def test_extreme_numbers_are_refused_by_name_or_give_finite_scores(data, name, p
 def test_scores_that_diverge_are_told_with_the_learning_rate(data):
     with pytest.raises(ValueError, match=r"in step \d+ scores grow beyond 1e\+36: learning_rate=9"):
         MART(n_estimators=200, learning_rate=9, min_samples_leaf=1).fit(data)
+
+
+@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.parametrize("weight", [1e-320, 1e-300, 1e-31])
+def test_weights_so_small_that_sums_vanish_are_refused(name, weight, data):
+    """RankSVM said "Singular matrix", boosted trees learnt nothing."""
+    with pytest.raises(DataError, match=re.escape(f"sample_weight is at most {weight:g}: below")):
+        quick(name).fit(data, sample_weight=np.full(data.n_rows, weight))
+
+
+@pytest.mark.filterwarnings("ignore::rankgrove.errors.DataWarning")
+@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.parametrize("weight", [1e-30, 1e-9, 1e9])
+def test_small_and_large_weights_give_finite_scores(name, weight, data):
+    ranker = quick(name).fit(data, sample_weight=np.full(data.n_rows, weight))
+    assert np.isfinite(ranker.predict(data)).all()
+
+
+def test_ranksvm_refuses_weights_beyond_the_largest_c(data):
+    """The scores were all 0, after many iterations."""
+    weight = np.full(data.n_rows, 1e15)
+    with pytest.raises(ValueError, match=r"C=0.01 times a sample_weight of 1e\+15 is above 1e\+12"):
+        make_ranker("ranksvm").fit(data, sample_weight=weight)

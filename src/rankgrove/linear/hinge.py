@@ -10,6 +10,7 @@ from rankgrove.linear.features import LinearFeatures
 from rankgrove.training.inputs import RankingInput
 
 Floats = npt.NDArray[np.float64]
+LARGEST_C = 1e12  # times the largest weight
 
 
 class PairHingeLoss:
@@ -44,6 +45,11 @@ class PairHingeLoss:
             factors = np.sqrt(data.weight)
             heaviest = np.maximum.reduceat(data.weight, data.filled_offsets[:-1])
             counting[counting] = heaviest > 0
+            if C * heaviest.max() > LARGEST_C:
+                raise ValueError(
+                    f"C={C:g} times a sample_weight of {heaviest.max():g} is above {LARGEST_C:g}, "
+                    "and sums lose their digits: divide all weights by the same number"
+                )
         self.factor = C / max(1, int(counting.sum()))
         self.pairs = _native.PairHinge(data.groups.offsets, data.y, factors, squared, by_query)
 

@@ -60,6 +60,13 @@ def as_query_weights(
             f"query_weight of query {bad[0]} is {vector[bad[0]]}: it must be a finite number of at "
             "least 0"
         )
+    if n_queries and not vector.any():
+        raise ValueError("query_weight is 0 for every query")
+    if vector.max(initial=0) > np.finfo(np.float64).max / max(n_queries, 1):
+        raise ValueError(
+            f"query_weight is up to {vector.max():g}, and sums overflow: divide all weights by the "
+            "same number"
+        )
     return vector
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rankgrove.linear.cutting_planes import minimise_with_corners
 from rankgrove.linear.features import LinearFeatures
-from rankgrove.linear.hinge import PairHingeLoss
+from rankgrove.linear.hinge import LARGEST_C, PairHingeLoss
 from rankgrove.linear.lbfgs import minimise
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
@@ -42,7 +42,7 @@ class RankSVM(LinearRanker):
     """
 
     C: float = param(
-        0.01, Real(1e-12, 1e12), "how much pairs count against the margin, as in svm_rank"
+        0.01, Real(1e-12, LARGEST_C), "how much pairs count against the margin, as in svm_rank"
     )
     loss: str = param("hinge", Choice("hinge", "squared_hinge"), "of a pair")
     pairs: str = param(

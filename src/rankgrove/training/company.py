@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rankgrove.data.features import is_dataset
 from rankgrove.data.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError
-from rankgrove.training.inputs import RankingInput, ranking_input
+from rankgrove.training.inputs import RankingInput, ranking_input, refuse_vanishing_weights
 from rankgrove.training.journal import Journal
 from rankgrove.training.watch import Given
 
@@ -48,6 +50,9 @@ class Company:
         share = Share.of(data.groups.offsets, self.communicator)
         if share.n_rows == 0:
             raise DataError("fit: there are no rows, or their sample_weight is 0 in all of them")
+        # Every worker asks, with or without weights.
+        weights = np.ones(1) if data.weight is None else data.weight
+        refuse_vanishing_weights(share.maximum(weights, 0.0))
         return data, share
 
     def seed(self, drawn: int) -> int:

@@ -35,6 +35,7 @@ from rankgrove.errors import DataError, DataWarning
 from rankgrove.models.model import Model
 
 _LARGEST_WEIGHT = 1e30  # gradients are float32
+_LEAST_WEIGHT = 1e-30  # of the heaviest row: sums of less, and their squares, would vanish
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,15 @@ def scores(model: Model, data: RankingInput, n_jobs: int | None) -> npt.NDArray[
 def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:
     """Check one finite number per row."""
     return row_numbers(values, n_rows, name if what == "fit" else f"{what}: {name}")
+
+
+def refuse_vanishing_weights(heaviest: float) -> None:
+    """Refuse weights so small that nothing could be learnt, by the largest of all of them."""
+    if heaviest < _LEAST_WEIGHT:
+        raise DataError(
+            f"sample_weight is at most {heaviest:g}: below {_LEAST_WEIGHT:g} sums vanish; multiply "
+            "all weights by the same number"
+        )
 
 
 def _weights(
