@@ -82,6 +82,14 @@ def test_the_command_line_imports_it(module, tmp_path, capsys):
     assert len((tmp_path / "scores.txt").read_text().split()) == data.n_rows
 
 
+def test_workers_of_a_comparison_import_it(module, tmp_path, capsys):
+    data = make_ranking(15, docs_per_query=8, n_features=5, seed=1)
+    rankgrove.write_letor(data, tmp_path / "train.txt")
+    command = "compare train.txt --ranker smooth-mart:n_estimators=2 --folds 3 --jobs 2 --quiet"
+    assert main([*command.split(), "--import", module]) == 0
+    assert "smooth-mart" in capsys.readouterr().out
+
+
 def test_an_unregistered_class_is_not_saved_under_a_name_that_nobody_knows(tmp_path):
     class Nameless(rankgrove.MART):
         pass

@@ -23,6 +23,7 @@ from rankgrove.data.cache import CacheEntry, Entry, TemporaryEntry
 from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, run_cell
 from rankgrove.experiments.memory import limit_memory
+from rankgrove.experiments.own_modules import import_modules, own_modules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.sources import RowsOf, StudyFold
@@ -104,10 +105,12 @@ class Job:
     n_jobs: int | None
     memory_limit: int | None = None
     kept: Entry | None = None
+    modules: tuple[str, ...] = ()
 
 
 def run_job(job: Job) -> tuple[str, Outcome]:
     """Compute one cell in a process of its own."""
+    import_modules(job.modules)
     if job.memory_limit is not None:
         registered()  # a library that cannot be loaded would be a confusing reason
         limit_memory(job.memory_limit)
@@ -357,6 +360,7 @@ class _Feed:
     ) -> None:
         self._study, self._store, self._run = study, store, run
         self._progress, self._warned, self._spool = progress, warned, spool
+        self._modules = own_modules()
         self.flying: dict[str, Job] = {}
         self.error: BaseException | None = None
 
@@ -371,7 +375,15 @@ class _Feed:
                         continue
                     path = path or self._spool.put(fold)
                     self._spool.taken(path)
-                    job = Job(cell, path, fold.test_rows, self._run.n_jobs, self._run.share, kept)
+                    job = Job(
+                        cell,
+                        path,
+                        fold.test_rows,
+                        self._run.n_jobs,
+                        self._run.share,
+                        kept,
+                        self._modules,
+                    )
                     self.flying[cell.key] = job
                     self._progress.begin(cell)
                     yield job

@@ -145,6 +145,11 @@ def criterion_names() -> list[str]:
     return [*_NATIVE, *sorted(others)]
 
 
+def registered_functions() -> list[SumsCriterion]:
+    """Return the functions that were registered in this process."""
+    return [known.function for known in _registered.values() if known.function is not None]
+
+
 def is_criterion(name: Any) -> bool:
     """Tell whether this is the name of a criterion."""
     return isinstance(name, str) and name in criterion_names()
