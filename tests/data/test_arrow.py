@@ -246,3 +246,31 @@ def test_query_ids_that_end_in_a_nul_character_are_refused(form, tmp_path):
     for source in (table, tmp_path / "data.parquet"):
         with pytest.raises(DataError, match=r"column 'qid', row 1: the query id .* NUL character"):
             rg.load(source)
+
+
+BEYOND = 2**53
+
+
+@pytest.mark.parametrize("form", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_whole_numbers_that_floats_would_merge(form):
+    """Ids stay apart, labels are refused, and of features it is told."""
+    columns = {"label": [1, 0, 2], "qid": [1, 1, 1], "a": [1.0, 2.0, 3.0]}
+    three = [BEYOND, BEYOND + 1, BEYOND + 2]
+    assert rg.load(form({**columns, "qid": three})).qid.tolist() == three
+    with pytest.raises(DataError, match=f"'label': the value of row 1 is {BEYOND + 1}, which"):
+        rg.load(form({**columns, "label": three}))
+    with pytest.warns(DataWarning, match="whole numbers beyond 2\\^53.* 'hash'"):
+        rg.load(form({**columns, "hash": three}))
+
+
+def test_labels_of_arrays_that_floats_would_merge():
+    y = np.array([BEYOND, BEYOND + 1, BEYOND + 2])
+    X, qid, message = np.ones((3, 1)), [1, 1, 1], f"row 1 is {BEYOND + 1}, which float64 rounds to"
+    with pytest.raises(DataError, match=f"y of {message}"):
+        rg.load(X, y, qid=qid)
+    with pytest.raises(DataError, match=f"y of {message}"):
+        rg.MART().fit(X, y, qid=qid)
+    with pytest.raises(DataError, match=f"labels of {message}"):
+        rg.evaluate(y, [1, 2, 3], qid=qid)
+    assert rg.load(X, y.astype(float), qid=qid).y.tolist() == y.astype(float).tolist()
+    assert rg.load(X, [2**60, 2**61, 0], qid=qid).y.tolist() == [2.0**60, 2.0**61, 0]

@@ -19,6 +19,7 @@ import numpy as np
 
 from rankgrove.data.arrow_columns import (
     holds_numbers,
+    is_rounded,
     refuse_overflow,
     row_ids,
     row_values,
@@ -236,6 +237,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     _check_size(n_rows or 0, len(columns.features))
     X = np.empty((n_rows or 0, len(columns.features)), np.float32)
     sides: dict[str, list[Any]] = {}
+    rounded: dict[str, None] = {}
     start = 0
     for batch in given.batches:
         end = start + len(batch)
@@ -247,12 +249,21 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
             column = batch.column(name)
             write_feature(X[start:end, j], column, name)
             refuse_overflow(X[start:end, j], column, name, first_row + start)
+            if is_rounded(X[start:end, j], column.type):
+                rounded[name] = None
         for kind in ("label", "query", "weight", "doc_id", "comment"):
             name = getattr(columns, kind)
             if name is not None:
                 sides.setdefault(kind, []).append(batch.column(name))
         start = end
     X.resize((start, X.shape[1]), refcheck=False)
+    if rounded:
+        warnings.warn(
+            f"columns hold whole numbers beyond 2^53, which are rounded to 24 bits as all features "
+            f"are: {', '.join(map(repr, rounded))} (ids and hashes are no features: ignore=)",
+            DataWarning,
+            stacklevel=2,
+        )
     n_rows = start
     if n_rows == 0:
         for kind in ("label", "query", "weight"):

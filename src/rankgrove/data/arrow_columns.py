@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.numbers import refuse_rounded
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ def refuse_overflow(
             )
 
 
+def is_rounded(written: npt.NDArray[np.float32], kind: pa.DataType) -> bool:
+    """Tell whether a column holds whole numbers so large that only an id or a hash would be."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(kind) or kind.bit_width < 64:
+        return False
+    return bool(np.abs(written).max(initial=0) > 2.0**53)
+
+
 def row_values(
     column: pa.ChunkedArray, name: str | None, first_row: int
 ) -> npt.NDArray[np.float64]:
@@ -79,6 +89,8 @@ def row_values(
     if not holds_numbers(column.type):
         raise DataError(_no_numbers(name, column.type))
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    if pa.types.is_integer(column.type):
+        refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value")
     return numbers
 
 

@@ -36,7 +36,9 @@ def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
 
 def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     """Return one finite float64 number per row."""
-    column = np.ascontiguousarray(as_numbers(values, name), dtype=np.float64)
+    given = as_numbers(values, name)
+    column = np.ascontiguousarray(given, dtype=np.float64)
+    refuse_rounded(given.ravel(), column.ravel(), name)
     if column.ndim != 1:
         raise DataError(f"{name} must have one dimension, not shape {column.shape}")
     if len(column) != n_rows:
@@ -45,6 +47,18 @@ def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     if len(bad):
         raise DataError(f"{name} of row {bad[0]} is {column[bad[0]]}, not a finite number")
     return column
+
+
+def refuse_rounded(given: npt.NDArray[Any], column: npt.NDArray[np.float64], name: str) -> None:
+    """Refuse whole numbers that float64 rounds: different ones would become the same."""
+    if given.dtype.kind not in "iu" or np.abs(column).max(initial=0) < 2.0**53:
+        return
+    for row in np.flatnonzero(np.abs(column) >= 2.0**53):
+        if int(given[row]) != int(column[row]):
+            raise DataError(
+                f"{name} of row {row} is {given[row]}, which float64 rounds to {column[row]:.0f}: "
+                "beyond 2^53 it does not tell whole numbers apart"
+            )
 
 
 def is_number(value: Any) -> bool:

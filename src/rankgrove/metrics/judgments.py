@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.data.features import is_dataset
-from rankgrove.data.numbers import as_numbers
+from rankgrove.data.numbers import as_numbers, refuse_rounded
 from rankgrove.data.queries import QueryGroups, query_groups
 from rankgrove.data.scan import Scan, as_scan
 from rankgrove.errors import DataError
@@ -103,5 +103,6 @@ def _as_vector(values: npt.ArrayLike, what: str, keep: tuple[type, ...]) -> npt.
     if array.ndim != 1:
         raise DataError(f"{what} must have one dimension, not shape {array.shape}")
     if array.dtype.type not in keep or not array.dtype.isnative:
-        array = array.astype(np.float64)
+        given, array = array, array.astype(np.float64)
+        refuse_rounded(given, array, what)
     return np.ascontiguousarray(array)
