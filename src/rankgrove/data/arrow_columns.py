@@ -73,7 +73,7 @@ def is_rounded(written: npt.NDArray[np.float32], kind: pa.DataType) -> bool:
 
     if not pa.types.is_integer(kind) or kind.bit_width < 64:
         return False
-    return bool(np.abs(written).max(initial=0) > 2.0**53)
+    return bool(np.abs(written).max(initial=0) >= 2.0**53)
 
 
 def row_values(
