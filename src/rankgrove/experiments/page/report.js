@@ -3,9 +3,11 @@
 const content = JSON.parse(document.getElementById("content").textContent);
 const byId = (id) => document.getElementById(id);
 const COLOURS = ["#2f6fde", "#d97706", "#0f9d68", "#d64545", "#8a5be0", "#0891b2", "#c2357f", "#6b9b1e"];
+// Rankers beyond the colours share them, and differ in lines and shapes.
 const DASHES = ["solid", "dash", "dot", "dashdot"];
+const SHAPES = ["circle", "diamond", "square", "cross"];
 const colourOf = (name) => COLOURS[content.rankers.indexOf(name) % COLOURS.length];
-const dashOf = (name) => DASHES[Math.floor(content.rankers.indexOf(name) / COLOURS.length) % DASHES.length];
+const roundOf = (name) => Math.floor(content.rankers.indexOf(name) / COLOURS.length) % DASHES.length;
 let data = content.data[0];
 let sorting = { column: 1, down: true };
 
@@ -44,7 +46,7 @@ function columns() {
 }
 
 function nameCell(row) {
-  const dot = element("i", { className: "dot" });
+  const dot = element("i", { className: `dot ${SHAPES[roundOf(row.ranker)]}` });
   dot.style.background = colourOf(row.ranker);
   return [dot, row.ranker + (row.ranker === content.baseline ? " (baseline)" : "")];
 }
@@ -146,7 +148,7 @@ function drawDifferences() {
     customdata: rows.map((row) => [plain(row.id), one[place][row.i].toFixed(4), two[place][row.i].toFixed(4)]),
     hovertemplate: `query %{customdata[0]}<br>${plain(first)} %{customdata[1]}<br>${plain(second)} %{customdata[2]}<br>difference %{y:.4f}<extra></extra>`,
   }], { bargap: rows.length > 200 ? 0 : 0.15, xaxis: { title: { text: "queries, by difference" } },
-    yaxis: { title: { text: `difference of ${content.metrics[place]}` } } });
+    yaxis: { title: { text: `difference of ${content.metrics[place]}` }, tickformat: decimals([0, ...rows.map((row) => row.gap)]) } });
   byId("difference-chart").removeAllListeners("plotly_click");
   byId("difference-chart").on("plotly_click", (event) => {
     byId("query").value = String(rows[event.points[0].pointNumber].i);
@@ -182,13 +184,13 @@ function drawCurves() {
   const traces = Object.entries(data.curves).map(([name, curve]) => ({
     type: "scatter", mode: curve.steps.length < 10 ? "lines+markers" : "lines", // one step is no line
     name: plain(name), x: curve.steps, y: curve.values,
-    line: { color: colourOf(name), dash: dashOf(name), width: 2.3 },
+    line: { color: colourOf(name), dash: DASHES[roundOf(name)], width: 2.3 },
     hovertemplate: `${plain(name)}<br>%{x} steps: %{y:.4f}<extra></extra>`,
   }));
   byId("curves").hidden = traces.length === 0;
   byId("curves").querySelector(".note").textContent = `${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over folds. Models were cut on validation data.`;
   if (traces.length) draw("curve-chart", traces, { showlegend: true, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
-    xaxis: { title: { text: "steps" } }, yaxis: { title: { text: content.metrics[0] } } });
+    xaxis: { title: { text: "steps" } }, yaxis: { title: { text: content.metrics[0] }, tickformat: decimals(traces.flatMap((trace) => trace.y)) } });
 }
 
 function drawCost(id, key, title, unit) {
@@ -199,9 +201,15 @@ function drawCost(id, key, title, unit) {
   draw(id, rows.map((row, i) => ({
     type: "scatter", mode: "markers+text", name: plain(row.ranker), x: [row[key]], y: [row.values[0]],
     text: [plain(row.ranker)], textposition: places[i], cliponaxis: false, textfont: { size },
-    marker: { color: colourOf(row.ranker), size: 12 },
+    marker: { color: colourOf(row.ranker), symbol: SHAPES[roundOf(row.ranker)], size: 12 },
     hovertemplate: `${plain(row.ranker)}<br>%{x:.3g} ${unit}: %{y:.4f}<extra></extra>`,
-  })), { xaxis: { type: "log", title: { text: title }, ...x }, yaxis: { title: { text: content.metrics[0] }, range: y } });
+  })), { xaxis: { type: "log", title: { text: title }, ...x }, yaxis: { title: { text: content.metrics[0] }, range: y, tickformat: decimals(y) } });
+}
+
+// A format that gives all ticks of an axis over these values the same decimals.
+function decimals(values) {
+  const span = Math.max(...values) - Math.min(...values);
+  return `.${span > 0 ? Math.min(6, Math.max(0, Math.ceil(-Math.log10(span / 5) - 1e-9))) : 4}f`;
 }
 
 // The range of values with a share of room at both ends, never less than so much.
@@ -220,26 +228,28 @@ function logAxis(values) {
   return { range: [low, high], tickvals: ticks, ticktext: ticks.map((tick) => String(Number(tick.toPrecision(3)))) };
 }
 
-// Each name goes to the side of its point where it covers least of other points, names and the edge.
+// Each name goes to the side of its point where it covers least of other points, names and the edge;
+// in a few rounds, because names that are placed later may leave a better side to earlier ones.
 function placed(points, [left, right], [bottom, top], chart, size) {
   const [width, height] = [chart.clientWidth - 70, chart.clientHeight - 56];
   const centres = points.map(([x, y]) => [width * (x - left) / (right - left), height * (top - y) / (top - bottom)]);
-  const taken = centres.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+  const marks = centres.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
   const shared = (a, b) => Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
   const sides = [["top center", 0, -1], ["bottom center", 0, 1], ["middle right", 1, 0], ["middle left", -1, 0],
     ["top right", 1, -1], ["top left", -1, -1], ["bottom right", 1, 1], ["bottom left", -1, 1]];
-  return points.map(([, , name], i) => {
-    const [wide, high] = [0.58 * size * name.length, 1.3 * size];
-    const boxes = sides.map(([, across, down]) => {
-      const x = centres[i][0] + across * (8 + wide / 2), y = centres[i][1] + down * (8 + high / 2);
-      return [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2];
-    });
-    const covered = boxes.map((box) => taken.reduce((sum, other) => sum + shared(box, other), 0)
-      + wide * high - shared(box, [0, 0, width, height]));
-    const best = covered.indexOf(Math.min(...covered));
-    taken.push(boxes[best]);
-    return sides[best][0];
+  const boxes = points.map(([, , name], i) => sides.map(([, across, down]) => {
+    const [wide, high] = [0.6 * size * name.length, 1.3 * size];
+    const x = centres[i][0] + across * (8 + wide / 2), y = centres[i][1] + down * (8 + high / 2);
+    return [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2];
+  }));
+  const chosen = points.map(() => -1);
+  for (let round = 0; round < 4; round++) points.forEach((_, i) => {
+    const names = chosen.map((side, j) => j === i || side < 0 ? null : boxes[j][side]).filter((box) => box);
+    const covered = boxes[i].map((box) => [...marks, ...names].reduce((sum, other) => sum + shared(box, other), 0)
+      + shared(box, box) - shared(box, [0, 0, width, height]));
+    chosen[i] = covered.indexOf(Math.min(...covered));
   });
+  return chosen.map((side) => sides[side][0]);
 }
 
 function drawHeat() {
