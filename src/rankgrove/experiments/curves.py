@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankgrove._optional import require
+from rankgrove.explain.svg import round_ticks
 
 _COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#c98a1b", "#5c6b73")
 _WIDTH, _HEIGHT = 640, 360
@@ -88,8 +89,8 @@ def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iterati
         raise ValueError("there is no finite value to plot")
     first = min(min(curve.x) for curve in curves)
     last = max(first + 1, max(max(curve.x) for curve in curves))
-    x_ticks = _ticks(first, last, whole=True)
-    y_ticks = _ticks(min(finite), max(finite))
+    x_ticks = round_ticks(first, last, whole=True)
+    y_ticks = round_ticks(min(finite), max(finite))
     low, high = y_ticks[0], y_ticks[-1]
 
     def x(step: float) -> float:
@@ -132,17 +133,6 @@ def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iterati
         parts.append(_line(_WIDTH - 190, place - 4, _WIDTH - 170, place - 4, colour, 3))
         parts.append(_text(_WIDTH - 164, place, curve.name, "start"))
     return "\n".join([*parts, "</svg>\n"])
-
-
-def _ticks(low: float, high: float, whole: bool = False) -> list[float]:
-    """About five round numbers that enclose the range."""
-    raw = (high - low or abs(high) or 1.0) / 5
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(step for step in (1, 2, 2.5, 5, 10) if step * power >= raw) * power
-    if whole:
-        step = max(1.0, math.ceil(step))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:

@@ -9,9 +9,21 @@ import numpy as np
 
 from rankgrove.explain.partial_dependence import PartialDependence
 from rankgrove.explain.query import QueryExplanation
-from rankgrove.explain.svg import DOWN, GRID, INK, PALE, PALETTE, UP, Sheet, shortened
+from rankgrove.explain.svg import (
+    DOWN,
+    GRID,
+    INK,
+    PALE,
+    PALETTE,
+    UP,
+    Sheet,
+    round_ticks,
+    shortened,
+    width_of,
+)
 
-_ROW, _BAR, _LABELS, _CHART, _TOP = 22, 15, 330, 420, 44
+_ROW, _BAR, _CHART, _TOP = 22, 15, 420, 44
+_LEAST, _MOST, _LONGEST = 110.0, 350.0, 48  # width of a column of names, letters of a name
 
 
 def waterfall(
@@ -27,22 +39,22 @@ def waterfall(
     if len(effects) > n_shown:
         shown.append((f"{len(effects) - n_shown} other features", rest))
     levels = start[1] + np.r_[0.0, np.cumsum([effect for _, effect in shown])]
-    sheet = Sheet(_LABELS + _CHART + 90, _TOP + (len(shown) + 2) * _ROW + 16, title)
-    sheet.text(12, 24, title)
+    labels = _column([start[0], end[0], *(name for name, _ in shown)])
+    sheet = _sheet(labels, _TOP + (len(shown) + 2) * _ROW + 16, title)
     low, high = min(levels.min(), end[1]), max(levels.max(), end[1])
     scale = _CHART / (high - low) if high > low else 0.0
 
     def place(score: float) -> float:
-        return float(_LABELS + (score - low) * scale)
+        return float(labels + (score - low) * scale)
 
     for (name, score), at in ((start, _TOP), (end, _TOP + (len(shown) + 1) * _ROW)):
-        sheet.text(_LABELS - 8, at + 12, name, anchor="end", colour=PALE)
+        sheet.text(labels - 8, at + 12, shortened(name, _LONGEST), anchor="end", colour=PALE)
         sheet.line(place(score), at, place(score), at + _BAR, INK, 2)
         sheet.text(place(score) + 6, at + 12, f"{score:.4f}", colour=PALE)
     for k, (name, effect) in enumerate(shown):
         y = _TOP + (k + 1) * _ROW
         left, right = sorted((place(levels[k]), place(levels[k + 1])))
-        sheet.text(_LABELS - 8, y + 12, shortened(name, 48), anchor="end")
+        sheet.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
         sheet.line(place(levels[k]), y - _ROW + _BAR, place(levels[k]), y)
         sheet.bar(left, y, right - left, _BAR, UP if effect >= 0 else DOWN, f"{name}: {effect:+}")
         sheet.text(right + 6, y + 12, f"{effect:+.4f}")
@@ -63,14 +75,16 @@ def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) ->
     left = (-np.minimum(parts, 0).sum(axis=1)).max(initial=0.0)
     right = np.maximum(parts, 0).sum(axis=1).max(initial=0.0)
     scale = _CHART / (left + right) if left + right > 0 else 0.0
-    zero = _LABELS + left * scale
+    labels = _column([f"{rank}. {entry.name}" for rank, entry in enumerate(documents, 1)])
+    zero = labels + left * scale
     height = _TOP + len(documents) * _ROW + 24 + (len(names) + 1) // 2 * 18
-    sheet = Sheet(_LABELS + _CHART + 90, height, title)
-    sheet.text(12, 24, title)
+    sheet = _sheet(labels, height, title)
     sheet.line(zero, _TOP - 6, zero, _TOP + len(documents) * _ROW, INK)
     for rank, (document, row) in enumerate(zip(documents, parts, strict=True), 1):
         y = _TOP + (rank - 1) * _ROW
-        sheet.text(_LABELS - 8, y + 12, shortened(f"{rank}. {document.name}", 48), anchor="end")
+        sheet.text(
+            labels - 8, y + 12, shortened(f"{rank}. {document.name}", _LONGEST), anchor="end"
+        )
         for sign in (1, -1):
             x = zero
             for name, colour, part in zip(names, colours, row, strict=True):
@@ -81,9 +95,9 @@ def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) ->
                     x += sign * width
         total = zero + row.sum() * scale
         sheet.line(total, y - 2, total, y + _BAR + 2, INK, 2)
-        sheet.text(_LABELS + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
+        sheet.text(labels + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
     for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        x, y = 24 + k % 2 * 400, _TOP + len(documents) * _ROW + 16 + k // 2 * 18
+        x, y = 24 + k % 2 * (labels + _CHART) / 2, _TOP + len(documents) * _ROW + 16 + k // 2 * 18
         sheet.bar(x, y, 10, 10, colour)
         sheet.text(x + 16, y + 9, shortened(name, 50))
     return sheet
@@ -95,13 +109,13 @@ def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> 
     low = min(0.0, *(value for _, value in shown)) if shown else 0.0
     high = max(0.0, *(value for _, value in shown)) if shown else 0.0
     scale = _CHART / (high - low) if high > low else 0.0
-    zero = _LABELS - low * scale
-    sheet = Sheet(_LABELS + _CHART + 90, _TOP + len(shown) * _ROW + 12, title)
-    sheet.text(12, 24, title)
+    labels = _column([name for name, _ in shown])
+    zero = labels - low * scale
+    sheet = _sheet(labels, _TOP + len(shown) * _ROW + 12, title)
     for k, (name, value) in enumerate(shown):
         y = _TOP + k * _ROW
         left, right = sorted((zero, zero + value * scale))
-        sheet.text(_LABELS - 8, y + 12, shortened(name, 48), anchor="end")
+        sheet.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
         sheet.bar(left, y, right - left, _BAR, UP if value >= 0 else DOWN, f"{name}: {value}")
         sheet.text(right + 6, y + 12, f"{value:.4g}")
     return sheet
@@ -112,18 +126,21 @@ def curve(title: str, found: PartialDependence) -> Sheet:
     grid = found.grids[0]
     lines = found.values.reshape(len(grid), -1).T
     left, top, width, height = 70.0, 44.0, 520.0, 280.0
-    sheet = Sheet(left + width + 190, top + height + 48, title)
+    legend = 190 if len(lines) > 1 else 30
+    sheet = Sheet(left + width + legend, top + height + 48, title)
     sheet.text(12, 24, title)
     x_scale = width / (grid[-1] - grid[0]) if grid[-1] > grid[0] else 0.0
-    low, high = float(lines.min()), float(lines.max())
-    y_scale = height / (high - low) if high > low else 0.0
-    for share in (0.0, 0.5, 1.0):
-        y = top + height * (1 - share)
+    ticks = round_ticks(float(lines.min()), float(lines.max()))
+    low, high = ticks[0], ticks[-1]
+    y_scale = height / (high - low)
+    for tick in ticks:
+        y = top + (high - tick) * y_scale
         sheet.line(left, y, left + width, y)
-        sheet.text(left - 8, y + 4, f"{low + share * (high - low):.4g}", anchor="end", colour=PALE)
-        x = left + share * width
-        value = grid[0] + share * (grid[-1] - grid[0])
-        sheet.text(x, top + height + 18, f"{value:.4g}", anchor="middle", colour=PALE)
+        sheet.text(left - 8, y + 4, f"{tick:.6g}", anchor="end", colour=PALE)
+    for tick in round_ticks(float(grid[0]), float(grid[-1])):
+        if grid[0] <= tick <= grid[-1]:
+            x = left + (tick - grid[0]) * x_scale
+            sheet.text(x, top + height + 18, f"{tick:.6g}", anchor="middle", colour=PALE)
     sheet.text(left + width / 2, top + height + 38, found.features[0], anchor="middle")
     for k, line in enumerate(lines):
         colour = PALETTE[k % len(PALETTE)]
@@ -136,4 +153,17 @@ def curve(title: str, found: PartialDependence) -> Sheet:
         if len(lines) > 1:
             name = f"{found.features[1]} = {found.grids[1][k]:.4g}"
             sheet.text(left + width + 10, top + 12 + k * 15, shortened(name, 26), colour=colour)
+    return sheet
+
+
+def _column(names: Sequence[str]) -> float:
+    """Return the width of a column of names."""
+    widest = max((width_of(shortened(name, _LONGEST)) for name in names), default=0.0)
+    return min(_MOST, max(_LEAST, widest + 20))
+
+
+def _sheet(labels: float, height: float, title: str) -> Sheet:
+    """Begin a picture of named rows with its title."""
+    sheet = Sheet(max(labels + _CHART + 90, width_of(title) + 24), height, title)
+    sheet.text(12, 24, title)
     return sheet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from xml.sax.saxutils import escape
 
@@ -22,11 +23,19 @@ class Sheet:
         self._shapes: list[str] = []
 
     def text(
-        self, x: float, y: float, text: str, *, anchor: str = "start", colour: str = INK
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        anchor: str = "start",
+        colour: str = INK,
+        halo: bool = False,
     ) -> None:
-        """Write a line of text."""
+        """Write a line of text; a halo keeps it readable on a line."""
+        around = ' paint-order="stroke" stroke="white" stroke-width="5"' if halo else ""
         self._shapes.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{around}>'
             f"{escape(_printable(text))}</text>"
         )
 
@@ -78,6 +87,22 @@ def write_picture(sheet: Sheet, path: str | os.PathLike[str]) -> None:
         )
     with replacing(path) as stream:
         stream.write(text.encode())
+
+
+def round_ticks(low: float, high: float, whole: bool = False) -> list[float]:
+    """About five round numbers that enclose the range."""
+    raw = (high - low or abs(high) or 1.0) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(step for step in (1, 2, 2.5, 5, 10) if step * power >= raw) * power
+    if whole:
+        step = max(1.0, math.ceil(step))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [float(f"{step * i:.12g}") for i in range(first, max(last, first + 1) + 1)]
+
+
+def width_of(text: str) -> float:
+    """About how wide a line of text is, generously."""
+    return 7.0 * len(text)
 
 
 def shortened(text: str, length: int) -> str:

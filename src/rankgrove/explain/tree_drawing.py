@@ -140,7 +140,14 @@ def _draw(sheet: Sheet, node: Node, level: int, n_before: int) -> tuple[float, i
         x = sum(middles) / len(middles)
         for middle, label in zip(middles, ("yes", "no"), strict=True):
             sheet.line(x, y + _HEIGHT, middle, y + _HEIGHT + _GAP_Y, PALE)
-            sheet.text((x + middle) / 2, y + _HEIGHT + _GAP_Y / 2, label, colour=PALE)
+            sheet.text(
+                (x + middle) / 2,
+                y + _HEIGHT + _GAP_Y / 2,
+                label,
+                anchor="middle",
+                colour=PALE,
+                halo=True,
+            )
     else:
         x = _GAP_X + n_before * (_WIDTH + _GAP_X) + _WIDTH / 2
         n_before += 1
