@@ -204,3 +204,14 @@ def test_truths_are_one_and_zero_as_in_other_tables(read, tmp_path):
 def test_what_is_no_csv_is_called_what_it_is(read, text, message):
     with pytest.raises(DataError, match=message):
         read(text)
+
+
+def test_blanks_around_names_and_numbers_do_not_count(read):
+    data = read("label, qid , f 1,f2, new\n1, 7, 0.5, 2, True\n0,7 ,1.5, NA,False\n")
+    assert data.feature_names == ("f 1", "f2", "new")
+    assert data.qid.tolist() == [7, 7]
+    np.testing.assert_array_equal(data.X, [[0.5, 2, 1], [1.5, np.nan, 0]])
+    with pytest.raises(DataError, match="the column 'f1' occurs twice"):
+        read("label,qid,f1, f1\n1,7,1,2\n")
+    with pytest.raises(DataError, match="line 3: column 'f1' must hold numbers"):
+        read("label, qid, f1\n1,7,1\n1,7,x\n")

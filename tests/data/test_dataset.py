@@ -187,3 +187,15 @@ def test_a_dataset_remembers_what_absent_features_were_read_as():
 
 def test_repr_says_what_it_is(data):
     assert repr(data) == "<Dataset 6 rows, 3 queries, 2 features>"
+
+
+def test_one_of_a_thing_is_not_several():
+    assert repr(Dataset(X[:1, :1], [0], ["a"])) == "<Dataset 1 row, 1 query, 1 feature>"
+
+
+def test_notebooks_show_a_table_of_escaped_texts():
+    data = Dataset(X[:, :2], Y, QID, feature_names=["<b>", "f2"], source="<i>.csv")
+    html = data._repr_html_()
+    assert "<td>&lt;b&gt;, f2</td>" in html
+    assert "<caption>&lt;i&gt;.csv</caption>" in html
+    assert f"<td>rows</td><td>{len(Y)}</td>" in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -255,3 +256,13 @@ class TestAbsentHasNoMeaningInTables:
             np.testing.assert_array_equal(
                 ranker.predict(rg.scan(table)), ranker.predict(rg.load(table, like=ranker))
             )
+
+
+@pytest.mark.parametrize("name", ["data.xlsx", "data.xls", "data.bin"])
+def test_spreadsheets_are_called_what_they_are(tmp_path, name):
+    """An .xlsx file is a zip archive, as .npz is."""
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(DataError, match=r"is a spreadsheet.*pandas\.read_excel"):
+        rg.load(tmp_path / name)

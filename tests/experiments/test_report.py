@@ -300,3 +300,8 @@ def test_results_that_cannot_be_written_to_can_be_read():
             os.seteuid(user)
             results.chmod(0o755)
         assert again.frame("query").equals(written.frame("query"))
+
+
+def test_swapped_arguments_are_told(comparison, tmp_path):
+    with pytest.raises(TypeError, match="path of the page and a Comparison, in this order"):
+        write_report(comparison, tmp_path / "page.html")

@@ -100,3 +100,35 @@ def test_the_command_prints_a_ranker_that_compare_takes(tiny_data, tmp_path, mon
     spec = as_spec(found["best"])
     assert spec.use == "mart"
     assert spec.settings[0]["n_estimators"] == 3
+
+
+def test_a_search_that_is_interrupted_tells_how_it_goes_on(
+    tiny_data, tmp_path, monkeypatch, capsys
+):
+    from rankgrove.cli.main import INTERRUPTED, main
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    monkeypatch.setattr(tuning, "run_cell", interrupted)
+    command = ["tune", "mart:n_estimators=3", "data.txt", "--trials", "3", "--folds", "3"]
+    assert main([*command, "--out", "found"]) == INTERRUPTED
+    assert "kept in found; the same command goes on from there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "verb", ["tune mart data.txt", "compare data.txt --ranker mart --ranker random"]
+)
+def test_too_few_folds_are_told_as_they_were_asked_for(
+    verb, tiny_data, tmp_path, monkeypatch, capsys
+):
+    from rankgrove.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    assert main([*verb.split(), "--folds", "2"]) == 1
+    told = capsys.readouterr().err
+    assert "folds must be at least 3" in told
+    assert "n_folds" not in told

@@ -82,3 +82,11 @@ def test_a_dataset_brings_labels_queries_and_document_ids():
 def test_labels_that_only_look_like_numbers_are_refused(labels):
     with pytest.raises(DataError, match="labels must hold numbers, not"):
         evaluate(labels, [1.0, 2.0], qid=[1, 1])
+
+
+def test_notebooks_show_what_is_printed():
+    found = evaluate([1, 0], [2, 1], group_sizes=[2], metrics=["map", "ndcg@5"])
+    html = found._repr_html_()
+    assert "<caption>1 query</caption>" in html
+    for cell in str(found).split("\n")[1].split("  "):
+        assert cell.strip() in html

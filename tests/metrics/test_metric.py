@@ -103,6 +103,7 @@ def test_direction():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("auc", "unknown metric 'auc': choose from dcg, "),
         ("ndgc@10", "unknown metric 'ndgc': did you mean 'ndcg'. There are dcg, endcg, err"),
         ("ndcg@0", "k must be a whole number of at least 1, or None for the whole list, not '0'"),
         ("ndcg@ten", "k must be .* not 'ten'"),

@@ -184,15 +184,20 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
         try:
             comparison = compare_study(study, store, run, significance, verbose=verbose)
         except KeyboardInterrupt:
-            print(
-                f"what is finished is kept in {arguments.out}; the same command goes on from there",
-                file=sys.stderr,
-            )
+            tell_of_resuming(arguments.out)
             raise
     if all(result.failure for data in comparison.datasets for result in comparison.results(data)):
         first = comparison.results(comparison.datasets[0])[0]
         raise ValueError(f"every fit failed; {first.ranker}: {first.failure}")
     return comparison
+
+
+def tell_of_resuming(folder: str) -> None:
+    """Say how a study that Ctrl-C ended goes on."""
+    print(
+        f"what is finished is kept in {folder}; the same command goes on from there",
+        file=sys.stderr,
+    )
 
 
 def show_comparison(comparison: Comparison, arguments: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from rankgrove._counts import counted
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
 from rankgrove.cli.output import print_json
 from rankgrove.cli.paths import data_path, refuse_overwriting
@@ -61,8 +62,9 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(summary)
     else:
         print(
-            f"{arguments.output}: {data.n_rows:,} rows, {data.n_queries:,} queries, "
-            f"{data.n_features:,} features, {summary['bytes']:,} bytes"
+            f"{arguments.output}: {counted(data.n_rows, 'row')}, "
+            f"{counted(data.n_queries, 'query')}, {counted(data.n_features, 'feature')}, "
+            f"{summary['bytes']:,} bytes"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from rankgrove._counts import counted
 from rankgrove.cli.options import (
     add_json_option,
     add_judgment_options,
@@ -85,4 +86,4 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         values = result.to_dict().items()
         show(table(["metric", "mean"], [(name, f"{value:.6f}") for name, value in values]))
-        show(f"{data.n_queries:,} queries, {data.n_rows:,} rows")
+        show(f"{counted(data.n_queries, 'query')}, {counted(data.n_rows, 'row')}")

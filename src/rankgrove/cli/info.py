@@ -11,6 +11,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from rankgrove._counts import counted
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
 from rankgrove.cli.output import escape, print_json, show, table
 from rankgrove.cli.paths import data_path
@@ -93,8 +94,8 @@ def _describe_model(arguments: argparse.Namespace) -> None:
 
 def _show(path: str, found: Description) -> None:
     show(
-        f"[bold]{escape(path)}[/bold]: {found.rows:,} rows, {found.queries:,} queries, "
-        f"{found.features:,} features"
+        f"[bold]{escape(path)}[/bold]: {counted(found.rows, 'row')}, "
+        f"{counted(found.queries, 'query')}, {counted(found.features, 'feature')}"
     )
     total = max(found.rows, 1)
     largest = max(found.grades.values(), default=1)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from rankgrove._counts import counted
 from rankgrove.cli.options import add_column_options, add_json_option, checked
 from rankgrove.cli.output import escape, print_json, show, table
 from rankgrove.cli.paths import data_path
@@ -128,8 +129,8 @@ def _latencies(predict: Callable[[Any], Any], queries: list[Any], seconds: float
 def _show(model: str, data: str, found: dict[str, Any]) -> None:
     show(
         escape(
-            f"{model}, {found['size']}; {data}: {found['documents']:,} documents of "
-            f"{found['queries']:,} queries ({found['documents_per_query']:.1f} each)"
+            f"{model}, {found['size']}; {data}: {counted(found['documents'], 'document')} of "
+            f"{counted(found['queries'], 'query')} ({found['documents_per_query']:.1f} each)"
         )
     )
     rows = [

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rankgrove._counts import counted
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.options import (
     add_column_options,
@@ -253,8 +254,9 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
 
 def _summary_text(summary: dict[str, Any]) -> str:
     lines: Sequence[str] = [
-        f"{summary['ranker']}: {summary['size']} on {summary['rows']} rows, "
-        f"{summary['queries']} queries, {summary['features']} features in "
+        f"{summary['ranker']}: {summary['size']} on {counted(summary['rows'], 'row', spec='')}, "
+        f"{counted(summary['queries'], 'query', spec='')}, "
+        f"{counted(summary['features'], 'feature', spec='')} in "
         f"{summary['seconds']:.1f} s",
         *(
             f"{name}: " + "  ".join(f"{metric} {value:.4f}" for metric, value in values.items())

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.cli.compare import given_data_options
+    from rankgrove.cli.compare import given_data_options, tell_of_resuming
     from rankgrove.experiments.store import Store
     from rankgrove.experiments.study import make_study
     from rankgrove.experiments.tuning import Trial, tune
@@ -67,9 +67,13 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"trial {number}: {_text(trial.params)}: {end}", file=sys.stderr)
 
     with Store(arguments.out) as store:
-        found = tune(
-            study, store, n_trials=arguments.trials, n_jobs=arguments.n_jobs, on_trial=tell
-        )
+        try:
+            found = tune(
+                study, store, n_trials=arguments.trials, n_jobs=arguments.n_jobs, on_trial=tell
+            )
+        except KeyboardInterrupt:
+            tell_of_resuming(arguments.out)
+            raise
     best = f"{found.spec.use}:{_text(found.best.params)}"
     if arguments.json:
         trials = [

@@ -257,13 +257,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
                 sides.setdefault(kind, []).append(batch.column(name))
         start = end
     X.resize((start, X.shape[1]), refcheck=False)
-    if rounded:
-        warnings.warn(
-            f"columns hold whole numbers beyond 2^53, which are rounded to 24 bits as all features "
-            f"are: {', '.join(map(repr, rounded))} (ids and hashes are no features: ignore=)",
-            DataWarning,
-            stacklevel=2,
-        )
+    _warn_of_rounded(rounded)
     n_rows = start
     if n_rows == 0:
         for kind in ("label", "query", "weight"):
@@ -292,6 +286,17 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
         absent=_absent(given.schema),
         source=given.source,
     )
+
+
+def _warn_of_rounded(names: Iterable[str]) -> None:
+    shown = ", ".join(map(repr, names))
+    if shown:
+        warnings.warn(
+            "columns hold whole numbers beyond 2^53, which are rounded to 24 bits as all features "
+            f"are: {shown} (ids and hashes are no features: ignore=)",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _check_size(n_rows: int, n_features: int) -> None:

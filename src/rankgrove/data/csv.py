@@ -1,10 +1,10 @@
 """CSV and TSV files with a header line, also compressed or from a pipe.
 
 The separator is a tab for .tsv; else it is whichever of comma, semicolon and tab the header holds
-most. Empty fields, NA, NULL and NaN are missing values. Query ids become integers if all are plain
-integers, otherwise they stay text. A column whose first values all are true or false holds 1 and 0,
-as in other tables. One whose first values all are other texts cannot be a feature; a text among
-numbers is an error.
+most. Blanks around names of columns, and around numbers, do not count. Empty fields, NA, NULL and
+NaN are missing values. Query ids become integers if all are plain integers, otherwise they stay
+text. A column whose first values all are true or false holds 1 and 0, as in other tables. One whose
+first values all are other texts cannot be a feature; a text among numbers is an error.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
                 break
     except csv.Error as error:
         raise DataError(f"line {len(rows) + 1}: {error}") from None
-    names, rows = rows[0], rows[1:]
+    names, rows = [name.strip() for name in rows[0]], rows[1:]
     if len(names) == 1 and " qid:" in text:
         raise DataError("this looks like LETOR text: format='letor' (--format letor) reads it")
     if len(names) == 1 and "|" in text:
@@ -121,7 +121,8 @@ def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
 
     fields = []
     for j, name in enumerate(names):
-        values = [row[j] for row in rows if len(row) > j and row[j] not in MISSING]
+        values = [row[j].strip() for row in rows if len(row) > j]
+        values = [value for value in values if value not in MISSING]
         if values and _TRUTHS.issuperset(values):
             fields.append(pa.field(name, pa.bool_()))
             continue
@@ -161,6 +162,7 @@ def _typed_ids(ids: Any) -> Any:
     empty = pc.equal(ids, "")
     if pc.any(empty).as_py():
         raise DataError(f"the query id is missing in row {pc.index(empty, True).as_py()}")
-    if pc.all(pc.match_substring_regex(ids, r"^(0|-?[1-9][0-9]{0,17})$")).as_py():
-        return ids.cast(pa.int64())
+    plain = pc.utf8_trim_whitespace(ids)
+    if pc.all(pc.match_substring_regex(plain, r"^(0|-?[1-9][0-9]{0,17})$")).as_py():
+        return plain.cast(pa.int64())
     return ids

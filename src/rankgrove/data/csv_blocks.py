@@ -101,17 +101,23 @@ def _parsed(
         read_options=arrow_csv.ReadOptions(
             use_threads=use_threads,
             block_size=len(block.text) + 1,
-            column_names=names if block.lines_before else None,
+            column_names=names,  # without the blanks that the header may have around them
+            skip_rows_after_names=0 if block.lines_before else 1,
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=separator),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
-            null_values=MISSING,
-            true_values=TRUE,
-            false_values=FALSE,
+            null_values=_after_blanks(MISSING),
+            true_values=_after_blanks(TRUE),
+            false_values=_after_blanks(FALSE),
             include_columns=list(types),
         ),
     )
+
+
+def _after_blanks(words: list[str]) -> list[str]:
+    """Return words with and without a blank, as it may stand after a comma."""
+    return [*words, *(f" {word}" for word in words)]
 
 
 def _refuse_overflow(table: pa.Table, block: LineBlock, names: list[str], separator: str) -> None:

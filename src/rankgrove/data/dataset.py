@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._counts import counted
+from rankgrove._html import html_table
 from rankgrove.data.features import places_of_names, select_columns
 from rankgrove.data.numbers import as_numbers, row_numbers
 from rankgrove.data.queries import QueryGroups, query_groups, query_ids
@@ -202,9 +204,23 @@ class Dataset:
     def __repr__(self) -> str:
         name = "" if self.source is None else f"{self.source}: "
         return (
-            f"<Dataset {name}{self.n_rows} rows, {self.n_queries} queries, "
-            f"{self.n_features} features>"
+            f"<Dataset {name}{counted(self.n_rows, 'row', spec='')}, "
+            f"{counted(self.n_queries, 'query', spec='')}, "
+            f"{counted(self.n_features, 'feature', spec='')}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return sizes and the first features, as a notebook shows them."""
+        names = ", ".join(self.feature_names[:8])
+        rows = [
+            ("rows", f"{self.n_rows:,}"),
+            ("queries", f"{self.n_queries:,}"),
+            ("features", f"{self.n_features:,}"),
+            ("names", names + (", ..." if self.n_features > 8 else "")),
+            ("labels", ", ".join(f"{y:g}" for y in np.unique(self.y)[:8])),
+            ("weights", "none" if self.sample_weight is None else "one per row"),
+        ]
+        return html_table(self.source or "Dataset", ("", ""), rows)
 
 
 def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "error") -> Dataset:

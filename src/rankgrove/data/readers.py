@@ -6,6 +6,7 @@ that reads a file, and one line in ``READERS``; or anybody's own, given to ``reg
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,18 @@ READERS = [
 ]
 
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+def _is_workbook(path: Path) -> bool:
+    """Tell whether an archive is one of Excel, whatever its name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.startswith("xl/") for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
 def register_reader(reader: Reader) -> Reader:
     """Make a format of your own known to ``load`` and the command line."""
     known = next((known for known in READERS if known.name == reader.name), reader)
@@ -84,5 +97,10 @@ def reader_of(path: Path, name: str | None) -> Reader:
         head = file.read(8)
     if head.startswith(b"RGROVE"):
         raise DataError(f"{path} is a model of rankgrove, not data: rankgrove.load_model reads it")
+    if suffix in _SPREADSHEETS or (head.startswith(b"PK") and _is_workbook(path)):
+        raise DataError(
+            f"{path} is a spreadsheet, which is not read: rankgrove.load(pandas.read_excel("
+            f"{str(path)!r})) takes it, or save it as CSV"
+        )
     by_magic = (known for known in READERS if known.magic and head.startswith(known.magic))
     return next(by_magic, READERS[0])

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
+from rankgrove._counts import counted
 from rankgrove._files import replacing
 from rankgrove._optional import require
 from rankgrove.experiments.comparison import Comparison, RankerResult
@@ -33,6 +34,11 @@ _N_IMPORTANCES = 30
 
 def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
     """Write the page of a comparison."""
+    if not hasattr(comparison, "study"):
+        raise TypeError(
+            "write_report takes the path of the page and a Comparison, in this order, not a "
+            f"{type(path).__name__} and a {type(comparison).__name__}"
+        )
     offline = require("plotly.offline", "plots", "a report")
     page = resources.files(__package__).joinpath("page")
     text = Template(page.joinpath("report.html").read_text("utf-8")).substitute(
@@ -229,7 +235,7 @@ def _lead(comparison: Comparison) -> str:
     n_data, n_rankers = len(comparison.datasets), len(comparison.rankers)
     seeds = comparison.study["repeats"]
     return (
-        f"{n_rankers} rankers on {n_data} data set{'s' if n_data > 1 else ''}, trained on the same "
+        f"{n_rankers} rankers on {counted(n_data, 'data set')}, trained on the same "
         f"folds{f' with {seeds} seeds each' if seeds > 1 else ''} and measured alike on queries "
         "that they had not seen."
     )

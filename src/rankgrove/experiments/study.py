@@ -214,6 +214,11 @@ def make_study(
     elif not isinstance(texts, Sequence):
         texts = [texts]
     specs = read_specs(texts)
+    if folds < 3:
+        raise ValueError(
+            f"folds must be at least 3, for training, validation and testing, not {folds} "
+            "(--folds on the command line)"
+        )
     sources = read_sources(
         data,
         n_folds=folds,

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._counts import counted
+from rankgrove._html import html_table
 from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.frames import by_fold, by_ranker
 from rankgrove.metrics.metric import metric as as_metric
@@ -154,16 +156,7 @@ def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
 
 def as_html(comparison: Comparison) -> str:
     """All tables in HTML, for notebooks."""
-    parts = []
-    for sheet in sheets(comparison):
-        head = "".join(f"<th>{escape(text)}</th>" for text in sheet.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in sheet.rows
-        )
-        parts.append(
-            f"<table><caption>{escape(sheet.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
-        )
+    parts = [html_table(sheet.title, sheet.columns, sheet.rows) for sheet in sheets(comparison)]
     notes = "".join(f"<p>{escape(text)}</p>" for text in convention(comparison))
     return "".join(parts) + notes
 
@@ -202,7 +195,7 @@ def _main_sheet(comparison: Comparison, data: str) -> Sheet:
         rows.append([result.ranker, *letters.values(), *costs])
     sizes = sum(len(comparison.queries(data, fold).ids) for fold in comparison.folds(data))
     n_folds = len(comparison.folds(data))
-    title = f"{data}: {sizes:,} test queries in {n_folds} fold{'s' if n_folds > 1 else ''}"
+    title = f"{data}: {counted(sizes, 'test query')} in {counted(n_folds, 'fold')}"
     return Sheet(title, columns, rows, notes)
 
 

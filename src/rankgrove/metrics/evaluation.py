@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._counts import counted
 from rankgrove._files import replacing
+from rankgrove._html import html_table
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.pandas_index import warn_of_other_order
 from rankgrove.data.queries import QueryGroups
@@ -83,16 +85,24 @@ class Evaluation:
             file.write(text.getvalue().encode())
         return None
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Return the table of means, its header first."""
         n_queries = len(self.query_ids)
         counted = n_queries - np.isnan(self.per_query).sum(axis=1)
         rows = [
             (str(m), f"{mean:.6f}", _empty_rule(m), f"{count} of {n_queries}")
             for m, mean, count in zip(self.metrics, self.means, counted, strict=True)
         ]
-        return _aligned([("metric", "mean", "empty query", "queries"), *rows])
+        return [("metric", "mean", "empty query", "queries"), *rows]
+
+    def __str__(self) -> str:
+        return _aligned(self._rows())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._rows()
+        return html_table(counted(len(self.query_ids), "query"), header, rows)
 
     def _index(self, name: str | Metric) -> int:
         full_names = [str(m) for m in self.metrics]

@@ -89,7 +89,7 @@ def metric_class(name: str) -> type[Metric]:
     try:
         return _families[_other_names.get(key, key)]
     except KeyError:
-        near = difflib.get_close_matches(key, metric_names(), n=1)
+        near = difflib.get_close_matches(key, metric_names(), n=1, cutoff=0.7)
         hint = f"did you mean {near[0]!r}? There are" if near else "choose from"
         raise ValueError(
             f"unknown metric {name!r}: {hint} {', '.join(metric_names())}; one of your own is "
