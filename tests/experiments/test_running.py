@@ -419,3 +419,14 @@ def test_folds_are_known_by_document_ids_and_sparse_entries(tiny_data, monkeypat
     missing = replace(sparse, absent=np.nan)
     assert len({known_as(X) for X in (sparse, other, missing)}) == 3
     assert known_as(sparse) == known_as(SparseFeatures.with_absent(dense, 0.0))
+
+
+def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, monkeypatch):
+    def mapped(path):
+        raise MemoryError
+
+    monkeypatch.setattr(running, "_mapped", mapped)
+    fold = next(tiny_study.sources[0].folds())
+    cell = next(tiny_study.cells(fold))
+    key, outcome = running.run_job(running.Job(cell, "fold.joblib", None, 1))
+    assert (key, outcome.error) == (cell.key, "not enough memory")

@@ -128,7 +128,7 @@ def run_cell(
             outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
-        outcome = Outcome(error=_reason(error))
+        outcome = Outcome(error=reason(error))
     outcome.warnings = tuple(text for text, kind in told.items() if kind == DataWarning.__name__)
     return outcome
 
@@ -277,7 +277,8 @@ def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
         outcome.curve_values = np.asarray(curve.values, np.float64)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Say why a cell has no result."""
     # Under a limit of memory, the stack of a new thread is often what finds none.
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         return f"not enough memory{f' ({error})' if str(error) else ''}"

@@ -21,7 +21,7 @@ from rankgrove._files import is_unlocked, locked
 from rankgrove._optional import require
 from rankgrove.data.cache import CacheEntry, Entry, TemporaryEntry
 from rankgrove.data.folds import Fold
-from rankgrove.experiments.cells import Outcome, run_cell
+from rankgrove.experiments.cells import Outcome, reason, run_cell
 from rankgrove.experiments.memory import limit_memory
 from rankgrove.experiments.own_modules import import_modules, own_modules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
@@ -114,11 +114,14 @@ def run_job(job: Job) -> tuple[str, Outcome]:
     if job.memory_limit is not None:
         registered()  # a library that cannot be loaded would be a confusing reason
         limit_memory(job.memory_limit)
-    fold = _mapped(job.fold)
-    with remembered_bins(Path(job.fold).parent):
-        outcome = run_cell(
-            job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
-        )
+    try:
+        fold = _mapped(job.fold)
+        with remembered_bins(Path(job.fold).parent):
+            outcome = run_cell(
+                job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
+            )
+    except MemoryError as error:  # so little that not even the data can be mapped
+        outcome = Outcome(error=reason(error))
     return job.cell.key, outcome
 
 
@@ -282,6 +285,8 @@ class _OneWorker:
         except BrokenProcessPool:
             self._pool = None
             return job.cell.key, Outcome(error=_DIED)
+        except MemoryError as error:  # too little to get its job, or to send what it found
+            return job.cell.key, Outcome(error=reason(error))
         return result
 
     def __enter__(self) -> _OneWorker:
