@@ -167,3 +167,26 @@ def test_ctrl_c_stops_a_long_prediction(data, fitted, n_jobs):
         scorer.predict(X, n_jobs=n_jobs, out=scores)
     timer.join()
     assert np.isnan(scores[-1])
+
+
+def test_nobody_waits_for_a_thread_that_ends_before_it_has_begun(tmp_path):
+    """As threads do where memory is short: fits and readers hung."""
+    code = """
+import _thread, sys, threading
+import rankgrove as rg
+from rankgrove.data import letor
+from rankgrove.datasets import make_ranking
+
+data = make_ranking(20, seed=1)
+rg.write_letor(data, "data.txt")
+letor.PIECE_BYTES = 1 << 12
+_thread.start_new_thread = threading._start_new_thread = lambda *_: 0
+assert rg.load("data.txt").n_rows == data.n_rows
+for ranker in (rg.MART(n_estimators=3, n_jobs=2), rg.RFPoint(n_estimators=4, n_jobs=2)):
+    ranker.fit(data).predict(data)
+print("done")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert run.stdout == "done\n", run.stderr

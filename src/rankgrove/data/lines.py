@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._meanwhile import Meanwhile
 from rankgrove.data.byte_stream import ByteStream
 from rankgrove.errors import DataError
 
@@ -26,25 +27,28 @@ def whole_lines(
     """
     current, other = np.empty(piece_bytes, np.uint8), np.empty(0, np.uint8)
     filled = _fill(stream, current, 0)
-    with ThreadPoolExecutor(1) as pool:
-        while filled == len(current):
-            end = _after_last_newline(current)
-            if end == 0:
-                current = _longer(stream, current)
-                filled = _fill(stream, current, filled)
-                continue
-            if len(other) < len(current):
-                other = np.empty(len(current), np.uint8)
-            rest = filled - end
-            other[:rest] = current[end:filled]
-            if stream.size is not None:
-                reading = pool.submit(_fill, stream, other, rest)
+    while filled == len(current):
+        end = _after_last_newline(current)
+        if end == 0:
+            current = _longer(stream, current)
+            filled = _fill(stream, current, filled)
+            continue
+        if len(other) < len(current):
+            other = np.empty(len(current), np.uint8)
+        rest = filled - end
+        other[:rest] = current[end:filled]
+        if stream.size is not None:
+            reading = Meanwhile(partial(_fill, stream, other, rest))
+            try:
                 yield current[:end]
-                filled = reading.result()
-            else:
-                yield current[:end]
-                filled = _fill(stream, other, rest)
-            current, other = other, current
+            except GeneratorExit:
+                reading.drop()
+                raise
+            filled = reading.result()
+        else:
+            yield current[:end]
+            filled = _fill(stream, other, rest)
+        current, other = other, current
     if filled:
         yield current[:filled]
 

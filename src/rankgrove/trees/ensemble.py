@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from rankgrove._meanwhile import Meanwhile
 
 # The arrays with an entry per node, and the types that each may have: that of grown trees last.
 NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
@@ -81,13 +82,18 @@ class TreeEnsemble:
         types |= {"feature": feature_type(n_features), "value": value_type}
         arrays = {name: np.empty(offsets[-1], dtype) for name, dtype in types.items()}
 
-        def take(number: int) -> None:
-            tree, trees[number] = trees[number], None
-            for name, array in arrays.items():
-                array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
+        numbers = iter(range(n_trees))  # one for all threads
 
-        with ThreadPoolExecutor(n_jobs) as threads:
-            list(threads.map(take, range(n_trees)))
+        def take() -> None:
+            for number in numbers:
+                tree, trees[number] = trees[number], None
+                for name, array in arrays.items():
+                    array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
+
+        helpers = [Meanwhile(take) for _ in range(min(n_jobs, n_trees) - 1)]
+        take()
+        for helper in helpers:
+            helper.result()
         trees.clear()
         return cls(
             n_features=n_features,
