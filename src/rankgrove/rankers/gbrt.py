@@ -22,7 +22,8 @@ class GBRT(BoostedRanker):
 
     Each tree of depth 4 is fitted to the residuals :math:`r_i = y_i - T(x_i)` with all features,
     and added as :math:`T \leftarrow T + \alpha T_t`. Scores start at the mean label (the paper
-    starts at 0; the first tree then fits the mean as well).
+    starts at 0; the first tree then fits the mean as well). As in the paper, missing values are
+    taken for 0 unless ``missing`` says otherwise.
 
     With ``task="classification"`` (section 6) there is one problem per grade c but the lowest,
     whose targets are 1 where the label reaches c, else 0; the score is the expected grade
@@ -33,6 +34,7 @@ class GBRT(BoostedRanker):
     max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", None)
     min_samples_leaf: int = with_default(BoostedRanker, "min_samples_leaf", 1)
     l2: float = with_default(BoostedRanker, "l2", 0.0)
+    missing: str = with_default(BoostedRanker, "missing", "zero")
     task: str = param(
         "regression",
         Choice(*TASKS),

@@ -26,7 +26,7 @@ class RandomForest(ForestRanker):
 
     Every tree is grown to full depth on a bootstrap of the documents (as many as there are, drawn
     with replacement), with the squared error and K = 0.1 f features per node. The paper grows up to
-    10,000 trees.
+    10,000 trees, and takes missing values for 0 (section 7 compares other ways).
 
     With ``task="classification"`` (section 6) there is one forest per grade c but the lowest, which
     learns :math:`P(y \ge c)` from 0 and 1, and the score is the expected grade
@@ -36,6 +36,7 @@ class RandomForest(ForestRanker):
     sampling: str = with_default(ForestRanker, "sampling", "bootstrap")
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)
     max_features: int | float | str | None = with_default(ForestRanker, "max_features", 0.1)
+    missing: str = with_default(ForestRanker, "missing", "zero")
     task: str = param("regression", Choice(*TASKS), TASK_MEANING)
 
     def _problems(self, data: RankingInput) -> Problems:
