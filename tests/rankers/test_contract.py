@@ -213,7 +213,8 @@ def test_queries_of_weight_0_are_as_if_they_were_not_there(name, data, queries):
 
 
 def test_the_watched_metric_is_that_of_predicted_scores(name, data):
-    """Also where documents tie but for the last bits of their scores."""
+    """Of the step that is kept. (BROOF adds up forests in another order than its model adds up
+    trees: scores differ in the last bits, which shows where documents tie in one of the two.)"""
     valid = make_ranking(20, docs_per_query=12, n_features=8, seed=8)
     X = np.round(valid.X, 1)  # some documents are alike
     ranker = quick(name, n_estimators=12)
