@@ -166,6 +166,36 @@ def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, cap
     assert "<svg" in (tmp_path / "curves" / "size.svg").read_text()
 
 
+def test_the_bar_of_a_curve_counts_all_its_points(tiny_data):
+    from rankgrove.experiments.progress import StudyProgress
+
+    class Heard(StudyProgress):
+        def fold(self, fold, cells):
+            super().fold(fold, cells)
+            totals.append(self._bars.tasks[self._study].total)
+
+    totals = []
+    study = make_study(tiny_data, ["mart"], folds=3)
+    with Store(None) as store, Heard() as progress:
+        run_curve("size", study, store, Run(), [1, 2], progress)
+    assert totals == [6, 6, 6]
+
+
+def test_a_curve_that_is_interrupted_tells_how_it_goes_on(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import INTERRUPTED, main
+    from rankgrove.experiments import running
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    monkeypatch.setattr(running, "run_cell", interrupted)
+    command = ["curve", "size", "data.txt", "--ranker", "mart", "--points", "2", "--folds", "3"]
+    assert main([*command, "--out", "mine"]) == INTERRUPTED
+    assert "kept in mine; the same command goes on" in capsys.readouterr().err
+
+
 def test_points_that_are_no_counts_are_refused(tiny_data):
     with pytest.raises(ValueError, match="whole number"):
         curves("size", tiny_data, ["mart"], [1.5])

@@ -18,6 +18,7 @@ import rankgrove
 from rankgrove.data.sparse import SparseFeatures
 from rankgrove.data.writing import write_letor
 from rankgrove.experiments import running
+from rankgrove.experiments.fold_files import Spool
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.sources import fingerprint
 from rankgrove.experiments.specs import as_spec
@@ -28,6 +29,7 @@ COMMAND = """
 import sys
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.store import Store
+from rankgrove.experiments.fold_files import Spool
 from rankgrove.experiments.running import Run, run_study
 rankers = ["lambdamart:n_estimators=5,max_leaf_nodes=4|8", "mart:n_estimators=3"]
 study = make_study(sys.argv[1], rankers, folds=3, repeats=2, metrics=["ndcg@5"])
@@ -92,7 +94,7 @@ def test_folds_of_a_killed_process_are_removed(data_file, tmp_path):
     while not list(folder.glob(".folds-*/*/fold.joblib")):
         assert process.poll() is None
         time.sleep(0.01)
-    other = running._Spool(folder)
+    other = Spool(folder)
     assert len(list(folder.glob(".folds-*"))) == 2  # the other one lives
     os.killpg(process.pid, signal.SIGKILL)  # its workers, too
     process.wait()

@@ -16,10 +16,11 @@ import argparse
 import csv
 import io
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from rankgrove.cli.compare import add_run_options
+from rankgrove.cli.compare import add_run_options, tell_of_resuming
 from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options
 from rankgrove.cli.output import print_json, show
 
@@ -65,11 +66,13 @@ def run(arguments: argparse.Namespace) -> None:
     with Store(arguments.out) as store:
         if arguments.retry:
             store.forget_failures()
-        if sys.stderr.isatty() and not arguments.quiet:
-            with StudyProgress(study) as progress:
+        shown = sys.stderr.isatty() and not arguments.quiet
+        try:
+            with StudyProgress() if shown else nullcontext() as progress:
                 curves = run_curve(arguments.kind, study, store, how, arguments.points, progress)
-        else:
-            curves = run_curve(arguments.kind, study, store, how, arguments.points)
+        except KeyboardInterrupt:
+            tell_of_resuming(arguments.out)
+            raise
     metric = str(study.metrics[0])
     rows = curve_rows(curves, arguments.kind, metric)
     written = _write(curves, rows, metric, arguments)

@@ -96,7 +96,7 @@ def compare_study(
 ) -> Comparison:
     """Run a study to its end and read the comparison from its store."""
     if verbose:
-        with StudyProgress(study) as progress:
+        with StudyProgress() as progress:
             run_study(study, store, run, progress)
     else:
         run_study(study, store, run, NoProgress())

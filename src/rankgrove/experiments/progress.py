@@ -13,6 +13,9 @@ from rankgrove.experiments.study import Cell, Study
 class NoProgress:
     """Shows nothing; what a run calls as it goes on."""
 
+    def study(self, study: Study) -> None:
+        """Tell which study begins."""
+
     def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
         """Tell that a fold begins."""
 
@@ -33,7 +36,7 @@ class NoProgress:
 class StudyProgress(NoProgress):
     """Nested bars on a terminal; a context."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Left
@@ -46,17 +49,10 @@ class StudyProgress(NoProgress):
             console=Console(stderr=True),
             transient=True,
         )
-        self._n_cells = sum(
-            1 if spec.library == "scores" else len(spec.settings) * study.repeats
-            for spec in study.specs
-        )
         self._study = self._bars.add_task("study", total=None)
         self._fold = self._bars.add_task("fold", total=None)
         self._fit = self._bars.add_task("fit", total=None, visible=False)
-        self._expected = self._n_cells * sum(
-            min(source.n_folds, source.max_folds or source.n_folds) for source in study.sources
-        )
-        self._known = 0
+        self._expected = self._known = 0
 
     def __enter__(self) -> StudyProgress:
         self._bars.start()
@@ -64,6 +60,16 @@ class StudyProgress(NoProgress):
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+    def study(self, study: Study) -> None:
+        """Know how much there is to do, as far as folders do not hold another number of folds."""
+        n_cells = sum(
+            1 if spec.library == "scores" else len(spec.settings) * study.repeats
+            for spec in study.specs
+        )
+        self._expected = n_cells * sum(
+            min(source.n_folds, source.max_folds or source.n_folds) for source in study.sources
+        )
 
     def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
         """Begin the fold's bar anew."""

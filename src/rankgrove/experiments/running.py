@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +14,11 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from rankgrove._files import is_unlocked, locked
 from rankgrove._optional import require
 from rankgrove.data.cache import CacheEntry, Entry, TemporaryEntry
 from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, reason, run_cell
+from rankgrove.experiments.fold_files import Spool, remove_stale
 from rankgrove.experiments.memory import limit_memory
 from rankgrove.experiments.own_modules import import_modules, own_modules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
@@ -34,7 +31,6 @@ from rankgrove.rankers.base.registry import registered
 from rankgrove.trees.binning import remembered_bins
 
 _WAIT_SECONDS = 0.5
-_FOLDS, _LOCK = ".folds-", "lock"
 _VIEWS = ".views"
 _DIED = "the process that trained it died (most often: out of memory)"
 
@@ -80,9 +76,10 @@ def run_study(
     ends it at once; what is finished stays in the store.
     """
     progress = progress or NoProgress()
+    progress.study(study)
     warned = StudyWarnings()
     if store.folder is not None:
-        _remove_stale(store.folder)
+        remove_stale(store.folder)
     store.begin(study.describe())
     while True:
         _run_open_cells(study, store, run, progress, warned)
@@ -211,7 +208,7 @@ def _run_in_workers(
     progress: StudyProgress | NoProgress,
     warned: StudyWarnings,
 ) -> None:
-    with _Spool(store.folder) as spool, _OneWorker() as alone:
+    with Spool(store.folder) as spool, _OneWorker() as alone:
         feed = _Feed(study, store, run, progress, warned, spool)
         try:
             if run.jobs == 1:
@@ -297,57 +294,6 @@ class _OneWorker:
             self._pool.shutdown(wait=False, kill_workers=True)
 
 
-class _Spool:
-    """Folds in files, each in its folder, which workers map into memory instead of getting copies.
-
-    Beside a fold, workers leave its bins for each other.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=_FOLDS, dir=folder))
-        self._alive = ExitStack()
-        self._alive.enter_context(locked(self.folder / _LOCK))
-        self._open: dict[str, int] = {}
-        self._closed: set[str] = set()
-
-    def __enter__(self) -> _Spool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._alive.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def put(self, fold: StudyFold) -> str:
-        folder = self.folder / fold.fingerprint
-        folder.mkdir()
-        path = str(folder / "fold.joblib")
-        joblib.dump(fold.parts, path)
-        self._open[path] = 0
-        return path
-
-    def taken(self, path: str) -> None:
-        self._open[path] += 1
-
-    def returned(self, path: str) -> None:
-        self._open[path] -= 1
-        self._tidy(path)
-
-    def closed(self, path: str) -> None:
-        self._closed.add(path)
-        self._tidy(path)
-
-    def _tidy(self, path: str) -> None:
-        if path in self._closed and self._open[path] == 0:
-            shutil.rmtree(Path(path).parent, ignore_errors=True)
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove the folds of processes that were killed: nobody has locked them."""
-    for left in folder.glob(f"{_FOLDS}*"):
-        if is_unlocked(left / _LOCK):
-            shutil.rmtree(left, ignore_errors=True)
-
-
 class _Feed:
     """Claims cells for workers, and takes their results.
 
@@ -361,7 +307,7 @@ class _Feed:
         run: Run,
         progress: StudyProgress | NoProgress,
         warned: StudyWarnings,
-        spool: _Spool,
+        spool: Spool,
     ) -> None:
         self._study, self._store, self._run = study, store, run
         self._progress, self._warned, self._spool = progress, warned, spool
