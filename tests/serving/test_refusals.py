@@ -285,3 +285,10 @@ def test_bytes_that_are_not_arrow(server, ranker):
 def test_the_server_still_answers(server, ranker, data):
     X = np.asarray(data.X[:5])
     assert np.array_equal(server.score({"rows": rows_of(X)}).json()["scores"], ranker.predict(X))
+
+
+def test_an_unknown_field_is_told_the_known_ones(server):
+    answer = server.client.post("/score", json={"documents": GOOD})
+    assert answer.status_code == 422
+    message = answer.json()["error"]["message"]
+    assert "`documents`; fields are rows, columns, qid, group_sizes" in message

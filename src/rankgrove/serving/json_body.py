@@ -134,7 +134,8 @@ def _misfit(message: str, body: bytes, model: Model) -> RequestError:
     ]
     reason = message[: found.start()] if found else message
     if not steps:
-        return RequestError(WRONG, "type", f"the body does not fit: {reason}")
+        known = ", ".join(Body.__struct_fields__)
+        return RequestError(WRONG, "type", f"the body does not fit: {reason}; fields are {known}")
     where: dict[str, Any] = {"field": steps[0]}
     place = f"{steps[0]!r}"
     if len(steps) > 1:
