@@ -105,8 +105,8 @@ class BROOF(BaseRanker):
     ``rankgrove.forests.extension_points`` says what the five extension points are given and what
     they return; any of them may be a function of your own.
 
-    Metrics of ``eval_set`` are watched on sums of forests, the model sums trees: their scores differ
-    in the last bits, so that documents which all but tie may change places between the two.
+    Metrics of ``eval_set`` are watched on sums of forests, the model sums trees: their scores
+    differ in the last bits, so that documents which all but tie may change places.
     """
 
     family: ClassVar[str] = "boosted forest"
