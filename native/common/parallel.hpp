@@ -20,7 +20,7 @@ namespace rankgrove {
 // Work, in nanoseconds, for which one thread more is worth waking up (it takes some 50 us to come),
 // and for which one is worth calling that is awake.
 inline constexpr double kWorkPerThread = 1e5;
-inline constexpr double kWorkPerAwakeThread = 1.5e4;
+inline constexpr double kWorkPerAwakeThread = 8e3;
 // Work that a thread takes at once, and the least number of turns in which threads share.
 inline constexpr double kWorkPerTurn = 2e4;
 inline constexpr int64_t kTurnsPerThread = 4;

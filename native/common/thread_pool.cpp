@@ -15,10 +15,11 @@ namespace {
 // How often a waiting thread looks before it sleeps: a few microseconds, less than it takes to
 // wake it up.
 constexpr int kLooks = 100;
-// How long a worker looks out while it is watched for, and how long its caller may have to wait for
-// it before the machine is taken to be busy; from then on nobody is called for short jobs for a
-// time, which doubles until it is at its longest.
+// How long a worker looks out while it is watched for, how long its caller waits for it without
+// sleeping, and how long it may have to wait before the machine is taken to be busy; from then on
+// nobody is called for short jobs for a time, which doubles until it is at its longest.
 constexpr std::chrono::microseconds kLookout{100};
+constexpr std::chrono::microseconds kWakeUp{50};
 constexpr std::chrono::microseconds kPatience{300};
 constexpr int64_t kShortestDistrust = 10'000'000;
 constexpr int64_t kLongestDistrust = 250'000'000;
@@ -84,7 +85,7 @@ void ThreadPool::run_job(Job& job) {
   const Clock::time_point started = Clock::now();
   int n_to_wake = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock = lock_soon();
     if (n_workers_ < job.places) start_workers(job.places);
     job.next = jobs_;
     jobs_ = &job;
@@ -95,36 +96,55 @@ void ThreadPool::run_job(Job& job) {
   is_inside_job = true;
   job.call(job.context, true);
   is_inside_job = false;
-  {
-    const std::lock_guard lock(mutex_);
+  if (job.open.load()) {
+    const std::unique_lock lock = lock_soon();
     close(job);
   }
   wait_for_workers(job, started);
 }
 
+// The lock is held for moments, and a thread that sleeps until it is free sleeps for longer.
+std::unique_lock<std::mutex> ThreadPool::lock_soon() {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (!look_for([&] { return lock.try_lock(); })) lock.lock();
+  return lock;
+}
+
 void ThreadPool::wake(int wanted) {
   int n_to_wake = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock = lock_soon();
     if (n_workers_ < wanted) start_workers(wanted);
     n_called_ = n_to_wake = std::min(wanted, n_asleep_.load());
   }
   for (int i = 0; i < n_to_wake; ++i) opened_.notify_one();
 }
 
+// Workers that are about to leave are waited for awake, for as long as it would take to wake up.
 void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   const auto all_left = [&] { return job.inside.load() == 0; };
-  if (look_for(all_left)) {
+  bool left = look_for(all_left);
+  const Clock::time_point finished = Clock::now();
+  while (!left && Clock::now() < finished + kWakeUp) left = look_for(all_left);
+  if (left) {
     distrust_ = distrust_ - distrust_ / 16;
     return;
   }
-  const Clock::time_point finished = Clock::now();
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock = lock_soon();
+  ++n_waiting_;
   left_.wait(lock, all_left);
+  --n_waiting_;
   const Clock::time_point now = Clock::now();
   if (now - finished < std::max<Clock::duration>(kPatience, finished - started)) return;
   distrust_ = std::clamp(2 * distrust_, kShortestDistrust, kLongestDistrust);
   trusted_from_ = now.time_since_epoch().count() + distrust_;
+}
+
+// The job may be gone as soon as the last worker has left it.
+void ThreadPool::leave(Job& job) {
+  if (job.inside.fetch_sub(1) != 1 || n_waiting_.load() == 0) return;
+  const std::unique_lock lock = lock_soon();  // a caller that has looked is asleep by now
+  left_.notify_all();
 }
 
 // Starts what is missing; where the system refuses a thread, the work is done by fewer.
@@ -140,27 +160,24 @@ void ThreadPool::start_workers(int wanted) {
 
 void ThreadPool::serve() {
   is_inside_job = true;
-  std::unique_lock lock(mutex_);
+  const auto has_jobs = [&] { return has_jobs_.load(std::memory_order_relaxed); };
   for (;;) {
-    if (Job* job = join()) {
-      lock.unlock();
-      job->call(job->context, false);
-      lock.lock();
-      if (job->inside.fetch_sub(1) == 1) left_.notify_all();
-      continue;
-    }
-    lock.unlock();
-    const auto has_jobs = [&] { return has_jobs_.load(std::memory_order_relaxed); };
     bool found = look_for(has_jobs);
     const Clock::time_point until = Clock::now() + kLookout;
-    while (!found && n_watches_ > 0 && trusted() && Clock::now() < until)
-      found = look_for(has_jobs);
-    lock.lock();
-    if (found) continue;
-    ++n_asleep_;
-    opened_.wait(lock, [&] { return jobs_ != nullptr || n_called_ > 0; });
-    if (n_called_ > 0) --n_called_;
-    --n_asleep_;
+    while (!found && watched() && trusted() && Clock::now() < until) found = look_for(has_jobs);
+    std::unique_lock lock = lock_soon();
+    Job* job = join();
+    if (job == nullptr && !found) {
+      ++n_asleep_;
+      opened_.wait(lock, [&] { return jobs_ != nullptr || n_called_ > 0; });
+      if (n_called_ > 0) --n_called_;
+      --n_asleep_;
+      job = join();
+    }
+    lock.unlock();
+    if (job == nullptr) continue;
+    job->call(job->context, false);
+    leave(*job);
   }
 }
 
@@ -177,6 +194,7 @@ void ThreadPool::close(Job& job) {
   Job** link = &jobs_;
   while (*link != nullptr && *link != &job) link = &(*link)->next;
   if (*link == &job) *link = job.next;
+  job.open.store(false);
   has_jobs_.store(jobs_ != nullptr);
 }
 

@@ -30,15 +30,18 @@ class ThreadPool {
   // Whether the calling thread already works on a job: its inner loops are its own.
   static bool inside_job();
 
-  // Wakes the workers of so many threads; while it lives, they look out for the next job for a
-  // while before they sleep again.
+  // Wakes the workers of so many threads; while it lives and shortly after, they look out for the
+  // next job for a while before they sleep again.
   class Watch {
    public:
     explicit Watch(int n_threads) : pool_(shared()) {
       ++pool_.n_watches_;
       if (n_threads > 1 && pool_.trusted()) pool_.wake(n_threads - 1);
     }
-    ~Watch() { --pool_.n_watches_; }
+    ~Watch() {
+      pool_.watched_until_ = (Clock::now() + kAfterWatch).time_since_epoch().count();
+      --pool_.n_watches_;
+    }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
@@ -47,7 +50,7 @@ class ThreadPool {
   };
 
   // Workers that are about to look for a job, and may be trusted to be quick.
-  int awake() const { return n_watches_ > 0 && trusted() ? n_workers_ - n_asleep_ : 0; }
+  int awake() const { return watched() && trusted() ? n_workers_ - n_asleep_ : 0; }
 
   // Calls work(true) on this thread and work(false) on up to n_threads - 1 workers, and returns
   // when all calls have. `work` must not throw.
@@ -56,7 +59,7 @@ class ThreadPool {
     const auto call = [](void* context, bool caller) noexcept {
       (*static_cast<std::remove_reference_t<Work>*>(context))(caller);
     };
-    Job job{call, &work, n_threads - 1, {}, nullptr};
+    Job job{call, &work, n_threads - 1, true, {}, nullptr};
     run_job(job);
   }
 
@@ -68,20 +71,27 @@ class ThreadPool {
     void (*call)(void* context, bool caller) noexcept;
     void* context;
     int places;               // workers that may still join
+    std::atomic<bool> open;   // whether workers may still find it
     std::atomic<int> inside;  // workers that have joined and not left
     Job* next;
   };
 
   using Clock = std::chrono::steady_clock;
+  // The next tree's watch begins about so soon, if trees are small.
+  static constexpr std::chrono::milliseconds kAfterWatch{1};
 
   ThreadPool() = default;
   void run_job(Job& job);
   void wake(int wanted);
   void wait_for_workers(Job& job, Clock::time_point started);
-  bool trusted() const { return Clock::now().time_since_epoch().count() >= trusted_from_; }
+  std::unique_lock<std::mutex> lock_soon();
+  static int64_t clock() { return Clock::now().time_since_epoch().count(); }
+  bool trusted() const { return clock() >= trusted_from_; }
+  bool watched() const { return n_watches_ > 0 || clock() < watched_until_; }
   void start_workers(int wanted);
   void serve();
   Job* join();
+  void leave(Job& job);
   void close(Job& job);
 
   std::mutex mutex_;
@@ -91,10 +101,12 @@ class ThreadPool {
   std::atomic<bool> has_jobs_{false};
   std::atomic<int> n_workers_{0};
   std::atomic<int> n_asleep_{0};
-  int n_called_ = 0;  // workers that are to wake up though there is no job yet
+  int n_called_ = 0;               // workers that are to wake up though there is no job yet
+  std::atomic<int> n_waiting_{0};  // callers that sleep
   std::atomic<int> n_watches_{0};
-  std::atomic<int64_t> trusted_from_{0};  // by the clock
-  std::atomic<int64_t> distrust_{0};      // how long it lasts the next time
+  std::atomic<int64_t> watched_until_{0};  // by the clock, though no watch may be left
+  std::atomic<int64_t> trusted_from_{0};   // by the clock
+  std::atomic<int64_t> distrust_{0};       // how long it lasts the next time
 };
 
 }  // namespace rankgrove

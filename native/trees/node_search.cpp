@@ -1,19 +1,26 @@
-// The best splits of nodes, over all features that they draw.
+// The histograms of nodes, and their best splits over all features that they draw.
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "common/parallel.hpp"
 #include "common/random.hpp"
+#include "common/simd.hpp"
 #include "trees/open_node.hpp"
 
 namespace rankgrove {
 namespace {
 
 constexpr double kNanosecondsPerBin = 1.6;
+constexpr double kNanosecondsPerBuiltBin = 0.5;
 constexpr double kNanosecondsPerCountedBin = 4.0;
 constexpr int kFewCounts = 8;
 constexpr double kNoGain = -std::numeric_limits<double>::infinity();
+
+RANKGROVE_SIMD void subtract(const int64_t* __restrict part, int32_t n, int64_t* __restrict whole) {
+  for (int32_t b = 0; b < n; ++b) whole[b] -= part[b];
+}
 
 }  // namespace
 
@@ -26,6 +33,55 @@ double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
 
 double TreeGrower::mean_bins() const {
   return static_cast<double>(layout_.size()) / std::max(1, layout_.n_features());
+}
+
+void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram) {
+  if (store_.by_groups()) {
+    build_by_groups({begin, end, histogram}, n_threads_, 0.0, [](int32_t) {});
+    return;
+  }
+  const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
+  store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
+               partial_histograms_, histogram);
+}
+
+// Each thread adds up rows for one group and takes its features out, the first ones first, then
+// the last ones of any group whose rows are added up: so all are done at about the same time, and
+// most features stay with one core.
+template <typename Visit>
+void TreeGrower::build_by_groups(const Unbuilt& unbuilt, int n_threads, double nanoseconds,
+                                 Visit&& visit) {
+  struct alignas(64) Progress {
+    std::atomic<bool> added_up{false};
+    std::atomic<int64_t> n_taken{0}, n_taken_by_others{0};  // of its features
+    int64_t total = 0;
+  };
+  const int64_t n_rows = unbuilt.end - unbuilt.begin;
+  const bool whole = samples_all_rows_ && n_rows == partition_.size();
+  const int32_t* rows = whole ? nullptr : partition_.rows();
+  const int64_t n_groups = store_.n_groups();
+  // If a visit throws, sums are not all zero, and go.
+  std::vector<std::vector<int64_t>> sums = std::exchange(partial_histograms_, {});
+  if (std::ssize(sums) < n_groups) sums.resize(n_groups);
+  std::vector<Progress> progress(n_groups);
+  const double work = store_.nanoseconds(n_rows) + kNanosecondsPerBuiltBin * layout_.size() +
+                      nanoseconds * layout_.n_features();
+  parallel_for(n_groups, n_threads, work / static_cast<double>(n_groups), [&](int64_t own) {
+    progress[own].total =
+        store_.add_up(own, packed_.words.data(), rows, unbuilt.begin, unbuilt.end, sums[own]);
+    progress[own].added_up.store(true, std::memory_order_release);
+    for (int64_t i = 0; i < n_groups; ++i) {
+      const int64_t group = (own + i) % n_groups;
+      auto& [added_up, n_taken, n_taken_by_others, total] = progress[group];
+      if (!added_up.load(std::memory_order_acquire)) continue;
+      const int64_t n_features = store_.n_features(group);
+      for (int64_t n_mine = 0; n_taken.fetch_add(1) < n_features; ++n_mine) {
+        const int64_t number = group == own ? n_mine : n_features - 1 - n_taken_by_others++;
+        visit(store_.take_feature(group, number, total, sums[group], unbuilt.histogram));
+      }
+    }
+  });
+  partial_histograms_ = std::move(sums);
 }
 
 // A sorted draw without replacement of a share of the pool, at least one feature.
@@ -46,9 +102,9 @@ std::vector<int32_t> TreeGrower::draw_features(const std::vector<int32_t>& pool,
 }
 
 // Finds the best splits of those of the nodes that have a histogram, all in one go, feature by
-// feature; one of the histograms may still have to become the remainder.
-void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, const Remainder& remainder,
-                             uint64_t seed) {
+// feature; one of the histograms may still have to be built, and one to become the remainder.
+void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, const Unbuilt& unbuilt,
+                             const Remainder& remainder, uint64_t seed) {
   searches_.resize(nodes.size());
   auto last = searches_.begin();
   for (OpenNode* node : nodes) {
@@ -63,14 +119,14 @@ void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, const Remai
     }
     ++last;
   }
-  if (last == searches_.begin()) return;
+  if (last == searches_.begin()) return;  // and nothing waits to be built
   const int threads = options_.rules.criterion ? 1 : n_threads_;
   const double cost =
       kNanosecondsPerBin * mean_bins() * static_cast<double>(last - searches_.begin());
-  parallel_for(layout_.n_features(), threads, cost, [&](int64_t task) {
-    const auto f = static_cast<int32_t>(task);
-    for (int32_t b = layout_.start[f]; remainder.whole && b < layout_.start[f + 1]; ++b) {
-      remainder.whole[b] -= remainder.part[b];
+  const auto search_feature = [&](int32_t f) {
+    if (remainder.whole) {
+      const int32_t first = layout_.start[f];
+      subtract(remainder.part + first, layout_.start[f + 1] - first, remainder.whole + first);
     }
     for (auto search = searches_.begin(); search != last; ++search) {
       if (!search->drawn[f]) continue;
@@ -83,7 +139,13 @@ void TreeGrower::find_splits(std::initializer_list<OpenNode*> nodes, const Remai
       split = search_.best_of_feature(f, node.histogram, node.sums, packed_, nullptr, least);
       if (split.gain > least) known.store(split.gain, std::memory_order_relaxed);
     }
-  });
+  };
+  if (unbuilt.histogram) {
+    build_by_groups(unbuilt, threads, cost, search_feature);
+  } else {
+    parallel_for(layout_.n_features(), threads, cost,
+                 [&](int64_t task) { search_feature(static_cast<int32_t>(task)); });
+  }
   for (auto search = searches_.begin(); search != last; ++search) {
     choose_split(*search->node, search->by_feature);
   }

@@ -20,6 +20,12 @@ constexpr double kNanosecondsPerBin = 1.0;
 constexpr int64_t kPrefetchDistance = 8;
 constexpr int64_t kCacheLine = 64;
 
+// Up to so many rows threads share features, if each gets some of them; beyond, rows.
+constexpr int64_t kFewRows = int64_t{1} << 16;
+constexpr int64_t kFeaturesPerThread = 8;
+// Of all rows: those of a common node that are added up cost as much as a bin.
+constexpr int64_t kRowsPerBin = 64;
+
 // Codes that are looked at before their memory, if it is mapped, is given back.
 constexpr int64_t kSlab = int64_t{1} << 27;
 
@@ -51,7 +57,7 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
       is_full_(layout.n_features()),
       sparse_(binned, layout, n_threads) {
   choose_commonest(binned, n_threads);
-  make_groups(binned);
+  make_groups(binned, n_threads);
   for (Group& group : groups_) {
     fill_group(binned, group, n_threads);
     nanoseconds_per_row_ += kNanosecondsPerEntry *
@@ -60,7 +66,30 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
   }
 }
 
-void RowStore::make_groups(const BinnedMatrix& binned) {
+void RowStore::make_groups(const BinnedMatrix& binned, int n_threads) {
+  const int64_t n_shares =
+      std::min<int64_t>(n_threads, std::max<int64_t>(1, layout_.n_features() / kFeaturesPerThread));
+  by_groups_ = binned.n_rows <= kFewRows && layout_.size() <= kGroupBins && sparse_.empty() &&
+               n_shares >= std::min(n_threads, 4);
+  if (by_groups_) {
+    share_features(binned.n_rows, n_shares);
+  } else {
+    fill_groups_in_turn(binned);
+  }
+}
+
+// Gives each feature to the group that has least to do.
+void RowStore::share_features(int64_t n_rows, int64_t n_shares) {
+  groups_.resize(n_shares);
+  std::vector<int64_t> work(n_shares, 0);
+  for (int32_t f = 0; f < layout_.n_features(); ++f) {
+    const auto least = std::min_element(work.begin(), work.end());
+    groups_[least - work.begin()].add(f, layout_.start[f + 1] - layout_.start[f], is_full_[f]);
+    *least += layout_.n_bins[f] + (is_full_[f] ? n_rows / kRowsPerBin : 0);
+  }
+}
+
+void RowStore::fill_groups_in_turn(const BinnedMatrix& binned) {
   // A group's packs are numbered in 32 bits.
   constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
   const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
@@ -70,18 +99,11 @@ void RowStore::make_groups(const BinnedMatrix& binned) {
     const int32_t n_bins = layout_.start[f + 1] - layout_.start[f];
     if (groups_.empty() || n_grouped >= most_features ||
         groups_.back().n_bins + n_bins > kGroupBins) {
-      groups_.emplace_back().listed_start.push_back(0);
+      groups_.emplace_back();
       n_grouped = 0;
     }
-    Group& group = groups_.back();
-    group.n_bins += n_bins;
+    groups_.back().add(f, n_bins, is_full_[f]);
     ++n_grouped;
-    if (is_full_[f]) {
-      group.full.push_back(f);
-    } else {
-      group.listed.push_back(f);
-      group.listed_start.push_back(group.listed_start.back() + n_bins);
-    }
   }
 }
 
@@ -208,16 +230,26 @@ void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_thread
   });
 }
 
+int64_t RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
+                             int64_t begin, int64_t end, int64_t* sums) const {
+  if (group.listed.empty()) return accumulate_rows<false>(group, words, rows, begin, end, sums);
+  const int64_t total = accumulate_rows<true>(group, words, rows, begin, end, sums);
+  sums[group.n_words() - 1] = 0;  // of no feature
+  return total;
+}
+
 template <bool kListed>
-void RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
-                          int64_t begin, int64_t end, int64_t* sums) const {
+int64_t RowStore::accumulate_rows(const Group& group, const int64_t* words, const int32_t* rows,
+                                  int64_t begin, int64_t end, int64_t* sums) const {
   const auto width = static_cast<int64_t>(group.full.size());
   const uint8_t* codes = group.codes.data();
   int64_t* listed_sums = sums + group.full_words();
   const uint16_t* entries = group.entries.data();
   const uint32_t* packs = group.packs.data();
+  int64_t total = 0;
   const auto add_row = [&](int64_t row) {
     const int64_t word = words[row];
+    total += word;
     const uint8_t* code = codes + row * width;
     const uint8_t* last_code = code + width;
     int64_t* sum = sums;
@@ -244,7 +276,7 @@ void RowStore::accumulate(const Group& group, const int64_t* words, const int32_
   };
   if (!rows) {
     for (int64_t row = begin; row < end; ++row) add_row(row);
-    return;
+    return total;
   }
   const int64_t near_end = std::max(begin, end - 2 * kPrefetchDistance);
   for (int64_t i = begin; i < near_end; ++i) {
@@ -261,40 +293,46 @@ void RowStore::accumulate(const Group& group, const int64_t* words, const int32_
     add_row(rows[i]);
   }
   for (int64_t i = near_end; i < end; ++i) add_row(rows[i]);
+  return total;
 }
 
-// Moves the sums of a group, which stand at `offset` in all parts, to where each feature's bins
-// stand, and leaves zeros. The bins that were left out are what the node's total has beyond the
-// feature's other bins.
-void RowStore::take_out(const Group& group, std::span<std::vector<int64_t>> parts, int64_t offset,
-                        int64_t total, int64_t* histogram) const {
-  const auto take = [&](int32_t f, int64_t place) {
-    int64_t* bins = histogram + layout_.start[f];
-    const int32_t n = layout_.start[f + 1] - layout_.start[f];
-    for (std::vector<int64_t>& part : parts) {
-      int64_t* sums = part.data() + offset + place;
-      if (&part == &parts.front()) {
-        std::copy_n(sums, n, bins);
-      } else {
-        for (int32_t b = 0; b < n; ++b) bins[b] += sums[b];
-      }
-      std::fill_n(sums, n, 0);
+// Moves the sums of one of a group's features, which stand at `offset` in all parts, to where its
+// bins stand, and leaves zeros. The bin that was left out of a listed one is what the node's total
+// has beyond the other bins.
+int32_t RowStore::take_out(const Group& group, int64_t number,
+                           std::span<std::vector<int64_t>> parts, int64_t offset, int64_t total,
+                           int64_t* histogram) const {
+  const int64_t n_full = std::ssize(group.full);
+  const bool is_full = number < n_full;
+  const int32_t f = is_full ? group.full[number] : group.listed[number - n_full];
+  offset += is_full ? number * kFullBins : group.full_words() + group.listed_start[number - n_full];
+  const std::span bins(histogram + layout_.start[f], layout_.start[f + 1] - layout_.start[f]);
+  for (std::vector<int64_t>& part : parts) {
+    int64_t* sums = part.data() + offset;
+    if (&part == &parts.front()) {
+      std::copy_n(sums, bins.size(), bins.begin());
+    } else {
+      for (size_t b = 0; b < bins.size(); ++b) bins[b] += sums[b];
     }
-    return std::span(bins, n);
-  };
-  for (size_t j = 0; j < group.full.size(); ++j) {
-    take(group.full[j], static_cast<int64_t>(j) * kFullBins);
+    std::fill_n(sums, bins.size(), 0);
   }
-  for (size_t j = 0; j < group.listed.size(); ++j) {
-    const int32_t f = group.listed[j];
-    const std::span<int64_t> bins = take(f, group.full_words() + group.listed_start[j]);
-    const auto skipped = static_cast<size_t>(commonest_[f]);
-    if (skipped >= bins.size()) continue;
+  const auto skipped = static_cast<size_t>(commonest_[f]);
+  if (!is_full && skipped < bins.size()) {
     const int64_t all = std::accumulate(bins.begin(), bins.end(), int64_t{0});
     bins[skipped] = total - (all - bins[skipped]);
   }
-  if (group.listed.empty()) return;
-  for (std::vector<int64_t>& part : parts) part[offset + group.n_words() - 1] = 0;  // of no feature
+  return f;
+}
+
+int64_t RowStore::add_up(int64_t group, const int64_t* words, const int32_t* rows, int64_t begin,
+                         int64_t end, std::vector<int64_t>& sums) const {
+  sums.resize(groups_[group].n_words(), 0);
+  return accumulate(groups_[group], words, rows, begin, end, sums.data());
+}
+
+int32_t RowStore::take_feature(int64_t group, int64_t number, int64_t total,
+                               std::vector<int64_t>& sums, int64_t* histogram) const {
+  return take_out(groups_[group], number, {&sums, 1}, 0, total, histogram);
 }
 
 void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
@@ -303,10 +341,11 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
   const int64_t n = end - begin;
   int64_t part_size = 0;
   for (const Group& group : groups_) part_size += group.n_words();
-  // A part must also pay for its own histogram.
+  // Parts after the first must also pay for their histograms.
   const double work = static_cast<double>(n) * nanoseconds_per_row_;
   const double own_work = kNanosecondsPerBin * static_cast<double>(part_size);
-  const int n_parts = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
+  const double paid = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
+  const auto n_parts = static_cast<int>(std::min(paid, 1.0 + work / std::max(own_work, 1.0)));
   // If a thread ends early, the parts are not all zero, and go.
   std::vector<std::vector<int64_t>> all_parts = std::exchange(scratch, {});
   if (std::ssize(all_parts) < n_parts) all_parts.resize(n_parts);
@@ -318,20 +357,19 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
     parts[part].resize(part_size, 0);
     int64_t* sums = parts[part].data();
     for (const Group& group : groups_) {
-      if (group.listed.empty()) {
-        accumulate<false>(group, words, rows, part_begin, part_end, sums);
-      } else {
-        accumulate<true>(group, words, rows, part_begin, part_end, sums);
-      }
+      totals[part] = accumulate(group, words, rows, part_begin, part_end, sums);
       sums += group.n_words();
     }
+    if (!groups_.empty()) return;
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
   });
   int64_t offset = 0;
   const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
   if (!sparse_.empty()) sparse_.build(words, rows, begin, end, total, n_threads, histogram);
   for (const Group& group : groups_) {
-    take_out(group, parts, offset, total, histogram);
+    for (int64_t j = 0; j < n_features(&group - groups_.data()); ++j) {
+      take_out(group, j, parts, offset, total, histogram);
+    }
     offset += group.n_words();
   }
   scratch = std::move(all_parts);

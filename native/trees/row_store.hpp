@@ -9,6 +9,9 @@
 // numbered in 16 bits. While rows are added up, a group's words stand apart: those of the full
 // features first, 256 for each so that a code is added at a fixed distance, then those of the
 // listed ones. Sparse columns of the matrix have rows of their own (see SparseRows).
+//
+// Threads share the rows of a histogram, and then add up their parts. Where rows are few, bins are
+// most of the work: there are as many groups as threads, and each thread takes whole features.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +34,21 @@ class RowStore {
   void build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end, int n_threads,
              std::vector<std::vector<int64_t>>& scratch, int64_t* histogram) const;
 
+  // Whether histograms can be built by groups of features. If so, every feature is in a group.
+  bool by_groups() const { return by_groups_; }
+  int64_t n_groups() const { return std::ssize(groups_); }
+
+  // The two steps of a histogram by groups. First rows are added up, as above, in `sums`, room for
+  // the group that holds zeros between histograms; returns the sum of their words. Then the bins of
+  // the group's features, counted from 0, are taken out of it, in any order; returns the feature.
+  int64_t add_up(int64_t group, const int64_t* words, const int32_t* rows, int64_t begin,
+                 int64_t end, std::vector<int64_t>& sums) const;
+  int64_t n_features(int64_t group) const {
+    return std::ssize(groups_[group].full) + std::ssize(groups_[group].listed);
+  }
+  int32_t take_feature(int64_t group, int64_t number, int64_t total, std::vector<int64_t>& sums,
+                       int64_t* histogram) const;
+
   // What the histogram of so many rows costs.
   double nanoseconds(int64_t n_rows) const {
     return nanoseconds_per_row_ * static_cast<double>(n_rows);
@@ -48,13 +66,18 @@ class RowStore {
   static constexpr int64_t kFullBins = 256;
 
   struct Group {
-    int32_t n_bins = 0;                 // of all features
-    std::vector<int32_t> full, listed;  // features
-    std::vector<int32_t> listed_start;  // the first bin of each listed feature, and their end
-    Table<uint8_t> codes;               // n_rows x full features
+    int32_t n_bins = 0;                    // of all features
+    std::vector<int32_t> full, listed;     // features
+    std::vector<int32_t> listed_start{0};  // the first bin of each listed feature, and their end
+    Table<uint8_t> codes;                  // n_rows x full features
     Table<uint32_t> packs;    // n_rows + 1: where each row's packs begin; empty: none is listed
     Table<uint16_t> entries;  // bins of listed features; their end is the bin of no feature
 
+    void add(int32_t feature, int32_t n_feature_bins, bool is_full) {
+      n_bins += n_feature_bins;
+      (is_full ? full : listed).push_back(feature);
+      if (!is_full) listed_start.push_back(listed_start.back() + n_feature_bins);
+    }
     int64_t full_words() const { return kFullBins * static_cast<int64_t>(full.size()); }
     int64_t n_words() const {
       return full_words() + (listed.empty() ? 0 : listed_start.back() + 1);
@@ -62,24 +85,30 @@ class RowStore {
   };
 
   void choose_commonest(const BinnedMatrix& binned, int n_threads);
-  void make_groups(const BinnedMatrix& binned);
+  void make_groups(const BinnedMatrix& binned, int n_threads);
+  void share_features(int64_t n_rows, int64_t n_shares);
+  void fill_groups_in_turn(const BinnedMatrix& binned);
   void fill_group(const BinnedMatrix& binned, Group& group, int n_threads);
   template <typename Code>
   void count_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
   template <typename Code>
   void list_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
   void copy_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
+  // Both return the sum of the rows' words.
+  int64_t accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
+                     int64_t end, int64_t* sums) const;
   template <bool kListed>
-  void accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
-                  int64_t end, int64_t* sums) const;
-  void take_out(const Group& group, std::span<std::vector<int64_t>> parts, int64_t offset,
-                int64_t total, int64_t* histogram) const;
+  int64_t accumulate_rows(const Group& group, const int64_t* words, const int32_t* rows,
+                          int64_t begin, int64_t end, int64_t* sums) const;
+  int32_t take_out(const Group& group, int64_t number, std::span<std::vector<int64_t>> parts,
+                   int64_t offset, int64_t total, int64_t* histogram) const;
 
   HistogramLayout layout_;
   double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups
   std::vector<int32_t> commonest_;    // code of each feature's commonest bin
   std::vector<uint8_t> is_full_;      // whether the feature has a byte in every row
   std::vector<Group> groups_;         // of dense columns
+  bool by_groups_ = false;
   SparseRows sparse_;
 };
 

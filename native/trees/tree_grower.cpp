@@ -30,6 +30,7 @@ struct TreeGrower::Parting {
   int64_t left_rows;   // of all workers
   bool left_smaller;   // which child has the histogram
   int64_t* histogram;  // null if none was wanted
+  Unbuilt unbuilt;
 };
 
 TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options,
@@ -51,12 +52,6 @@ int64_t* TreeGrower::new_histogram() {
   int64_t* histogram = free_histograms_.back();
   free_histograms_.pop_back();
   return histogram;
-}
-
-void TreeGrower::build_histogram(int64_t begin, int64_t end, int64_t* histogram) {
-  const bool whole = samples_all_rows_ && begin == 0 && end == partition_.size();
-  store_.build(packed_.words.data(), whole ? nullptr : partition_.rows(), begin, end, n_threads_,
-               partial_histograms_, histogram);
 }
 
 // The sums of a node: those of the bins of any feature.
@@ -85,14 +80,15 @@ TreeGrower::OpenNode TreeGrower::make_root(Tree& tree) {
   return root;
 }
 
-// Parts the rows of a node and finds the smaller child's histogram. One worker counts rows first,
-// and saves a histogram that nobody needs. Several do so where rows are many; else they take the
-// child of less Hessian, which all of them know already, and send the number of rows along with its
-// histogram.
+// Parts the rows of a node and finds the smaller child's histogram, or leaves that to the search
+// for splits. One worker counts rows first, and saves a histogram that nobody needs. Several do so
+// where rows are many; else they take the child of less Hessian, which all of them know already,
+// and send the number of rows along with its histogram.
 TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
   const Split& split = parent.split;
   const CodeRule rule{split.feature, split.bin, split.missing_left};
-  Parting parting{partition_.split(parent.begin, parent.end, rule, n_threads_), 0, false, nullptr};
+  Parting parting{
+      partition_.split(parent.begin, parent.end, rule, n_threads_), 0, false, nullptr, {}};
   parting.left_rows = parting.middle - parent.begin;
   bool wanted = !last_leaf && may_split(parent.depth + 1, parent.n_rows);
   const bool count_first = !wanted || share_.alone() || parent.n_rows >= kRowsWorthAMessage;
@@ -109,11 +105,13 @@ TreeGrower::Parting TreeGrower::part(const OpenNode& parent, bool last_leaf) {
   }
   if (!wanted) return parting;
   parting.histogram = new_histogram();
-  if (parting.left_smaller) {
-    build_histogram(parent.begin, parting.middle, parting.histogram);
-  } else {
-    build_histogram(parting.middle, parent.end, parting.histogram);
+  const int64_t begin = parting.left_smaller ? parent.begin : parting.middle;
+  const int64_t end = parting.left_smaller ? parting.middle : parent.end;
+  if (share_.alone() && store_.by_groups()) {
+    parting.unbuilt = {begin, end, parting.histogram};
+    return parting;
   }
+  build_histogram(begin, end, parting.histogram);
   parting.histogram[layout_.size()] = parting.left_rows;
   share_.sum(parting.histogram, layout_.size() + (count_first ? 0 : 1));
   parting.left_rows = parting.histogram[layout_.size()];
@@ -197,7 +195,7 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
   };
 
   OpenNode root = make_root(tree);
-  find_splits({&root}, {}, seed);
+  find_splits({&root}, {}, {}, seed);
   offer(root);
   int32_t n_leaves = 1;
   while (!open.empty() && n_leaves < options_.max_leaf_nodes) {
@@ -212,14 +210,14 @@ void TreeGrower::grow_node_by_node(Tree& tree, uint64_t seed) {
       partition_.undo_split(parent.begin, parting.middle, parent.end);
       parent.rows_counted = true;
       parent.split = {};
-      find_splits({&parent}, {}, seed);
+      find_splits({&parent}, {}, {}, seed);
       offer(parent);
       continue;
     }
     ++n_leaves;
     auto [left, right] = make_children(tree, parent, parting);
     const Remainder remainder = share_histogram(parent, parting, left, right);
-    find_splits({&left, &right}, remainder, seed);
+    find_splits({&left, &right}, parting.unbuilt, remainder, seed);
     offer(left);
     offer(right);
   }

@@ -136,6 +136,28 @@ def test_tree_is_the_same_for_any_number_of_threads(large, tree):
                 np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
 
 
+@pytest.mark.parametrize("options", [{}, {"max_features": 0.4}, {"min_samples_leaf": 20}])
+def test_threads_that_share_features_of_few_rows_grow_the_same_tree(options):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3000, 44)).astype(np.float32)
+    X[:, 10:20] = np.maximum(X[:, 10:20] - 1, 0)  # mostly zero
+    X[:, 20] = 7.0
+    X[:, 21:25] = np.round(X[:, 21:25])
+    X[rng.random(X.shape) < 0.02] = np.nan
+    X[:, 30:] = np.nan_to_num(X[:, 30:])
+    g = (rng.normal(size=3000) + X[:, 31]).astype(np.float32)
+    h = rng.random(3000).astype(np.float32)
+    binned = bin_matrix(X, find_bins(X))
+    growers = [TreeGrower(binned, n_jobs=jobs, **options) for jobs in (1, 2, 3, 5)]
+    for seed in range(20):
+        rows = None if seed % 2 else np.flatnonzero(rng.random(3000) < 0.5).astype(np.int32)
+        first, *others = [grower.grow(g, h, rows=rows, seed=seed) for grower in growers]
+        assert first.n_nodes == 61
+        for other in others:
+            for name in ARRAYS:
+                np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
+
+
 def traverse(tree, X):
     node = np.zeros(len(X), int)
     for _ in range(64):

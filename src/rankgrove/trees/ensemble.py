@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from rankgrove._meanwhile import Meanwhile
 
+# Of all trees: fewer are copied before threads have started.
+_NODES_WORTH_THREADS = 1_000_000
+
 # The arrays with an entry per node, and the types that each may have: that of grown trees last.
 NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
     "feature": (np.int16, np.int32),
@@ -90,7 +93,8 @@ class TreeEnsemble:
                 for name, array in arrays.items():
                     array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
 
-        helpers = [Meanwhile(take) for _ in range(min(n_jobs, n_trees) - 1)]
+        n_helpers = min(n_jobs, n_trees) - 1 if offsets[-1] >= _NODES_WORTH_THREADS else 0
+        helpers = [Meanwhile(take) for _ in range(n_helpers)]
         take()
         for helper in helpers:
             helper.result()
