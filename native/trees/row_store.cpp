@@ -78,15 +78,19 @@ void RowStore::make_groups(const BinnedMatrix& binned, int n_threads) {
   }
 }
 
-// Gives each feature to the group that has least to do.
+// Cuts the features into runs of about the same work: threads seldom write next to each other.
 void RowStore::share_features(int64_t n_rows, int64_t n_shares) {
-  groups_.resize(n_shares);
-  std::vector<int64_t> work(n_shares, 0);
+  std::vector<int64_t> work_before{0};  // of each feature, and of all
   for (int32_t f = 0; f < layout_.n_features(); ++f) {
-    const auto least = std::min_element(work.begin(), work.end());
-    groups_[least - work.begin()].add(f, layout_.start[f + 1] - layout_.start[f], is_full_[f]);
-    *least += layout_.n_bins[f] + (is_full_[f] ? n_rows / kRowsPerBin : 0);
+    const int64_t of_rows = is_full_[f] ? n_rows / kRowsPerBin : 0;
+    work_before.push_back(work_before.back() + 1 + layout_.n_bins[f] + of_rows);
   }
+  groups_.resize(n_shares);
+  for (int32_t f = 0; f < layout_.n_features(); ++f) {
+    const int64_t share = work_before[f] * n_shares / work_before.back();
+    groups_[share].add(f, layout_.start[f + 1] - layout_.start[f], is_full_[f]);
+  }
+  std::erase_if(groups_, [](const Group& group) { return group.n_bins == 0; });
 }
 
 void RowStore::fill_groups_in_turn(const BinnedMatrix& binned) {
