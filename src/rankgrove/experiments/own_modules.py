@@ -4,25 +4,54 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterable
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 from rankgrove.forests.criteria import registered_functions
 from rankgrove.rankers.base.registry import registered
 
 
-def own_modules() -> tuple[str, ...]:
-    """Names of the modules whose rankers and criteria this process knows, but rankgrove's own.
+@dataclass(frozen=True)
+class OwnModules:
+    """Names of modules, and the folders where they were found.
 
-    What a program itself or a notebook defines (``__main__``) has no module to import. Metrics are
-    not looked for: they are sent as they are.
+    A worker may be older than the modules, and look for them elsewhere.
     """
-    classes = [entry.cls for entry in registered().values()]
-    names = {str(found.__module__) for found in (*classes, *registered_functions())}
-    return tuple(sorted(n for n in names if n.partition(".")[0] not in ("rankgrove", "__main__")))
+
+    names: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @classmethod
+    def of_this_process(cls) -> OwnModules:
+        """Return the modules whose rankers and criteria this process knows, but rankgrove's own.
+
+        What a program itself or a notebook defines (``__main__``) has no module to import. Metrics
+        are not looked for: they are sent as they are.
+        """
+        classes = [entry.cls for entry in registered().values()]
+        found = {str(one.__module__) for one in (*classes, *registered_functions())}
+        names = sorted(name for name in found if _top(name) not in ("rankgrove", "__main__"))
+        return cls(tuple(names), tuple(sorted({f for name in names for f in _folders(_top(name))})))
+
+    def load(self) -> None:
+        """Import what is there; a fit says so if its ranker's module is not."""
+        sys.path += [folder for folder in self.folders if folder not in sys.path]
+        importlib.invalidate_caches()
+        for name in self.names:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
 
 
-def import_modules(names: Iterable[str]) -> None:
-    """Import what is there; a ranker of a module that is not is unknown, and its fit says so."""
-    for name in names:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
+def _top(name: str) -> str:
+    """Return the name of the package that a module is in."""
+    return name.partition(".")[0]
+
+
+def _folders(package: str) -> list[str]:
+    """Return the folder in which a package or a module stands, if it is a file."""
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if file is None:
+        return []
+    path = Path(file).resolve()
+    return [str(path.parents[1] if path.stem == "__init__" else path.parent)]

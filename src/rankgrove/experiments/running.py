@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from rankgrove.data.folds import Fold
 from rankgrove.experiments.cells import Outcome, reason, run_cell
 from rankgrove.experiments.fold_files import Spool, remove_stale
 from rankgrove.experiments.memory import limit_memory
-from rankgrove.experiments.own_modules import import_modules, own_modules
+from rankgrove.experiments.own_modules import OwnModules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.sources import RowsOf, StudyFold
@@ -102,12 +102,12 @@ class Job:
     n_jobs: int | None
     memory_limit: int | None = None
     kept: Entry | None = None
-    modules: tuple[str, ...] = ()
+    modules: OwnModules = field(default_factory=OwnModules)
 
 
 def run_job(job: Job) -> tuple[str, Outcome]:
     """Compute one cell in a process of its own."""
-    import_modules(job.modules)
+    job.modules.load()
     if job.memory_limit is not None:
         registered()  # a library that cannot be loaded would be a confusing reason
         limit_memory(job.memory_limit)
@@ -311,7 +311,7 @@ class _Feed:
     ) -> None:
         self._study, self._store, self._run = study, store, run
         self._progress, self._warned, self._spool = progress, warned, spool
-        self._modules = own_modules()
+        self._modules = OwnModules.of_this_process()
         self.flying: dict[str, Job] = {}
         self.error: BaseException | None = None
 
