@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -7,6 +9,7 @@
 #include "common/random.hpp"
 #include "forests/listwise/point_index.hpp"
 #include "forests/nodes/stable_partition.hpp"
+#include "forests/pointwise/code_ranks.hpp"
 #include "metrics/ranked_query.hpp"
 #include "metrics/ranking_order.hpp"
 
@@ -175,4 +178,34 @@ CASE("a point index counts points as looking at all of them does") {
       }
     }
   }
+}
+
+namespace {
+
+template <typename Code>
+void check_ranks(uint64_t n_codes) {
+  rankgrove::Random random(3);
+  for (int64_t n = 0; n <= rankgrove::forests::kMostRanked; ++n) {
+    const auto exact = std::make_unique<Code[]>(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) {
+      const auto code = std::numeric_limits<Code>::max() - random.below(n_codes);
+      exact[i] = static_cast<Code>(code);
+    }
+    typename rankgrove::forests::RankOf<Code>::Type ranks[rankgrove::forests::kMostRanked];
+    rankgrove::forests::rank_codes(exact.get(), n, ranks);
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t before = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        before += exact[j] < exact[i] || (exact[j] == exact[i] && j < i);
+      }
+      CHECK(ranks[i] == before);
+    }
+  }
+}
+
+}  // namespace
+
+CASE("codes are ranked, equal ones in their order") {
+  for (const uint64_t n_codes : {1, 3, 256}) check_ranks<uint8_t>(n_codes);
+  for (const uint64_t n_codes : {1, 3, 65536}) check_ranks<uint16_t>(n_codes);
 }

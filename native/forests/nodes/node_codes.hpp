@@ -36,7 +36,7 @@ class NodeCodes {
     }
     // A large node has a row in nearly every cache line of a column; a smaller one has not, and
     // finds its features closer together in a row.
-    if (n * 32 >= binned_.n_rows) {
+    if (n * 8 >= binned_.n_rows) {
       for (int32_t slot = 0; slot < n_features; ++slot, out += n) {
         const Code* column = binned_.column<Code>(features[slot]);
 #pragma GCC unroll 8

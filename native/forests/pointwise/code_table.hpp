@@ -10,6 +10,7 @@
 
 #include "forests/criteria/packed_sums.hpp"
 #include "forests/pointwise/code_marks.hpp"
+#include "forests/pointwise/code_ranks.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove::forests {
@@ -49,6 +50,7 @@ class CodeTable {
                        int32_t low, int32_t high, int32_t* present, Cell* left)
     requires kPacked
   {
+    if (n <= kMostRanked) return sums_by_rank(codes, items, n, present, left);
     int32_t n_present = 0;
     Cell sum{};
     if (n >= kTables * (high - low)) {
@@ -70,6 +72,30 @@ class CodeTable {
   }
 
  private:
+  // Of few documents, which are brought in order.
+  static int32_t sums_by_rank(const Code* codes, const Item* items, int64_t n, int32_t* present,
+                              Cell* left)
+    requires kPacked
+  {
+    typename RankOf<Code>::Type ranks[kMostRanked];
+    Item sorted_items[kMostRanked];
+    int32_t sorted_codes[kMostRanked + 1];
+    rank_codes(codes, n, ranks);
+    for (int64_t i = 0; i < n; ++i) {
+      sorted_items[ranks[i]] = items[i];
+      sorted_codes[ranks[i]] = codes[i];
+    }
+    sorted_codes[n] = -1;
+    int32_t n_present = 0;
+    Cell sum{};
+    for (int64_t i = 0; i < n; ++i) {
+      present[n_present] = sorted_codes[i];
+      left[n_present] = sum += sorted_items[i];
+      n_present += sorted_codes[i] != sorted_codes[i + 1];
+    }
+    return n_present;
+  }
+
   static constexpr int32_t kTables = kPacked ? 4 : 1;
 
   static size_t most_bins(const BinnedMatrix& binned) {

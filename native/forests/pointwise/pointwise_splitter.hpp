@@ -67,6 +67,11 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
 
+  // Whether the criterion scores many thresholds at once.
+  static constexpr bool kScoredTogether = requires(const CriterionOf& criterion, double* scores) {
+    criterion.children_scores(nullptr, 0, 0, 0.0, scores);
+  };
+
   // Items of the node's documents, made when they are first asked for.
   const Item* items() {
     if (items_known_) return items_.data();
@@ -79,9 +84,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
 
   void try_all_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                           Random& random) {
-    const bool sparse = high - low > 16 * n;
+    const bool ranked = kScoredTogether && n <= kMostRanked;
     if (options_.threshold_fraction >= 1 && high < data_.features.binned->missing_bin(feature) &&
-        !sparse) {
+        (ranked || high - low <= 16 * n)) {
       try_present_thresholds(codes, n, feature, low, high);
       return;
     }
@@ -102,8 +107,8 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   // All thresholds between codes of the node, none of them that of a missing value.
   void try_present_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low,
                               int32_t high) {
-    if constexpr (requires { criterion_.children_scores(nullptr, 0, 0, 0.0, nullptr); }) {
-      const auto room = static_cast<size_t>(scored_room(high - low + 1));
+    if constexpr (kScoredTogether) {
+      const auto room = static_cast<size_t>(scored_room(std::max<int64_t>(n, high - low + 1)));
       if (trial_left_.size() < room) {
         trial_left_.resize(room);
         trial_scores_.resize(room);

@@ -1,0 +1,25 @@
+// The order of a few documents by their codes, found without a branch.
+#pragma once
+
+#include <cstdint>
+
+namespace rankgrove::forests {
+
+// From so many documents on, a table of all codes is quicker.
+inline constexpr int64_t kMostRanked = 16;
+
+// How many documents each one follows in ascending order of codes, and of numbers where codes are
+// equal; there is room for kMostRanked. n <= kMostRanked.
+void rank_codes(const uint8_t* codes, int64_t n, int16_t* ranks);
+void rank_codes(const uint16_t* codes, int64_t n, int32_t* ranks);
+
+template <typename Code>
+struct RankOf {
+  using Type = int16_t;
+};
+template <>
+struct RankOf<uint16_t> {
+  using Type = int32_t;
+};
+
+}  // namespace rankgrove::forests
