@@ -40,4 +40,8 @@ std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<in
 SampledRows draw_distinct_rows(const ForestSample& options, const std::vector<int64_t>& offsets,
                                uint64_t tree_seed);
 
+// The same sample: whether each row of the data is in it.
+std::vector<uint8_t> draw_bag(const ForestSample& options, const std::vector<int64_t>& offsets,
+                              uint64_t tree_seed);
+
 }  // namespace rankgrove::forests

@@ -102,11 +102,8 @@ void add_out_of_bag(const ForestFeatures& features, std::vector<std::shared_ptr<
       parallel_for(n_round, n_threads, draw_cost, [&](int64_t i) {
         if (!trees[first + i]) return;
         bagged[i].steps = steps_of(*trees[first + i], *features.binned->bins);
-        bagged[i].in_bag.assign(static_cast<size_t>(n), 0);
         const uint64_t own_seed = tree_seed(seed, static_cast<uint64_t>(first_tree + first + i));
-        for (const int32_t row : draw_distinct_rows(sample, features.offsets, own_seed).rows) {
-          bagged[i].in_bag[row] = 1;
-        }
+        bagged[i].in_bag = draw_bag(sample, features.offsets, own_seed);
       });
       const double block_cost = kNanosecondsPerRow * static_cast<double>(kRowsPerBlock * n_round);
       const int64_t n_blocks = (n + kRowsPerBlock - 1) / kRowsPerBlock;
