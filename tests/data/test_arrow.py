@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rankgrove as rg
+from rankgrove.data.arrow_columns import row_values
 from rankgrove.errors import DataError, DataWarning
 
 COLUMNS = {
@@ -261,6 +262,11 @@ def test_whole_numbers_that_floats_would_merge(form):
         rg.load(form({**columns, "label": three}))
     with pytest.warns(DataWarning, match="whole numbers beyond 2\\^53.* 'hash'"):
         rg.load(form({**columns, "hash": three}))
+
+
+def test_a_rounded_label_is_told_by_its_row_in_the_whole_table():
+    with pytest.raises(DataError, match=f"'y': the value of row 11 is {BEYOND + 1}, which"):
+        row_values(pa.chunked_array([[0, BEYOND + 1]]), "y", first_row=10)
 
 
 def test_labels_of_arrays_that_floats_would_merge():

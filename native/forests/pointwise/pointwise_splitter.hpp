@@ -108,7 +108,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   void try_present_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low,
                               int32_t high) {
     if constexpr (kScoredTogether) {
-      const auto room = static_cast<size_t>(scored_room(std::max<int64_t>(n, high - low + 1)));
+      const auto room = static_cast<size_t>(scored_room(high - low + 1));
       if (trial_left_.size() < room) {
         trial_left_.resize(room);
         trial_scores_.resize(room);

@@ -90,7 +90,7 @@ def row_values(
         raise DataError(_no_numbers(name, column.type))
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     if pa.types.is_integer(column.type):
-        refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value")
+        refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value", first_row)
     return numbers
 
 

@@ -211,13 +211,13 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Return sizes and the first features, as a notebook shows them."""
-        names = ", ".join(self.feature_names[:8])
+        names, labels = ", ".join(self.feature_names[:8]), np.unique(self.y)
         rows = [
             ("rows", f"{self.n_rows:,}"),
             ("queries", f"{self.n_queries:,}"),
             ("features", f"{self.n_features:,}"),
             ("names", names + (", ..." if self.n_features > 8 else "")),
-            ("labels", ", ".join(f"{y:g}" for y in np.unique(self.y)[:8])),
+            ("labels", ", ".join(map("{:g}".format, labels[:8])) + (", ..." * (len(labels) > 8))),
             ("weights", "none" if self.sample_weight is None else "one per row"),
         ]
         return html_table(self.source or "Dataset", ("", ""), rows)

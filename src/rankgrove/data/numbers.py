@@ -49,15 +49,17 @@ def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     return column
 
 
-def refuse_rounded(given: npt.NDArray[Any], column: npt.NDArray[np.float64], name: str) -> None:
+def refuse_rounded(
+    given: npt.NDArray[Any], column: npt.NDArray[np.float64], name: str, first_row: int = 0
+) -> None:
     """Refuse whole numbers that float64 rounds: different ones would become the same."""
     if given.dtype.kind not in "iu" or np.abs(column).max(initial=0) < 2.0**53:
         return
     for row in np.flatnonzero(np.abs(column) >= 2.0**53):
         if int(given[row]) != int(column[row]):
             raise DataError(
-                f"{name} of row {row} is {given[row]}, which float64 rounds to {column[row]:.0f}: "
-                "beyond 2^53 it does not tell whole numbers apart"
+                f"{name} of row {first_row + row} is {given[row]}, which float64 rounds to "
+                f"{column[row]:.0f}: beyond 2^53 it does not tell whole numbers apart"
             )
 
 
