@@ -215,3 +215,32 @@ def test_documents_that_a_bootstrap_draws_again_count_again(n, kind, name, missi
     assert np.bincount(drawn).max() > 8
     best, tree = name == "rf-point", ranker.model_.ensemble
     check_tree(tree, X[drawn], y[drawn], "squared_error", None, min_leaf, best=best, full=False)
+
+
+@pytest.mark.parametrize("sampling", ["queries", "bootstrap"])
+@pytest.mark.parametrize("labels", [[0, 1], [2, 3, 4, 5, 6], [0, 3, 32], np.arange(40), "reals"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_features_that_are_tried_together_split_as_those_tried_one_by_one(
+    labels, sampling, missing
+):
+    """Columns that are mostly zero, constant, of two and of many values. All thresholds but for a
+    part of 1e-12, which is none, are tried one by one; the first of equal features is split."""
+    rng = np.random.default_rng(5)
+    X, y = make_data(600, 5 if isinstance(labels, str) else len(labels), seed=6)
+    X = np.c_[X, rng.integers(0, 200, (len(X), 30))].astype(np.float32)
+    X[:, ::3] *= rng.random(X[:, ::3].shape) < 0.3
+    X[:, 20:24] = X[:, 4:8]
+    y = (
+        y + rng.random(len(y))
+        if isinstance(labels, str)
+        else np.asarray(labels, float)[y.astype(int)]
+    )
+    if missing:
+        X[:, 5:12][rng.random((len(X), 7)) < 0.1] = np.nan
+    common = {"criterion": "squared_error", "sampling": sampling, "min_samples_leaf": 1 + missing}
+    for max_features in ("all", 16, 10, 9):
+        tree = grow(X, y, max_features=max_features, **common)
+        one_by_one = {"threshold_fraction": 1 - 1e-12, "max_features": max_features}
+        check_same(tree, grow(X, y, **one_by_one, **common))
+        if max_features == "all" and sampling == "queries":
+            check_tree(tree, X, y, "squared_error", None, common["min_samples_leaf"])

@@ -33,6 +33,32 @@ RANKGROVE_INLINE void small_to_doubles(const Words& x, Lanes64& result) {
 
 }  // namespace
 
+// With N documents and sum T in the node, c and S on the left, the scores are greater than that of
+// the node, T^2 / N, by a^2 / (N c (N - c)), a = N S - c T: nothing is divided.
+RANKGROVE_SIMD bool may_score_more(PackedFields fields, uint64_t* left, int64_t n, uint64_t total,
+                                   double score) {
+  const uint64_t mask = (uint64_t{1} << fields.sum_bits) - 1;
+  const auto n_documents = static_cast<double>(total >> fields.sum_bits);
+  const double sum = static_cast<double>(total & mask) * fields.step;
+  const double sum_factor = n_documents * fields.step;
+  // What a is rounded by changes a score by less than this part of T^2.
+  constexpr double kSlack = 0x1p-46;
+  const double bound = n_documents * (score - kSlack * sum * sum) - sum * sum;
+  if (!(bound > 1e-280 && n_documents * sum < 1e150)) return true;
+  for (int64_t i = n; i < scored_room(n); ++i) left[i] = left[n - 1];
+  LaneMask64 some{};
+  for (int64_t i = 0; i < n; i += kLanes64) {
+    Words l;
+    load(l, left + i);
+    Lanes64 count_l, sum_l;
+    small_to_doubles(l >> fields.sum_bits, count_l);
+    to_doubles(l & mask, sum_l);
+    const Lanes64 a = sum_factor * sum_l - sum * count_l;
+    some |= a * a > bound * (count_l * (n_documents - count_l));
+  }
+  return (some[0] | some[1] | some[2] | some[3]) != 0;
+}
+
 RANKGROVE_SIMD double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n,
                                            uint64_t total, double min_documents, double* score) {
   const uint64_t mask = (uint64_t{1} << fields.sum_bits) - 1;

@@ -17,6 +17,9 @@ struct PackedFields {
 double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n, uint64_t total,
                             double min_documents, double* score);
 
+// Whether any of them might score more than `score`; quicker, and always true if one does.
+bool may_score_more(PackedFields fields, uint64_t* left, int64_t n, uint64_t total, double score);
+
 // Whole vectors.
 inline int64_t scored_room(int64_t n) { return (n + 3) / 4 * 4; }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "forests/criteria/feature_lanes.hpp"
 #include "forests/criteria/packed_scores.hpp"
 #include "forests/data/forest_targets.hpp"
 #include "forests/nodes/byte_codes.hpp"
@@ -122,6 +123,23 @@ struct PackedTargets : PackedWord {
     }
     add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
+  // What the documents bring to sums of several features at once, as far as they are small
+  // enough; targets count from `least`.
+  bool lane_items(const NodeRows& documents, std::vector<uint8_t>& items, uint64_t& least) const {
+    least = kSumMask;
+    for (int32_t c = 0; c < n_classes; ++c) {
+      if (documents.class_counts[c] > 0) least = std::min(least, word[c] & kSumMask);
+    }
+    items.resize(static_cast<size_t>(documents.n));
+    for (int64_t i = 0; i < documents.n; ++i) {
+      const uint64_t times = documents.times_of(i);
+      const uint64_t sum = times * ((word[documents.labels[i]] & kSumMask) - least);
+      if (times > FeatureLanes::kMostTimes || sum > FeatureLanes::kMostSum) return false;
+      items[i] = FeatureLanes::item(static_cast<uint32_t>(times), static_cast<uint32_t>(sum));
+    }
+    return true;
+  }
+  Cell packed(uint64_t n_documents, uint64_t sum) const { return n_documents << kBits | sum; }
   PackedFields fields() const { return {kBits, 1.0}; }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> kBits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }

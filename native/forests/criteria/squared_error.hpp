@@ -29,6 +29,12 @@ struct SquaredError : Sums {
     return squared_error_scores(this->fields(), left, n, total, min_documents, scores);
   }
 
+  bool may_score_more(uint64_t* left, int64_t n, uint64_t total, double score) const
+    requires requires(const Sums& sums) { sums.fields(); }
+  {
+    return forests::may_score_more(this->fields(), left, n, total, score);
+  }
+
   // What no split of these documents can score more than, but for rounding.
   double perfect_score(const NodeRows& documents, const typename Sums::Cell*) const {
     return (1 - 1e-12) * this->squares(documents);

@@ -55,6 +55,21 @@ void transpose(const BinnedMatrix& binned, LargeVector<Code>& rows, int n_thread
   });
 }
 
+// The code that many rows have, of those that are looked at; -1 if there is none.
+int32_t usual_code(const BinnedMatrix& binned, int32_t f) {
+  constexpr int64_t kRows = 1024;
+  constexpr double kMany = 0.4;
+  if (binned.wide) return -1;
+  if (binned.is_sparse(f)) return binned.sparse.usual[f];
+  const uint8_t* column = binned.column<uint8_t>(f);
+  const int64_t step = std::max<int64_t>(1, binned.n_rows / kRows);
+  std::vector<int32_t> counts(static_cast<size_t>(binned.n_bins(f)) + 1);
+  int64_t n = 0;
+  for (int64_t i = 0; i < binned.n_rows; i += step, ++n) ++counts[column[i]];
+  const auto most = std::max_element(counts.begin(), counts.end());
+  return *most >= kMany * static_cast<double>(n) ? static_cast<int32_t>(most - counts.begin()) : -1;
+}
+
 }  // namespace
 
 std::vector<int32_t> queries_of_rows(const std::vector<int64_t>& offsets) {
@@ -79,6 +94,9 @@ ForestFeatures make_forest_features(std::shared_ptr<const BinnedMatrix> matrix,
     transpose(binned, features.rows16, n_threads);
   } else if (features.row_by_row) {
     transpose(binned, features.rows8, n_threads);
+  }
+  for (int32_t f = 0; f < binned.n_features(); ++f) {
+    features.usual.push_back(usual_code(binned, f));
   }
   const Bins& bins = *binned.bins;
   features.bin_values.resize(bins.cuts.size() + bins.n_features());

@@ -19,6 +19,8 @@ struct ForestFeatures {
   std::vector<int32_t> query_of_row;  // follows from the offsets
   std::vector<float> bin_values;      // a value inside each bin; of feature f: values_of(f)
 
+  std::vector<int32_t> usual;  // byte that many rows have, by feature; -1: there is none
+
   // The same codes row by row: a deep node reads a few features of few, scattered rows.
   bool row_by_row = true;  // else the matrix has sparse columns, which are read as they are
   LargeVector<uint8_t> rows8;

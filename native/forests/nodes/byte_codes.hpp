@@ -12,6 +12,9 @@ namespace rankgrove::forests {
 // From so many documents on, it is worth it to take them 16 at a time.
 inline constexpr int64_t kByteVector = 16;
 
+// So many bytes behind the codes of a node may be read.
+inline constexpr int64_t kCodeSlack = 64;
+
 struct CountAndLabels {
   uint64_t count;
   uint64_t labels;  // their sum

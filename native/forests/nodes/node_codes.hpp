@@ -25,7 +25,7 @@ class NodeCodes {
   void gather(const int32_t* features, int32_t n_features, int32_t first_slot, const int32_t* rows,
               int64_t n) {
     n_ = n;
-    const auto size = static_cast<size_t>((first_slot + n_features) * n);
+    const auto size = static_cast<size_t>((first_slot + n_features) * n + kCodeSlack);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + first_slot * n;
     if (!all_) {
@@ -70,7 +70,7 @@ class NodeCodes {
   // The same for one feature and few rows; returns the smallest and the largest code.
   std::pair<Code, Code> gather_few(int32_t feature, int32_t slot, const int32_t* rows, int64_t n) {
     n_ = n;
-    const auto size = static_cast<size_t>((slot + 1) * n);
+    const auto size = static_cast<size_t>((slot + 1) * n + kCodeSlack);
     if (codes_.size() < size) codes_.resize(size);
     Code* out = codes_.data() + slot * n;
     if (!all_) {
@@ -88,6 +88,23 @@ class NodeCodes {
       high = std::max(high, code);
     }
     return {low, high};
+  }
+
+  // Whether codes are at hand row by row.
+  bool row_by_row() const { return all_ != nullptr; }
+
+  // Codes of up to `kLanes` features for each of n rows, side by side: out[i * kLanes + feature].
+  // What belongs to no feature repeats the first.
+  template <int32_t kLanes>
+  void gather_lanes(const int32_t* features, int32_t n_features, const int32_t* rows, int64_t n,
+                    Code* out) const {
+    int64_t columns[kLanes];
+    for (int32_t k = 0; k < kLanes; ++k) columns[k] = features[k < n_features ? k : 0];
+    for (int64_t i = 0; i < n; ++i) {
+      const Code* row = all_ + rows[i] * stride_;
+#pragma GCC unroll 16
+      for (int32_t k = 0; k < kLanes; ++k) out[i * kLanes + k] = row[columns[k]];
+    }
   }
 
   const Code* codes(int32_t slot) const { return codes_.data() + slot * n_; }

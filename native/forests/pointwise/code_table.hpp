@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "forests/criteria/packed_sums.hpp"
+#include "forests/pointwise/byte_sums.hpp"
 #include "forests/pointwise/code_marks.hpp"
 #include "forests/pointwise/code_ranks.hpp"
 #include "trees/binned_matrix.hpp"
@@ -47,10 +48,17 @@ class CodeTable {
   // The same for packed sums, all at once: writes the codes of the node (there is room for all from
   // low to high) and the sum of the documents up to each; returns how many codes there are.
   int32_t running_sums(const Sums& sums, const Code* codes, const Item* items, int64_t n,
-                       int32_t low, int32_t high, int32_t* present, Cell* left)
+                       int32_t low, int32_t high, int32_t usual, Cell total, int32_t* present,
+                       Cell* left)
     requires kPacked
   {
     if (n <= kMostRanked) return sums_by_rank(codes, items, n, present, left);
+    if constexpr (sizeof(Code) == 1) {
+      if (usual >= 0 && ByteSums::available()) {
+        return byte_sums_.running(codes, items, n, static_cast<uint8_t>(usual), total, present,
+                                  left);
+      }
+    }
     int32_t n_present = 0;
     Cell sum{};
     if (n >= kTables * (high - low)) {
@@ -150,6 +158,7 @@ class CodeTable {
   }
 
   CodeMarks marks_;
+  ByteSums byte_sums_;
   std::vector<Cell> cells_;  // kTables cells of each code
 };
 

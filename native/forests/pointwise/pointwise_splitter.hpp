@@ -44,6 +44,13 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     best_ = NodeSplit{};
     best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
     const double perfect = criterion_.perfect_score(documents, total_.data());
+    if constexpr (kInLanes) {
+      if (start_lanes()) {
+        find_in_lanes(perfect, random);
+        if (best_.found()) codes_.gather_few(best_.feature, best_slot_ = 0, documents.rows, n);
+        return finished();
+      }
+    }
     visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, n, features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            slot_ = slot;
@@ -54,11 +61,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
                            }
                            return !best_.found() || best_score_ < perfect;
                          });
-    if (best_.found()) {
-      best_.gain = (best_score_ - node_score_) / sample_weight_;
-      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
-    }
-    return best_;
+    return finished();
   }
 
   const Code* split_codes() const override { return codes_.codes(best_slot_); }
@@ -71,6 +74,80 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   static constexpr bool kScoredTogether = requires(const CriterionOf& criterion, double* scores) {
     criterion.children_scores(nullptr, 0, 0, 0.0, scores);
   };
+
+  // Whether the sums of small nodes fit the lanes of a vector.
+  static constexpr bool kInLanes =
+      sizeof(Code) == 1 &&
+      requires(const CriterionOf& criterion, NodeRows documents, std::vector<uint8_t>& items,
+               uint64_t& least) { criterion.lane_items(documents, items, least); };
+
+  NodeSplit finished() {
+    if (best_.found()) {
+      best_.gain = (best_score_ - node_score_) / sample_weight_;
+      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
+    }
+    return best_;
+  }
+
+  // Whether the node at hand is one of them.
+  bool start_lanes() {
+    constexpr int32_t kWorthLanes = 10;  // features; fewer are quicker one by one
+    if (options_.splitter != Splitter::best || options_.threshold_fraction < 1 ||
+        options_.max_features < kWorthLanes || documents_.n > FeatureLanes::kMostRows ||
+        !codes_.row_by_row() || !criterion_.lane_items(documents_, lane_items_, least_target_)) {
+      return false;
+    }
+    lanes_.start(lane_items_.data(), documents_.n);
+    return true;
+  }
+
+  // What visit_drawn_features does, in bunches of features.
+  void find_in_lanes(double perfect, Random& random) {
+    constexpr int32_t kLanes = FeatureLanes::kLanes;
+    // Features that gain about as much as the best one are looked at closely.
+    constexpr double kClose = 1 - 1e-4;
+    const int64_t n = documents_.n;
+    draw_.start();
+    bool splittable = false;
+    int32_t n_drawn = 0;
+    while (!draw_.exhausted() && (n_drawn < options_.max_features || !splittable)) {
+      const bool any_will_do = n_drawn >= options_.max_features;
+      const int32_t wanted =
+          any_will_do ? kLanes : std::min(options_.max_features - n_drawn, kLanes);
+      features_.clear();
+      while (static_cast<int32_t>(features_.size()) < wanted && !draw_.exhausted()) {
+        features_.push_back(draw_.next(random));
+      }
+      const auto n_new = static_cast<int32_t>(features_.size());
+      n_drawn += n_new;
+      codes_.template gather_lanes<kLanes>(features_.data(), n_new, documents_.rows, n,
+                                           lanes_.codes());
+      lanes_.sort();
+      float gains[kLanes];
+      lanes_.greatest_gains(gains);
+      for (int32_t lane = 0; lane < n_new; ++lane) {
+        if (lanes_.constant(lane)) continue;
+        splittable = true;
+        if (data_.features.binned->has_missing(features_[lane])) {
+          const auto [low, high] = codes_.gather_few(features_[lane], 0, documents_.rows, n);
+          try_all_thresholds(codes_.codes(0), n, features_[lane], low, high, random);
+        } else if (gains[lane] >= kClose * (best_score_ - node_score_)) {
+          try_lane(lane, features_[lane]);
+        }
+        if (any_will_do || (best_.found() && best_score_ >= perfect)) return;
+      }
+    }
+  }
+
+  void try_lane(int32_t lane, int32_t feature) {
+    make_trial_room(documents_.n);
+    int64_t n_codes = 0;
+    lanes_.visit_sums(lane, [&](uint32_t code, uint64_t n_documents, uint64_t sum) {
+      trial_codes_[n_codes] = static_cast<int32_t>(code);
+      trial_left_[n_codes++] = criterion_.packed(n_documents, sum + least_target_ * n_documents);
+    });
+    try_trials(feature, n_codes - 1);
+  }
 
   // Items of the node's documents, made when they are first asked for.
   const Item* items() {
@@ -108,28 +185,38 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   void try_present_thresholds(const Code* codes, int64_t n, int32_t feature, int32_t low,
                               int32_t high) {
     if constexpr (kScoredTogether) {
-      const auto room = static_cast<size_t>(scored_room(high - low + 1));
-      if (trial_left_.size() < room) {
-        trial_left_.resize(room);
-        trial_scores_.resize(room);
-        trial_codes_.resize(room);
-      }
+      make_trial_room(high - low + 1);
       // The last code has nothing to its right.
       const int64_t n_trials = table_.running_sums(criterion_, codes, items(), n, low, high,
+                                                   data_.features.usual[feature], total_[0],
                                                    trial_codes_.data(), trial_left_.data()) -
                                1;
-      const double greatest = criterion_.children_scores(
-          trial_left_.data(), n_trials, total_[0], static_cast<double>(options_.min_samples_leaf),
-          trial_scores_.data());
-      if (!(greatest > best_score_)) return;
-      const auto first = std::find(trial_scores_.begin(), trial_scores_.end(), greatest);
-      const auto trial = first - trial_scores_.begin();
-      keep_if_better(greatest, feature, trial_codes_[trial], trial_codes_[trial + 1], false);
+      if (!criterion_.may_score_more(trial_left_.data(), n_trials, total_[0], best_score_)) return;
+      try_trials(feature, n_trials);
     } else {
       std::fill(left_.begin(), left_.end(), Cell{});
       table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
                   [&](int32_t bin, int32_t next) { consider(feature, bin, next, false); });
     }
+  }
+
+  void make_trial_room(int64_t n_codes) {
+    const auto room = static_cast<size_t>(scored_room(n_codes) + ByteSums::kRoom);
+    if (trial_left_.size() >= room) return;
+    trial_left_.resize(room);
+    trial_scores_.resize(room);
+    trial_codes_.resize(room);
+  }
+
+  // The thresholds behind the first n_trials codes of trial_codes_.
+  void try_trials(int32_t feature, int64_t n_trials) {
+    const double greatest = criterion_.children_scores(
+        trial_left_.data(), n_trials, total_[0], static_cast<double>(options_.min_samples_leaf),
+        trial_scores_.data());
+    if (!(greatest > best_score_)) return;
+    const auto first = std::find(trial_scores_.begin(), trial_scores_.end(), greatest);
+    const auto trial = first - trial_scores_.begin();
+    keep_if_better(greatest, feature, trial_codes_[trial], trial_codes_[trial + 1], false);
   }
 
   void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
@@ -185,6 +272,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   std::vector<uint64_t> trial_left_;  // of thresholds that are scored together
   std::vector<double> trial_scores_;
   std::vector<int32_t> trial_codes_;
+  FeatureLanes lanes_;
+  std::vector<uint8_t> lane_items_;
+  uint64_t least_target_ = 0;
   double node_score_ = 0, best_score_ = 0;
   int32_t slot_ = 0;  // of the feature at hand
   int32_t best_slot_ = 0;
