@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="seeds of each method")
     parser.add_argument("--share", type=float, default=1.0, help="part of the papers' trees")
     parser.add_argument(
+        "--sample-share", type=float, default=1.0, help="part of these on the sample of WEB10K"
+    )
+    parser.add_argument(
         "--max-bins", type=int, default=ALL_THRESHOLDS, help="of the forests; default: every value"
     )
     parser.add_argument("--minutes", type=float, help="measure no new cell after so many")
@@ -44,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.share, arguments.runs = 0.004, 1
-    settings = Settings(arguments.share, arguments.max_bins)
+    settings = Settings(arguments.share, arguments.max_bins, arguments.sample_share)
     for name in TABLES if arguments.table == "all" else [arguments.table]:
         report = Report(f"papers-{name}", arguments)
         if name in OTHERS:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.collections import Collection
-from rankgrove import Dataset, make_ranker
+from rankgrove import Dataset, RandomForest, make_ranker
 from rankgrove.data.folds import Fold
 from rankgrove.rankers.base.forest import ForestRanker
 
@@ -31,6 +31,7 @@ class Method:
         ends after 100 steps without a better one
     seeded : whether the model depends on the seed; if not, one run says all
     shift : added to all labels, in training and in RankLib's NDCG
+    start : the forest that it starts from, fitted once for all methods that do
     """
 
     label: str
@@ -39,12 +40,14 @@ class Method:
     validated: bool = False
     seeded: bool = True
     shift: int = 0
+    start: Method | None = None
 
     def describe(self) -> str:
         """Say exactly what is trained."""
         settings = [f"{name}={value!r}" for name, value in self.params.items()]
         extras = ["steps chosen on validation"] if self.validated else []
         extras += [f"labels + {self.shift}"] if self.shift else []
+        extras += [f"starts from {self.start.label}"] if self.start else []
         return ", ".join([f"`{self.ranker}`", *settings, *extras])
 
 
@@ -67,15 +70,16 @@ class Cells:
         lines = path.read_text().splitlines() if path.is_file() else []
         stored = [json.loads(line) for line in lines]
         self.known: dict[str, dict[str, float]] = {_key(cell["key"]): cell for cell in stored}
+        self._forest: tuple[str, Any, dict[str, float]] = ("", None, {})  # fitted last
 
     def measure(self, collection: Collection, methods: Iterable[Method]) -> None:
         """Measure what is missing, run by run, so that whole runs come first."""
         methods = list(methods)
         for seed in range(self.n_runs):
-            for method in methods:
-                if seed and not method.seeded:
-                    continue
-                for number in range(len(collection.folds)):
+            for number in range(len(collection.folds)):
+                for method in methods:
+                    if seed and not method.seeded:
+                        continue
                     key = _cell_key(collection, method, number, seed)
                     if _key(key) in self.known:
                         continue
@@ -103,11 +107,7 @@ class Cells:
         self, collection: Collection, method: Method, number: int, seed: int
     ) -> dict[str, float]:
         fold = Fold(*(_shifted(part, method.shift) for part in collection.folds[number]))
-        ranker = make_ranker(method.ranker, random_state=seed, n_jobs=self.threads, **method.params)
-        options = {"eval_set": fold.validation, "early_stopping_rounds": STOPPING_ROUNDS}
-        wall, cpu = time.perf_counter(), time.process_time()
-        ranker.fit(fold.train, **(options if method.validated else {}))
-        seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        ranker, seconds = self._fitted(collection, method, number, seed, fold)
         scores = ranker.predict(fold.test)
         labels = collection.folds[number].test.y  # ERR knows no grade beyond the scale
         values = {
@@ -121,6 +121,28 @@ class Cells:
             for name, measure in collection.metrics.items()
         }
         return {**values, **seconds, "leaves": _leaves_per_tree(ranker)}
+
+    def _fitted(
+        self, collection: Collection, method: Method, number: int, seed: int, fold: Fold
+    ) -> tuple[Any, dict[str, float]]:
+        """Return a ranker and the seconds that it took, with those of the forest below it."""
+        key = _key(_cell_key(collection, method, number, seed))
+        if key == self._forest[0]:
+            return self._forest[1:]
+        params, before = dict(method.params), {"wall": 0.0, "cpu": 0.0}
+        if method.start:
+            params["forest"], before = self._fitted(collection, method.start, number, seed, fold)
+        ranker = make_ranker(method.ranker, random_state=seed, n_jobs=self.threads, **params)
+        options = {"eval_set": fold.validation, "early_stopping_rounds": STOPPING_ROUNDS}
+        wall, cpu = time.perf_counter(), time.process_time()
+        ranker.fit(fold.train, **(options if method.validated else {}))
+        seconds = {
+            "wall": before["wall"] + time.perf_counter() - wall,
+            "cpu": before["cpu"] + time.process_time() - cpu,
+        }
+        if isinstance(ranker, RandomForest):
+            self._forest = (key, ranker, seconds)
+        return ranker, seconds
 
     def _keep(self, key: list[Any], cell: dict[str, float]) -> None:
         self.known[_key(key)] = cell
@@ -146,6 +168,7 @@ def _cell_key(collection: Collection, method: Method, number: int, seed: int) ->
         f"shift={method.shift}",
         f"fold={number + 1}",
         f"seed={seed}",
+        *([method.start.params] if method.start else []),
     ]
 
 

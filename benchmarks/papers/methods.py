@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from papers.cells import Method
@@ -14,14 +14,20 @@ ALL_THRESHOLDS = 65534
 
 @dataclass(frozen=True)
 class Settings:
-    """How much of the papers' numbers of trees is grown."""
+    """How much of the papers' numbers of trees is grown, and on a sample of their data."""
 
     share: float = 1.0
     max_bins: int = ALL_THRESHOLDS
+    sample_share: float = 1.0
 
     def trees(self, number: int) -> int:
         """Return the share of a number of trees or iterations, at least 2."""
         return max(2, round(number * self.share))
+
+    def on(self, collection: str) -> Settings:
+        """Return the settings for a collection of documents."""
+        share = self.share * (self.sample_share if "sample" in collection else 1)
+        return replace(self, share=share, sample_share=1.0)
 
 
 def forests(settings: Settings) -> list[Method]:
@@ -46,9 +52,12 @@ def igbrt(settings: Settings) -> list[Method]:
     rows = []
     for task, mark in (("regression", "R"), ("classification", "C")):
         forest, boosting = settings.trees(10_000), settings.trees(1000)
-        start = {"n_forest_trees": forest, "n_estimators": settings.trees(500), "task": task}
+        grown = Method(
+            f"RF ({mark})", "rf", {"n_estimators": forest, "task": task, "oob_score": True}
+        )
+        start = {"n_estimators": settings.trees(500), "task": task}
         rows += [
-            Method(f"RF ({mark})", "rf", {"n_estimators": forest, "task": task}),
+            grown,
             Method(
                 f"GBRT ({mark})",
                 "gbrt",
@@ -56,12 +65,13 @@ def igbrt(settings: Settings) -> list[Method]:
                 validated=True,
                 seeded=False,
             ),
-            Method(f"iGBRT ({mark})", "igbrt", start, validated=True),
+            Method(f"iGBRT ({mark})", "igbrt", start, validated=True, start=grown),
             Method(
                 f"iGBRT ({mark}), out-of-bag residuals",
                 "igbrt",
                 {**start, "residuals": "oob"},
                 validated=True,
+                start=grown,
             ),
         ]
     return rows

@@ -30,7 +30,7 @@ def forests(report: Report, cells: Cells, settings: Settings) -> None:
         columns = ["V, X: NDCG@10", "V, X: MAP", "XV: NDCG@10", "XV: MAP"]
         _table(report, cells, name, rows, OWN, columns, paper, "; the paper at the right")
         _folds(report, cells, name, rows)
-    _described(report, rows)
+    _described(report, rows, settings)
 
 
 def _folds(report: Report, cells: Cells, name: str, rows: Sequence[Method]) -> None:
@@ -51,18 +51,17 @@ def _folds(report: Report, cells: Cells, name: str, rows: Sequence[Method]) -> N
 def igbrt(report: Report, cells: Cells, settings: Settings) -> None:
     """Mohan, Chen and Weinberger, table 3. The paper's data cannot be had: the methods are
     compared on what can, and its figures show what order it found."""
-    rows = methods.igbrt(settings)
     columns = ["Yahoo 2: ERR", "Yahoo 2: NDCG", "MSLR: ERR", "MSLR: NDCG"]
     for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
         measures = ("yahoo err", "yahoo ndcg@10")
+        rows = methods.igbrt(settings.on(name))
         _table(report, cells, name, rows, measures, columns, published.IGBRT, _OTHER)
-    _described(report, rows)
+    _described(report, methods.igbrt(settings), settings)
 
 
 def plrank(report: Report, cells: Cells, settings: Settings) -> None:
     """Xia, Zhai and Wang, table 1. The paper's data cannot be had: the methods are
     compared on what can, and its figures show what order it found."""
-    rows = [*methods.plrank(settings), *methods.baselines()]
     measures = ("yahoo ndcg@1", "yahoo ndcg@3", "yahoo ndcg@10", "yahoo err")
     paper = {
         label: [figures[2], published.PLRANK_MICROSOFT.get(label, [np.nan] * 4)[2]]
@@ -70,18 +69,19 @@ def plrank(report: Report, cells: Cells, settings: Settings) -> None:
     }
     columns = ["Yahoo: NDCG@10", "Microsoft 30K: NDCG@10"]
     for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
+        rows = [*methods.plrank(settings.on(name)), *methods.baselines()]
         _table(report, cells, name, rows, measures, columns, paper, _OTHER)
-    _described(report, rows)
+    _described(report, [*methods.plrank(settings), *methods.baselines()], settings)
 
 
 def broof(report: Report, cells: Cells, settings: Settings) -> None:
     """De Sa, Goncalves, Sousa and Salles, tables 3 and 2. The paper's data cannot be had: the
     methods are compared on what can, and its figures show what order it found."""
-    rows = [*methods.broof(settings), *methods.baselines()]
     columns = ["WEB10K: NDCG@10", "WEB10K: MAP", "Yahoo 2: NDCG@10", "Yahoo 2: MAP"]
     for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
+        rows = [*methods.broof(settings.on(name)), *methods.baselines()]
         _table(report, cells, name, rows, OWN, columns, published.BROOF, _OTHER)
-    _described(report, rows)
+    _described(report, [*methods.broof(settings), *methods.baselines()], settings)
 
 
 def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
@@ -90,7 +90,7 @@ def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
         for shift, labels in ((1, "from 1 on, as in the paper"), (0, "from 0 on")):
             lines = []
             for ranker, leaves in published.RCRANK:
-                row = methods.rcrank(settings, ranker, leaves, shift)
+                row = methods.rcrank(settings.on(name), ranker, leaves, shift)
                 cells.measure(COLLECTIONS[name], row)
                 runs = [cells.runs(COLLECTIONS[name], m, ["ranklib ndcg@10"]) for m in row]
                 lines.append([f"{ranker}, {leaves} leaves", *map(_mean, runs)])
@@ -99,7 +99,7 @@ def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
                     lines.append(["  paper, all of WEB10K", *(f"{v:.4f}" for v in figures)])
             columns = ["", *(f"rate {rate}" for rate in published.RCRANK_RATES)]
             report.table(columns, lines, caption=f"{name}: NDCG@10, labels {labels}")
-    _described(report, methods.rcrank(settings, "rcrank", 8, 1)[:1])
+    _described(report, methods.rcrank(settings, "rcrank", 8, 1)[:1], settings)
     report.note(
         "Means of five folds; no sampling, so seeds change nothing. NDCG as RankLib computes it."
     )
@@ -109,15 +109,15 @@ def missing(report: Report, cells: Cells, settings: Settings) -> None:
     """Policies for missing values, on LETOR's OHSUMED before normalisation (9 % missing)."""
     rows = methods.missing(settings)
     _table(report, cells, "OHSUMED with NULL", rows, (*OWN, "yahoo err"), [], {})
-    _described(report, rows)
+    _described(report, rows, settings)
 
 
 def listwise(report: Report, cells: Cells, settings: Settings) -> None:
     """Where listwise trees should stop, with few and with many queries."""
-    rows = methods.listwise(settings)
     for name in ("OHSUMED", "MQ2008", "WEB10K sample"):
+        rows = methods.listwise(settings.on(name))
         _table(report, cells, name, rows, (*OWN, "leaves"), [], {})
-    _described(report, rows)
+    _described(report, methods.listwise(settings), settings)
 
 
 TABLES: dict[str, Callable[[Report, Cells, Settings], None]] = {
@@ -189,7 +189,10 @@ def _mean_and_spread(runs: Any, measure: int) -> str:
     return f"{by_run.mean():.{digits}f}{spread}"
 
 
-def _described(report: Report, rows: Sequence[Method]) -> None:
+def _described(report: Report, rows: Sequence[Method], settings: Settings) -> None:
+    if settings.sample_share != 1:
+        part = f"{100 * settings.sample_share:g} %"
+        report.note(f"On the WEB10K sample {part} of the numbers of trees and iterations below.")
     report.note(
         "Means of five folds, ± the standard deviation over runs (seeds 0, 1, ...); methods that "
         "do not depend on the seed have one run. CPU seconds are of one fit. Settings:\n\n"
