@@ -11,6 +11,8 @@ import textwrap
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+# Methods whose training time is a study of its own, by the study that compares them.
+_TIMED = {"igbrt": "iGBRT", "broof": "BROOF"}
 _SECTION = re.compile(r"^## (?P<caption>.+)\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
@@ -36,7 +38,22 @@ def quoted(study: str, collection: str) -> str:
         "folds, ± the standard deviation over seeds. "
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
-    return "\n".join([textwrap.fill(how, 100) + "\n", *found])
+    return "\n".join([textwrap.fill(how, 100) + "\n", *found, *_training_time(_TIMED.get(study))])
+
+
+def _training_time(method: str | None) -> list[str]:
+    """Say how long a method trains where that was measured; nothing elsewhere."""
+    path = RESULTS / "papers-times.md"
+    text = path.read_text() if path.is_file() else ""
+    row = re.search(rf"^\| ({method}.*?) \|\s*([0-9.]+) \|.*\| (.+?) \|$", text, re.MULTILINE)
+    if row is None:
+        return []
+    what, seconds, paper = row.groups()
+    beside = "" if paper == "-" else f" (the paper: {paper})"
+    sentence = (
+        f"Training time by `--table times`, two threads: {what}: {float(seconds):.0f} s{beside}."
+    )
+    return [textwrap.fill(sentence, 100) + "\n"]
 
 
 def _amount(text: str) -> str:
