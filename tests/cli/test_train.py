@@ -271,3 +271,30 @@ def test_all_texts_of_a_table_are_left_out_by_one_word(run, tmp_path):
     table.write_text("qid,label,title,brand,texts,f\n" + "1,0,a,b,5,1\n1,1,c,d,6,2\n" * 20)
     assert run(f"train mart {table} --ignore texts --n-estimators 1 --out {model}")[0] == 0
     assert rankgrove.load_model(model).feature_names_in_.tolist() == ["f"]
+
+
+def test_igbrt_starts_from_the_forest_of_a_file(run, folder):
+    """In-sample and out-of-bag residuals are those of the forest in the file."""
+    assert run("train rf train.txt --n-estimators 20 --oob-score true --out f.rg")[0] == 0
+    train = rankgrove.load(folder / "train.txt", n_features=6)
+    for residuals in ("in-sample", "oob"):
+        options = f"--n-estimators 5 --residuals {residuals} --out g.rg"
+        assert run(f"train igbrt train.txt --forest f.rg {options}")[0] == 0
+        forest = rankgrove.load_model(folder / "f.rg")
+        ranker = rankgrove.IGBRT(
+            forest=forest, n_estimators=5, residuals=residuals, random_state=0
+        ).fit(train)
+        found = rankgrove.load_model(folder / "g.rg")
+        np.testing.assert_array_equal(found.predict(train), ranker.predict(train))
+
+
+def test_what_is_no_forest_is_refused(run, capfd):
+    assert run(f"{TRAIN} --out h.rg")[0] == 0
+    for given, message in (
+        ("h.rg", "--forest: must be None or a RandomForest (on the command line its model file)"),
+        ("train.txt", "--forest: train.txt: "),
+        ("no.rg", "--forest: no.rg: "),
+    ):
+        with pytest.raises(SystemExit):
+            run(f"train igbrt train.txt --forest {given} --out i.rg")
+        assert message in capfd.readouterr().err

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgrove
+from rankgrove.datasets import make_ranking
 from rankgrove.experiments.specs import as_spec, read_specs
 
 
@@ -111,6 +112,16 @@ def test_tables_of_study_files():
 def test_rankers_as_objects():
     ranker = rankgrove.LambdaMART(n_estimators=7)
     assert as_spec(ranker).estimator is ranker
+
+
+def test_what_is_fitted_already_may_have_seen_the_test_data(tmp_path):
+    forest = rankgrove.RandomForest(n_estimators=2)
+    assert as_spec({"use": "igbrt", "forest": forest}).settings[0]["forest"] is forest
+    data = make_ranking(5, n_features=3, seed=0)
+    forest.fit(data).save(tmp_path / "f.rg")
+    for given_as in ({"use": "igbrt", "forest": forest}, f"igbrt:forest={tmp_path / 'f.rg'}"):
+        with pytest.raises(ValueError, match="forest of igbrt is a fitted RandomForest"):
+            as_spec(given_as)
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=1, max_size=5, unique=True))

@@ -23,6 +23,7 @@ from rankgrove.cli.options import (
     add_shared_queries_option,
 )
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
+from rankgrove.errors import ModelError
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
@@ -155,6 +156,8 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             return parse(text)
+        except ModelError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
         except ValueError:
             raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}") from None
 

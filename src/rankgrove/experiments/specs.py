@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rankgrove.errors import ModelError
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.registry import ranker_class
 
@@ -214,11 +215,22 @@ def _settings(
                 raise ValueError(
                     f"parameter {name} of {use} must be {known[name].describe()}, not {value!r}"
                 )
+            _refuse_fitted(name, use, value)
     n_points = math.prod(map(len, grid.values()))
     if n_points > _MOST_SETTINGS:
         raise ValueError(f"the grid of {use} has {n_points:,} settings: it {_LIMIT}")
     points = itertools.product(*grid.values())
     return tuple(dict(zip(grid, point, strict=True)) for point in points)
+
+
+def _refuse_fitted(name: str, use: str, value: Any) -> None:
+    from rankgrove.rankers.base.estimator import BaseRanker
+
+    if isinstance(value, BaseRanker) and value.__sklearn_is_fitted__():
+        raise ValueError(
+            f"parameter {name} of {use} is a fitted {type(value).__name__}, which may have seen "
+            "the documents that others are tested on: give one that is not fitted"
+        )
 
 
 def _refuse(name: str, use: str) -> None:
@@ -261,6 +273,8 @@ def _read(text: str, name: str, use: str, known: Mapping[str, Any] | None) -> An
     plain = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
         return known[name].parse(plain)
+    except ModelError:
+        raise
     except ValueError:
         words = known[name].describe()
         raise ValueError(f"parameter {name} of {use} must be {words}, not {text!r}") from None

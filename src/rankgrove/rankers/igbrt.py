@@ -29,6 +29,12 @@ from rankgrove.training.inputs import RankingInput
 from rankgrove.training.watch import Watch
 
 
+def _read_model(path: str) -> Any:
+    from rankgrove.formats.container import load_model
+
+    return load_model(path)
+
+
 @register_ranker(
     "igbrt",
     paper="Mohan, Chen and Weinberger 2011",
@@ -53,7 +59,11 @@ class IGBRT(GBRT):
         None,
         AnyOf(
             Nothing(),
-            Satisfies(lambda value: isinstance(value, RandomForest), "a RandomForest"),
+            Satisfies(
+                lambda value: isinstance(value, RandomForest),
+                "a RandomForest (on the command line its model file)",
+                reader=_read_model,
+            ),
         ),
         "the forest to start from: a fitted one is taken as it is, another is fitted; None: one "
         "made of the next parameters",
@@ -71,7 +81,10 @@ class IGBRT(GBRT):
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
         if fit.background is not None:
-            raise ModelError(f"{type(self).__name__} starts from its forest, not from init_model")
+            raise ModelError(
+                f"{type(self).__name__} starts from its forest, not from init_model: give a "
+                "forest as parameter forest, or boost any model by GBRT"
+            )
         forest = self._forest()
         if forest.__sklearn_is_fitted__():
             model, bag = background_of(forest, fit.data, "the forest"), forest.oob_

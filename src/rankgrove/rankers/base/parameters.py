@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rankgrove.errors import ModelError
+
 LARGEST = 2**31 - 1
 
 
@@ -188,6 +190,8 @@ class AnyOf:
         for option in self.options:
             try:
                 value = option.parse(text)
+            except ModelError:  # of a file, which says what is wrong with it
+                raise
             except ValueError:
                 continue
             if option.accepts(value):
