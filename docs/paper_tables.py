@@ -16,20 +16,21 @@ _TIMED = {"igbrt": "iGBRT", "broof": "BROOF"}
 _SECTION = re.compile(r"^## (?P<caption>.+)\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
-def quoted(study: str, collection: str) -> str:
-    """Return the tables of a collection of documents, and how they were measured; "" without any.
+def quoted(study: str, collections: str) -> str:
+    """Return the tables of collections of documents, and how they were measured; "" without any.
 
     Parameters
     ----------
     study : what ``bench_papers.py --table`` is given
-    collection : as its tables name it
+    collections : as its tables name them, separated by commas
     """
     path = RESULTS / f"papers-{study}.md"
     text = path.read_text() if path.is_file() else ""
+    names = "|".join(map(re.escape, collections.split(", ")))
     found = [
         f"{match['caption']}:\n\n{match['rows'].replace('|  |', '| |', 1)}"
         for match in _SECTION.finditer(text)
-        if re.match(rf"{re.escape(collection)}(:|, preset)", match["caption"])
+        if re.match(rf"({names})(:|, preset)", match["caption"])
     ]
     if not found:
         return ""

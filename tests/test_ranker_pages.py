@@ -56,6 +56,8 @@ def test_pages_quote_what_was_measured(pages, tmp_path, monkeypatch):
     found = paper_tables.quoted("forests", "MQ2008")
     assert "5 % of the paper's numbers of trees" in found.replace("\n", " ")
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, False, True]
+    found = paper_tables.quoted("forests", "OHSUMED, MQ2008")
+    assert [f"0.2{i}" in found for i in range(4)] == [True, False, True, True]
     path.write_text(head.format("") + "\n".join(tables))
     found = paper_tables.quoted("forests", "OHSUMED")
     assert "with the paper's numbers of trees" in found.replace("\n", " ")
