@@ -137,11 +137,10 @@ def classical_page(name: str) -> str:
         shown = f"**{other}**" if other == name else f"[{other}]({other}.md)"
         values = measured[other]
         lines.append(f"| {shown} | {values['train']:.4f} | {values['test']:.4f} |")
-    body = (inspect.getdoc(cls) or "").partition("\n\nParameters\n----------")[0]
     return CLASSICAL_PAGE.format(
         name=name,
         cls=cls.__name__,
-        body=markdown(body),
+        body=body(cls),
         parameters=parameter_rows(parameter_table(cls)),
         measured="\n".join(lines),
     )
@@ -162,7 +161,6 @@ def measure() -> dict[str, dict[str, float]]:
 def page(name: str) -> str:
     """Return the text of a boosted ranker's page."""
     cls = ranker_class(name)
-    body = (inspect.getdoc(cls) or "").partition("\n\nParameters\n----------")[0]
     shared = {parameter.name: parameter for parameter in parameter_table(BoostedRanker)}
     table = parameter_table(cls)
     own = [parameter for parameter in table if parameter.name not in shared]
@@ -174,7 +172,7 @@ def page(name: str) -> str:
     return PAGE.format(
         name=name,
         cls=cls.__name__,
-        body=markdown(body),
+        body=body(cls),
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
@@ -186,6 +184,12 @@ def in_paper(name: str) -> str:
     """Return what ``bench_papers.py`` measured of the paper that compares a ranker, if any."""
     tables = quoted(*IN_PAPER[name]) if name in IN_PAPER else ""
     return IN_PAPER_SECTION.format(tables=tables) if tables else ""
+
+
+def body(cls: type) -> str:
+    """Return the text of a docstring, without its lists of parameters and attributes."""
+    text = inspect.getdoc(cls) or ""
+    return markdown(re.split(r"\n\n(?:Parameters|Attributes)\n-+\n", text)[0])
 
 
 def markdown(text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from rankgrove.rankers.base.registry import ranker_names
+from rankgrove.rankers.base.parameters import check_parameters
+from rankgrove.rankers.base.registry import make_ranker, ranker_names
 
 
 def test_table_names_every_ranker(rankgrove):
@@ -36,3 +37,18 @@ def test_one_family(rankgrove):
     assert {ranker["family"] for ranker in found} == {"linear"}
     assert "adarank" in [ranker["name"] for ranker in found]
     assert rankgrove("rankers", "--family", "liner").returncode == 2
+
+
+# Systems of the five papers that are settings of a ranker, or go by its class.
+SYSTEMS = ["RFPoint", "RFList", "RFHybrid", "RF-hybrid-L6", "RFRand", "RFPair", "ExtraTrees", "RandomForest", "GBRT", "IGBRT", "PLRank(obj=1)", "PLRank(obj=3)", "PLRank(obj=6)", "LambdaMART", "McRank", "MART-1", "MART-2", "c-MART-1", "CosMART", "c-CosMART", "KLMART", "c-KLMART", "CoordinateAscent", "ListMLE", "BROOF-absolute", "BROOF-median", "BROOF-height", "BROOF-gradient", "AdaRank-MAP", "AdaRank-NDCG", "RankBoost", "RankSVM", "RCRank"]
+
+
+def test_every_system_of_the_papers_is_listed_and_can_be_made(rankgrove):
+    found = json.loads(rankgrove("rankers", "--json").stdout)
+    names = {ranker["class"] for ranker in found}
+    names |= {name for ranker in found for name in ranker["variants"]}
+    assert set(SYSTEMS) <= names
+    for ranker in found:
+        for settings in ranker["variants"].values():
+            made = make_ranker(ranker["name"], **settings)
+            check_parameters(ranker["class"], made.get_params(deep=False), type(made)._constraints)

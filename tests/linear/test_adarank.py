@@ -64,3 +64,9 @@ def test_validation_cuts_the_rounds():
     assert ranker.best_iteration_ == int(np.argmax(values)) + 1 == ranker.model_.n_steps
     assert len(values) < 500
     assert ranker.score(valid) == pytest.approx(max(values))
+
+
+def test_a_metric_beyond_one_is_refused():
+    data = make_ranking(10, docs_per_query=8, n_features=4, seed=1)
+    with pytest.raises(ValueError, match="metric of AdaRank must lie between -1 and 1, and dcg@10"):
+        rankgrove.AdaRank(metric="dcg@10").fit(data)

@@ -26,14 +26,13 @@ def height_errors(y, query, predicted, known, relevant_from=1.0):
     for i in range(len(y)):
         if not known[i]:
             continue
-        others = [j for j in range(len(y)) if known[j] and query[j] == query[i] and j != i]
-        above = [j for j in others if (predicted[j], -j) > (predicted[i], -i)]
-        if y[i] >= relevant_from:
-            wrong = sum(y[j] < relevant_from for j in above)
-            most = sum(y[j] < relevant_from for j in others)
-        else:
-            wrong = sum(y[j] >= relevant_from for j in others if j not in above)
-            most = sum(y[j] >= relevant_from for j in others)
+        relevant = y[i] >= relevant_from
+        wrong = most = 0.0
+        for j in range(len(y)):
+            if known[j] and query[j] == query[i] and (y[j] >= relevant_from) != relevant:
+                most += 1
+                lead = predicted[j] - predicted[i] if relevant else predicted[i] - predicted[j]
+                wrong += 1.0 if lead > 0 else 0.5 if lead == 0 else 0.0
         errors[i] = wrong / most if most else 0.0
     return errors
 

@@ -31,6 +31,10 @@ def mart(**params):
     return MART(**{"n_estimators": 10, "random_state": 0, "n_jobs": 1, **params})
 
 
+def rankboost(**params):
+    return rankgrove.RankBoost(**{"n_estimators": 10, "random_state": 0, "n_jobs": 1, **params})
+
+
 @pytest.fixture(scope="module")
 def friedman():
     from sklearn.datasets import make_friedman1
@@ -203,7 +207,7 @@ class TestWatching:
 
 
 class TestContinuing:
-    @pytest.mark.parametrize("make", [mart, lambdamart])
+    @pytest.mark.parametrize("make", [mart, lambdamart, rankboost])
     def test_half_and_half_is_the_whole(self, train, make):
         whole = make().fit(train)
         half = make(n_estimators=4).fit(train)

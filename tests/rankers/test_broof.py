@@ -111,17 +111,47 @@ def test_gradient_of_one_tree_without_sampling_is_mart():
     np.testing.assert_allclose(ours.predict(data), mart.predict(data), atol=1e-4)
 
 
-def test_boosting_ends_when_half_of_the_weight_is_wrong(monkeypatch):
+@pytest.mark.parametrize("learner_weight", ["log", "beta", "constant"])
+def test_boosting_ends_when_half_of_the_weight_is_wrong(learner_weight):
+    """Whatever a forest says; where errors have no say, as in ``gradient``, they end nothing."""
     data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
-    errors = iter([0.2, 0.3, 0.6])
 
-    def learner(error, shrinkage):
-        return extension_points.log(next(errors), shrinkage)
+    def two_good_forests():
+        seen = iter([0.2, 0.3, 0.6, 0.6])
 
+        def error(documents, targets, predicted, known):
+            weak = np.full(len(targets), next(seen))
+            weak[np.flatnonzero(known)[0]] = 1.0  # by which all are divided
+            return weak
+
+        return error
+
+    params = {"n_trees": 2, "learner_weight": learner_weight, "random_state": 0}
     ranker = rankgrove.BROOF(
-        preset="absolute", learner_weight=learner, n_estimators=10, n_trees=2, random_state=0
+        preset="absolute", error=two_good_forests(), n_estimators=4, **params
     ).fit(data)
     assert ranker.model_.n_steps == len(ranker.learner_weights_) == 2
+    alone = rankgrove.BROOF(preset="absolute", n_estimators=2, **params).fit(data)
+    assert alone.model_.n_steps == 2
+
+
+def test_errors_without_a_say_end_nothing():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.random((200, 3)), rng.integers(0, 2, 200), np.arange(200) // 10
+    params = {"n_estimators": 3, "n_trees": 5, "random_state": 0}
+    assert rankgrove.BROOF(preset="absolute", **params).fit(X, y, qid=qid).model_.n_steps == 1
+    assert rankgrove.BROOF(preset="gradient", **params).fit(X, y, qid=qid).model_.n_steps == 3
+
+
+def test_training_errors_move_all_weights():
+    """Out-of-bag errors leave alone what every tree has seen; they are not to be had then."""
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+    params = {"preset": "absolute", "n_estimators": 4, "n_trees": 2, "random_state": 0}
+    trained = rankgrove.BROOF(validation="train", **params).fit(data)
+    named = rankgrove.BROOF(validation="train", weight_update="train", **params).fit(data)
+    np.testing.assert_array_equal(trained.predict(data), named.predict(data))
+    with pytest.raises(ValueError, match="weight_update of BROOF must not be 'oob'"):
+        rankgrove.BROOF(validation="train", weight_update="oob", **params).fit(data)
 
 
 def test_validation_on_training_data_is_another_ranker():

@@ -331,3 +331,55 @@ def test_failed_fit_leaves_no_half_model(name, data):
     with pytest.raises(DataError):
         ranker.fit(data.X, y, qid=data.qid)
     assert ranker.predict(data).shape == (len(data.X),)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ranker_class(n).learns_in_steps])
+def test_interruption_keeps_the_steps_that_are_done(name, data, tmp_path):
+    def press(progress):
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    whole = quick(name, max_passes=2).fit(data)
+    ranker = quick(name, max_passes=2)
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit(data, callbacks=[press])
+    assert ranker.model_.n_steps == 2
+    second = list(whole.staged_predict(data))[1]
+    np.testing.assert_allclose(ranker.predict(data), second, rtol=1e-9, atol=1e-12)
+    ranker.save(tmp_path / "model.rg")
+    loaded = rankgrove.load_model(tmp_path / "model.rg")
+    np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))
+
+
+BACKGROUNDS = {
+    "forest": lambda data: quick("rf-point").fit(data),
+    "pairs": lambda data: quick("rf-pair").fit(data),
+    "linear": lambda data: quick("adarank", normalisation="query-minmax").fit(data),
+    "random": lambda data: quick("random").fit(data),
+    "boosted forest": lambda data: quick("broof", preset="absolute").fit(data),
+    "sum": lambda data: quick("mart").fit(data, init_model=quick("adarank").fit(data)),
+}
+
+
+# iGBRT starts from its own forest, McRank from models with the same outputs.
+CONTINUING = [n for n in NAMES if ranker_class(n).continues_models and n not in ("igbrt", "mcrank")]
+
+
+@pytest.mark.parametrize("kind", BACKGROUNDS)
+@pytest.mark.parametrize("name", CONTINUING)
+def test_any_model_can_be_the_background(name, data, kind, tmp_path):
+    """The new steps add to its scores, and both are in one file."""
+    background = BACKGROUNDS[kind](data)
+    before = background.predict(data)
+    other = make_ranking(15, docs_per_query=12, n_features=8, seed=9)
+    ranker = quick(name).fit(other, init_model=background)
+    nothing = quick(name, n_estimators=1).fit(other, init_model=background)
+    stages = list(ranker.staged_predict(data))
+    assert len(stages) == ranker.model_.n_steps == 4
+    np.testing.assert_allclose(stages[0], nothing.predict(data), rtol=1e-9, atol=1e-12)
+    assert not np.array_equal(ranker.predict(data), before)
+    steps = ranker.predict(data) - before
+    assert len(np.unique(np.round(steps, 9))) > 1
+    ranker.save(tmp_path / "model.rg")
+    loaded = rankgrove.load_model(tmp_path / "model.rg")
+    np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))

@@ -1,8 +1,8 @@
 """List the rankers that can be trained.
 
 Shows each ranker's name, family, paper, what its training makes better, and its key parameters with
-their defaults: those that it declares itself, or the ranker of which it is a variant. `rankgrove
-train RANKER --help` lists all of them.
+their defaults: those that it declares itself, or the ranker of which it is a variant. Settings that
+papers have names for follow, by these names. `rankgrove train RANKER --help` lists all parameters.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from rankgrove.cli.options import add_json_option
 from rankgrove.cli.output import escape, print_json, show, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankgrove.rankers.base.registry import Registered
 
 EXAMPLES = """\
@@ -56,7 +58,12 @@ def run(arguments: argparse.Namespace) -> None:
                 ranker["family"],
                 ranker["paper"],
                 ranker["optimises"],
-                ", ".join(f"{name}={value}" for name, value in ranker["parameters"].items()),
+                "\n".join(
+                    [
+                        _listed(ranker["parameters"]),
+                        *(f"{name}: {_listed(own)}" for name, own in ranker["variants"].items()),
+                    ]
+                ),
             )
         ]
         for ranker in rankers
@@ -67,6 +74,10 @@ def run(arguments: argparse.Namespace) -> None:
         column.overflow = "fold"
     shown.columns[0].no_wrap = True
     show(shown)
+
+
+def _listed(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def _as_dict(entry: Registered) -> dict[str, Any]:
@@ -90,4 +101,5 @@ def _as_dict(entry: Registered) -> dict[str, Any]:
             name: value if isinstance(value, str | int | float | None) else repr(value)
             for name, value in parameters.items()
         },
+        "variants": {name: dict(own) for name, own in entry.variants.items()},
     }

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.forests.extension_points import Documents, GrownForest, Say, train
+from rankgrove.forests.extension_points import (
+    Documents,
+    GrownForest,
+    Say,
+    constant,
+    train,
+    unchanged,
+)
 from rankgrove.forests.growing import ForestGrower, Growth, value_type
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -28,6 +35,11 @@ class Points:
     error: Callable[..., Any]
     learner_weight: Callable[..., Any]
     weight_update: Callable[..., Any]
+
+    @property
+    def errors_count(self) -> bool:
+        """Whether anything depends on errors: what a forest says, or weights of documents."""
+        return self.learner_weight is not constant or self.weight_update is not unchanged
 
 
 @dataclass
@@ -84,7 +96,10 @@ class ForestBoosting:
             known = known & counting
             errors = _called(points.error, n_rows, documents, targets, predicted, known)
             errors = _scaled(np.where(known, errors, 0.0))
-            say = _checked_say(points, _mean(errors, self.weights, known), self.shrinkage)
+            error = _mean(errors, self.weights, known)
+            say = None
+            if error < 0.5 or not points.errors_count:
+                say = _checked_say(points, error, self.shrinkage)
             if say is None and self.forests:
                 return
             last, say = say is None, say or Say(beta=1.0, weight=1.0)  # the first is kept anyway

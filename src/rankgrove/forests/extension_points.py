@@ -148,7 +148,8 @@ def median(documents: Documents, targets: Floats, predicted: Floats, known: Flag
 def height(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
     """Irrelevant documents above a relevant one, relevant ones below an irrelevant one.
 
-    Divided by the most that the query allows; documents of equal prediction stand in their order.
+    Divided by the most that the query allows. Of two documents with equal predictions, each stands
+    half above the other.
     """
     errors = np.zeros(len(targets))
     rows = np.flatnonzero(known)
@@ -156,14 +157,17 @@ def height(documents: Documents, targets: Floats, predicted: Floats, known: Flag
     if not len(order):
         return errors
     query, relevant = documents.query[order], documents.relevant[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(query) != 0])
-    sizes = np.diff(np.r_[starts, len(order)])
+    new_query = np.r_[True, np.diff(query) != 0]
+    starts = np.flatnonzero(new_query)
+    ties = np.flatnonzero(new_query | np.r_[True, np.diff(predicted[order]) != 0])
+    sizes, tie_sizes = (np.diff(np.r_[begin, len(order)]) for begin in (starts, ties))
 
     def within(counts: Floats) -> tuple[Floats, Floats]:
-        """Return the number before each document in its query, and in the whole query."""
+        """Return the number above each document in its query, and in the whole query."""
         before: Floats = np.cumsum(counts) - counts
+        above = np.repeat(before[ties] + 0.5 * np.add.reduceat(counts, ties), tie_sizes)
         total: Floats = np.add.reduceat(counts, starts)
-        return before - np.repeat(before[starts], sizes), np.repeat(total, sizes)
+        return above - np.repeat(before[starts], sizes), np.repeat(total, sizes)
 
     irrelevant_above, n_irrelevant = within((~relevant).astype(np.float64))
     relevant_above, n_relevant = within(relevant.astype(np.float64))
@@ -172,7 +176,7 @@ def height(documents: Documents, targets: Floats, predicted: Floats, known: Flag
     return errors
 
 
-# Learner weight: weighted mean error, shrinkage -> Say, or None to end the boosting.
+# Learner weight: weighted mean error, below 0.5, and shrinkage -> Say, or None to end the boosting.
 
 _SMALLEST = 1e-12  # a learner without error has a finite say
 
@@ -182,24 +186,20 @@ def _beta(error: float, shrinkage: float) -> float:
     return shrinkage * error / (1.0 - error)
 
 
-def log(error: float, shrinkage: float) -> Say | None:
+def log(error: float, shrinkage: float) -> Say:
     """Let the say grow with accuracy: log(1 / beta), beta = shrinkage * error / (1 - error)."""
-    if error >= 0.5:
-        return None
     beta = _beta(error, shrinkage)
     return Say(beta, math.log(1.0 / beta))
 
 
-def beta(error: float, shrinkage: float) -> Say | None:
+def beta(error: float, shrinkage: float) -> Say:
     """Take beta itself as the say: the paper's literal formula, which shrinks with accuracy."""
-    if error >= 0.5:
-        return None
     value = _beta(error, shrinkage)
     return Say(value, value)
 
 
-def constant(error: float, shrinkage: float) -> Say | None:
-    """Give every learner the same say, and never stop."""
+def constant(error: float, shrinkage: float) -> Say:
+    """Give every learner the same say."""
     return Say(shrinkage, shrinkage)
 
 

@@ -63,6 +63,12 @@ class FeatureBoosting:
                 for feature in range(self.features.n_features)
             ]
         )
+        largest = float(np.nanmax(np.abs(self.performance), initial=0.0))
+        if largest > 1.0:
+            raise ValueError(
+                f"parameter metric of AdaRank must lie between -1 and 1, and {self.metric.metric} "
+                f"of a feature is {largest:g} in a query"
+            )
 
     def rounds(self) -> Iterator[Floats]:
         """Yield the weights of the features after each round."""

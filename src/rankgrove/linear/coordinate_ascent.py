@@ -41,8 +41,7 @@ class CoordinateSearch:
         usable = np.flatnonzero(self.spreads > 0)
         unit = np.divide(1.0, self.spreads, out=np.zeros_like(weights), where=self.spreads > 0)
         weights = weights.copy()
-        scores = self.features.scores(weights * unit)
-        value = float(self.metric.values(scores, scores, np.zeros(1))[0])
+        scores, value = self._measured(weights * unit)
         while True:
             before = value
             for feature in rng.permutation(usable):
@@ -56,10 +55,17 @@ class CoordinateSearch:
                     value = float(values[best])
             size = np.abs(weights).sum()
             if size > 0:  # only the direction matters: keep the steps in proportion
-                weights, scores = weights / size, scores / size
+                weights = weights / size
+            # Scores that were added up move by move tie other documents than the model's do.
+            scores, value = self._measured(weights * unit)
             yield weights * unit, value
             if value - before <= tolerance:
                 return
+
+    def _measured(self, weights: Floats) -> tuple[Floats, float]:
+        """Return the scores of the model with these weights, and their metric."""
+        scores = self.features.scores(weights)
+        return scores, float(self.metric.values(scores, scores, np.zeros(1))[0])
 
     def _steps(self, weight: float) -> Floats:
         """Return moves of a weight in ascending order, among them the one that removes it."""

@@ -20,7 +20,12 @@ from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 
 
-@register_ranker("adarank", paper="Xu and Li 2007", optimises="NDCG or MAP, query by query")
+@register_ranker(
+    "adarank",
+    paper="Xu and Li 2007",
+    optimises="NDCG or MAP, query by query",
+    variants={"AdaRank-NDCG": {"metric": "ndcg@5"}, "AdaRank-MAP": {"metric": "map"}},
+)
 class AdaRank(LinearRanker):
     r"""AdaRank, boosting over queries with single features as weak rankers.
 

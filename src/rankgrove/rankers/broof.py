@@ -83,6 +83,7 @@ def _point(names: Any, what: str) -> Any:
     "broof",
     paper="De Sá, Gonçalves, Sousa and Salles 2016",
     optimises="out-of-bag errors of documents (absolute, median, height) or residuals",
+    variants={f"BROOF-{preset}": {"preset": preset} for preset in PRESETS},
 )
 class BROOF(BaseRanker):
     r"""Generalized BROOF-L2R (De Sá, Gonçalves, Sousa and Salles, *Generalized BROOF-L2R: A General
@@ -100,7 +101,7 @@ class BROOF(BaseRanker):
     and the score is :math:`\sum_t a_t RF_t(x) / \sum_t a_t` with :math:`a_t = \log(1 / \beta_t)`.
     Boosting ends when :math:`\epsilon \ge 0.5`. The preset ``gradient`` fits each forest to what
     the shrunken forests before it left of the labels, :math:`y - \eta \sum_{s<t} RF_s(x)`, all
-    forests counting the same, and never ends by itself.
+    forests and documents counting the same: errors have no say, and it never ends by itself.
 
     ``rankgrove.forests.extension_points`` says what the five extension points are given and what
     they return; any of them may be a function of your own.
@@ -130,7 +131,8 @@ class BROOF(BaseRanker):
     )
     weight_update: Any = _point(
         WEIGHT_UPDATES,
-        "whose weights change: documents with out-of-bag errors, all, none",
+        "whose weights change: of documents with out-of-bag errors, of all (with "
+        "validation='train'), of none",
     )
     n_estimators: int = param(500, Integer(1), "iterations (forests) at most")
     n_trees: int = param(300, Integer(1), "trees of each forest")
@@ -244,6 +246,13 @@ class BROOF(BaseRanker):
                 "parameter weight_update of BROOF must not be 'train' with validation='oob': "
                 "out-of-bag predictions do not know all documents"
             )
+        if chosen["validation"] == "train" and chosen["weight_update"] == "oob":
+            if self.weight_update is not None:
+                raise ValueError(
+                    "parameter weight_update of BROOF must not be 'oob' with validation='train', "
+                    "whose errors are those of all documents"
+                )
+            chosen["weight_update"] = "train"
         for name, table in _TABLES.items():
             if isinstance(chosen[name], str):
                 chosen[name] = table[chosen[name]]

@@ -17,6 +17,7 @@ from rankgrove.rankers.base.registry import register_ranker
     "cosmart",
     paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cosine of scores and gains",
+    variants={"c-CosMART": {"consistent": True}},
 )
 class CosMART(BoostedRanker):
     r"""Boosted cosine loss, a listwise ranker.

@@ -15,6 +15,7 @@ from rankgrove.training.ordinal import TASKS, problems_of
     "gbrt",
     paper="Mohan, Chen and Weinberger 2011",
     optimises="squared error of the label",
+    variants={"GBRT as classification": {"task": "classification"}},
 )
 class GBRT(BoostedRanker):
     r"""Gradient boosted regression trees (Mohan, Chen and Weinberger, *Web-Search Ranking with

@@ -39,6 +39,7 @@ def _read_model(path: str) -> Any:
     "igbrt",
     paper="Mohan, Chen and Weinberger 2011",
     optimises="squared error of the label",
+    variants={"iGBRT as classification": {"task": "classification"}},
 )
 class IGBRT(GBRT):
     r"""Initialized gradient boosted regression trees (Mohan, Chen and Weinberger, *Web-Search

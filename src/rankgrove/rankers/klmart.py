@@ -17,6 +17,7 @@ from rankgrove.rankers.base.registry import register_ranker
     "klmart",
     paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cross entropy of gains and softmax",
+    variants={"c-KLMART": {"consistent": True}},
 )
 class KLMART(BoostedRanker):
     r"""Boosted cross entropy of a query's gains, a listwise ranker.

@@ -18,6 +18,11 @@ from rankgrove.training.inputs import RankingInput
     "mart",
     paper="Friedman 2001; Xia, Zhai and Wang 2019",
     optimises="squared error of label or gain",
+    variants={
+        "MART-1": {"target": "gain"},
+        "MART-2": {"target": "label"},
+        "c-MART-1": {"target": "normalised_gain"},
+    },
 )
 class MART(BoostedRanker):
     r"""Multiple additive regression trees: least squares, one document at a time.

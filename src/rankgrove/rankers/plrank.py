@@ -14,6 +14,7 @@ from rankgrove.rankers.base.registry import register_ranker
     "plrank",
     paper="Xia, Zhai and Wang 2019",
     optimises="Plackett-Luce likelihood of permutations",
+    variants={f"PLRank(obj={n})": {"n_permutations": n} for n in (1, 3, 6)},
 )
 class PLRank(BoostedRanker):
     r"""Boosted Plackett-Luce model, a listwise ranker.

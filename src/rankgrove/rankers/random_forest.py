@@ -19,6 +19,7 @@ TASK_MEANING = (
     "rf",
     paper="Mohan, Chen and Weinberger 2011",
     optimises="squared error of the label",
+    variants={"RF as classification": {"task": "classification"}},
 )
 class RandomForest(ForestRanker):
     r"""Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient

@@ -41,7 +41,8 @@ class RankBoost(BaseRanker):
 
     Pairs are never listed: the potentials :math:`\pi(d) = \sum_i D(i, d) - \sum_j D(d, j)` take
     O(n), and all thresholds of a feature another O(n) on its bins. A missing value goes to the side
-    that r prefers. The model is a sum of stumps; a step is one round.
+    that r prefers. The model is a sum of stumps; a step is one round. A background model
+    (``init_model``) is where f starts.
 
     Freund, Iyer, Schapire and Singer, "An Efficient Boosting Algorithm for Combining Preferences",
     2003.
@@ -49,6 +50,7 @@ class RankBoost(BaseRanker):
 
     family: ClassVar[str] = "boosted stumps"
     learns_in_steps: ClassVar[bool] = True
+    continues_models: ClassVar[bool] = True
     fits_in_shards: ClassVar[bool] = True
 
     n_estimators: int = param(300, Integer(1), "rounds at most")
@@ -70,7 +72,7 @@ class RankBoost(BaseRanker):
                 share=fit.share,
             )
         )
-        start = Start(objective.base_score())
+        start = Start.of(fit.background, objective, type(self).__name__)
         followed = {
             watched.name: Followed.of(watched.data, bins, start, n_jobs)
             for watched in fit.watch.held_out
@@ -95,4 +97,4 @@ class RankBoost(BaseRanker):
             ensemble=TreeEnsemble.from_trees(stumps, data.columns.count),
             fill=fit.fill,
         )
-        return Learnt(model, interrupted=outcome.interrupted)
+        return Learnt(start.followed_by(model), interrupted=outcome.interrupted)

@@ -16,6 +16,7 @@ from rankgrove.rankers.rf_list import RFList
     "rf-hybrid",
     paper="Ibrahim and Carman 2016",
     optimises="NDCG itself, then entropy of the labels",
+    variants={f"RF-hybrid-L{levels}": {"listwise_levels": levels} for levels in (4, 5, 6)},
 )
 class RFHybrid(RFList):
     """Forest of listwise and pointwise splits: RF-hybrid-Lx (Ibrahim and Carman 2016, section 4.4).

@@ -171,7 +171,8 @@ class BoostedRanker(BaseRanker):
         start = self._start(fit, objective)
         followed = {
             watched.name: Followed.of(watched.data, bins, start, n_jobs)
-            for watched in fit.watch.held_out
+            for watched in fit.watch.sets
+            if not watched.is_train or start.training_outputs is not None
         }
         boosting = Boosting(
             objective=objective,

@@ -31,7 +31,7 @@ def take_steps(
 
     Parameters
     ----------
-    followed : of the watched sets but the training data, by name
+    followed : watched sets by name; others are the training data, whose outputs boosting has
     bins : of the training data
     """
     fit.journal.open(_fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
@@ -39,8 +39,8 @@ def take_steps(
     n_steps, n_threads = ranker.n_estimators, resolve_n_jobs(ranker.n_jobs)
 
     def scores_of(watched: WatchedSet) -> npt.NDArray[np.float64]:
-        outputs = boosting.outputs if watched.is_train else followed[watched.name].outputs
-        return boosting.objective.link.apply(outputs, n_threads)
+        keeper = followed.get(watched.name, boosting)
+        return boosting.objective.link.apply(keeper.outputs, n_threads)
 
     return fit.steps(ranker, n_steps).follow(boosting.steps(n_steps), scores_of)
 

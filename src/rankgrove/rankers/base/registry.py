@@ -14,8 +14,8 @@ import importlib.metadata
 import pkgutil
 import threading
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rankgrove.rankers.base.declaration import declared
@@ -36,6 +36,7 @@ class Registered:
     paper : where it was published
     optimises : what its training makes better
     listed : whether it can be trained by name alone (an imported model cannot)
+    variants : settings that papers have names for, by these names
     """
 
     name: str
@@ -43,6 +44,7 @@ class Registered:
     paper: str = ""
     optimises: str = ""
     listed: bool = True
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def family(self) -> str:
@@ -56,7 +58,12 @@ _COMPLETING = threading.RLock()
 
 
 def register_ranker(
-    name: str, *, paper: str = "", optimises: str = "", listed: bool = True
+    name: str,
+    *,
+    paper: str = "",
+    optimises: str = "",
+    listed: bool = True,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[Class], Class]:
     """Turn the declared parameters of a class into its ``__init__``, and register it by name.
 
@@ -66,6 +73,7 @@ def register_ranker(
     paper : where it was published, for the list of rankers
     optimises : what its training makes better, for the list of rankers
     listed : whether it can be trained by name alone
+    variants : settings that papers have names for, by these names, for the list of rankers
     """
     if not name or name != name.lower() or set(name) & set(" _:/,="):
         raise ValueError(f"a ranker's name is lower case, words joined by '-', not {name!r}")
@@ -75,7 +83,7 @@ def register_ranker(
         if known is not None and known.cls.__qualname__ != cls.__qualname__:
             raise ValueError(f"the name {name!r} belongs to {known.cls.__module__} already")
         cls = declared(cls)
-        _REGISTERED[name] = Registered(name, cls, paper, optimises, listed)
+        _REGISTERED[name] = Registered(name, cls, paper, optimises, listed, variants or {})
         return cls
 
     return register
