@@ -40,7 +40,41 @@ def test_one_family(rankgrove):
 
 
 # Systems of the five papers that are settings of a ranker, or go by its class.
-SYSTEMS = ["RFPoint", "RFList", "RFHybrid", "RF-hybrid-L6", "RFRand", "RFPair", "ExtraTrees", "RandomForest", "GBRT", "IGBRT", "PLRank(obj=1)", "PLRank(obj=3)", "PLRank(obj=6)", "LambdaMART", "McRank", "MART-1", "MART-2", "c-MART-1", "CosMART", "c-CosMART", "KLMART", "c-KLMART", "CoordinateAscent", "ListMLE", "BROOF-absolute", "BROOF-median", "BROOF-height", "BROOF-gradient", "AdaRank-MAP", "AdaRank-NDCG", "RankBoost", "RankSVM", "RCRank"]
+SYSTEMS = [
+    "RFPoint",
+    "RFList",
+    "RFHybrid",
+    "RF-hybrid-L6",
+    "RFRand",
+    "RFPair",
+    "ExtraTrees",
+    "RandomForest",
+    "GBRT",
+    "IGBRT",
+    "PLRank(obj=1)",
+    "PLRank(obj=3)",
+    "PLRank(obj=6)",
+    "LambdaMART",
+    "McRank",
+    "MART-1",
+    "MART-2",
+    "c-MART-1",
+    "CosMART",
+    "c-CosMART",
+    "KLMART",
+    "c-KLMART",
+    "CoordinateAscent",
+    "ListMLE",
+    "BROOF-absolute",
+    "BROOF-median",
+    "BROOF-height",
+    "BROOF-gradient",
+    "AdaRank-MAP",
+    "AdaRank-NDCG",
+    "RankBoost",
+    "RankSVM",
+    "RCRank",
+]
 
 
 def test_every_system_of_the_papers_is_listed_and_can_be_made(rankgrove):
