@@ -53,6 +53,9 @@ class IGBRT(GBRT):
     The residuals of fully grown trees on their own training data are small; the paper uses them
     as they are, ``residuals="oob"`` takes the forest's out-of-bag predictions instead (documents
     that every tree saw keep their in-sample residual).
+
+    Ctrl-C while the forest still grows leaves no model. A forest that is fitted and saved before,
+    and given as ``forest``, is not lost, and serves any number of fits.
     """
 
     n_estimators: int = with_default(GBRT, "n_estimators", 500)
