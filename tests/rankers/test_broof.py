@@ -266,3 +266,19 @@ def test_stages_are_the_rankers_of_fewer_iterations():
         for n, scores in enumerate(whole.staged_predict(data), start=1):
             part = rankgrove.BROOF(n_estimators=n, **params).fit(data)
             np.testing.assert_allclose(scores, part.predict(data), rtol=1e-9)
+
+
+def test_extension_points_cannot_change_the_callers_data():
+    data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
+
+    def in_place(documents, targets, predicted, known, shrinkage):
+        targets -= shrinkage * predicted
+        return targets
+
+    def weigh(documents):
+        documents.y[:] = 0
+        return documents.y
+
+    for point in ({"example_update": in_place}, {"initial_weights": weigh}):
+        with pytest.raises(ValueError, match="read-only"):
+            rankgrove.BROOF(n_estimators=3, n_trees=3, **point).fit(data)

@@ -165,3 +165,40 @@ def test_a_fitted_forest_must_have_read_text_alike(data):
     start = forest().fit(read("zero"))
     with pytest.raises(ModelError, match="the forest was trained on text whose absent features"):
         igbrt(forest=start).fit(read("missing"))
+
+
+def test_out_of_bag_predictions_belong_to_their_documents(data):
+    """Labels alone do not tell documents apart; the order of named columns does not matter."""
+    start = forest(oob_score=True).fit(data)
+    igbrt(forest=start, residuals="oob").fit(data)
+    order = np.lexsort((np.random.default_rng(0).random(data.n_rows), data.y, data.qid))
+    first = np.lexsort((np.arange(data.n_rows), data.y, data.qid))
+    X = data.X.copy()
+    X[first] = data.X[order]
+    with pytest.raises(ModelError, match="fitted to these documents"):
+        other = rankgrove.Dataset(X, data.y, data.qid, feature_names=data.feature_names)
+        igbrt(forest=start, residuals="oob").fit(other)
+    turned = rankgrove.Dataset(
+        data.X[:, ::-1], data.y, data.qid, feature_names=data.feature_names[::-1]
+    )
+    ranker = igbrt(forest=start, residuals="oob").fit(turned)
+    same = igbrt(forest=start, residuals="oob").fit(data)
+    np.testing.assert_allclose(ranker.predict(data), same.predict(data), rtol=1e-6)
+
+
+def test_out_of_bag_predictions_of_sparse_documents(data):
+    sparse = pytest.importorskip("scipy.sparse")
+    X = np.where(data.X > np.median(data.X, axis=0), data.X, 0)
+    start = forest(oob_score=True).fit(X, data.y, qid=data.qid)
+    dense = igbrt(forest=start, residuals="oob").fit(X, data.y, qid=data.qid)
+    by_csr = igbrt(forest=start, residuals="oob").fit(sparse.csr_matrix(X), data.y, qid=data.qid)
+    np.testing.assert_array_equal(by_csr.predict(X), dense.predict(X))
+
+
+@pytest.mark.parametrize("shift", [-2, 60])
+def test_out_of_bag_residuals_need_no_grades(data, shift):
+    params = {"residuals": "oob", "n_forest_trees": 50}
+    shifted = igbrt(**params).fit(data.X, data.y + shift, qid=data.qid).predict(data.X)
+    same = igbrt(**params).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    assert np.corrcoef(shifted, same)[0, 1] > 0.98  # up to splits that rounding decides
+    assert np.mean(shifted - same) == pytest.approx(shift, abs=0.05)

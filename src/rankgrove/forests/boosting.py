@@ -14,6 +14,7 @@ from rankgrove.forests.extension_points import (
     GrownForest,
     Say,
     constant,
+    read_only,
     train,
     unchanged,
 )
@@ -154,7 +155,8 @@ class ForestBoosting:
 
 def _called(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floats:
     """Call an extension point, which may be a user's, and check what it returns."""
-    return _checked(function, n_rows, np.asarray(function(*arguments), np.float64))
+    shown = map(read_only, arguments)
+    return _checked(function, n_rows, np.asarray(function(*shown), np.float64))
 
 
 def _checked(function: Callable[..., Any], n_rows: int, values: Floats) -> Floats:

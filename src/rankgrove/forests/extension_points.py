@@ -26,9 +26,18 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
 @dataclass(frozen=True)
 class Documents:
-    """The training documents as extension points see them.
+    """The training documents as extension points see them: read-only.
 
     Attributes
     ----------
@@ -44,6 +53,10 @@ class Documents:
     relevant: Flags
     rng: np.random.Generator
     sample_weight: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("y", "query", "relevant", "sample_weight"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.errors import DataWarning
+from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.streamed import row_blocks
+from rankgrove.errors import DataWarning, ModelError
+from rankgrove.models.trees import TreesModel
 from rankgrove.training.inputs import RankingInput
 from rankgrove.training.ordinal import Problems
 from rankgrove.trees.links import Link
 
 Floats = npt.NDArray[np.float64]
+_LABELS = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +33,9 @@ class OutOfBag:
     counts : their number; all problems of a forest draw the same samples
     link : from the means of the problems to the score
     ndcg : NDCG@10 over the queries all of whose documents have a prediction; NaN without any
-    documents : a checksum of the labels in the caller's order, by which the documents are known
-        again; None: not known
+    documents : checksums of labels (the lower 32 bits) and features in the caller's order, by which
+        the documents are known again, whatever order their columns have; older files have that of
+        the labels alone, or None
     """
 
     sums: Floats
@@ -43,6 +49,25 @@ class OutOfBag:
         """Return sums to which nothing was added."""
         sums = np.zeros((len(problems.targets), n_rows))
         return cls(sums, np.zeros(n_rows, np.int32), problems.link, float("nan"))
+
+    def pack(self, values: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Add all of it to what a model file keeps."""
+        values |= {"oob_score": self.ndcg, "oob_documents": self.documents}
+        arrays |= {"oob_sum": self.sums, "oob_count": self.counts}
+
+    @classmethod
+    def unpack(
+        cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], trees: TreesModel
+    ) -> OutOfBag:
+        """Read what ``pack`` kept, of a forest with these trees; anything else is refused."""
+        sums, counts = np.atleast_2d(arrays["oob_sum"]), arrays["oob_count"]
+        wanted = (trees.ensemble.n_outputs, *counts.shape)
+        if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != wanted:
+            raise ModelError("oob_sum and oob_count do not go together")
+        documents = values.get("oob_documents")
+        if documents is not None and type(documents) is not int:
+            raise ModelError(f"oob_documents is {documents!r:.100}")
+        return cls(sums, counts, trees.link, float(values["oob_score"]), documents)
 
     def of_problem(self, number: int) -> tuple[Floats, npt.NDArray[np.int32]]:
         """Return sums and counts to add to; all problems draw the same samples, so one counts."""
@@ -71,10 +96,10 @@ class OutOfBag:
             counts=data.groups.grouped(counts).copy(),
         )
 
-    def finished(self, data: RankingInput) -> OutOfBag:
-        """Measure sums in grouped order, and bring them to the caller's."""
-        ndcg = self._ndcg(data)
-        if np.isnan(ndcg):
+    def finished(self, data: RankingInput, measured: bool) -> OutOfBag:
+        """Measure sums in grouped order, if they are to be measured; bring them to the caller's."""
+        ndcg = self._ndcg(data) if measured else float("nan")
+        if measured and np.isnan(ndcg):
             warnings.warn(_why_unknown(self.counts), DataWarning, stacklevel=5)
         sums = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
         counts = data.restored(self.counts, 0)
@@ -87,10 +112,12 @@ class OutOfBag:
         )
 
     def is_of(self, data: RankingInput) -> bool:
-        """Tell whether these are the documents of the data, as far as their labels tell."""
+        """Tell whether these are the documents of the data."""
         if len(self.counts) != data.n_given:
             return False
-        return self.documents is None or self.documents == _checksum(data)
+        if self.documents is None or self.documents < _LABELS:
+            return self.documents in (None, _checksum(data) % _LABELS)
+        return self.documents == _checksum(data)
 
     def _ndcg(self, data: RankingInput) -> float:
         offsets = data.filled_offsets
@@ -114,7 +141,24 @@ def _why_unknown(counts: npt.NDArray[np.int32]) -> str:
 
 
 def _checksum(data: RankingInput) -> int:
-    return zlib.crc32(data.restored(data.y).tobytes())
+    labels = zlib.crc32(data.restored(data.y).tobytes())
+    return labels + _LABELS * zlib.crc32(_row_sums(data.X).tobytes())
+
+
+def _row_sums(X: Any) -> npt.NDArray[np.uint64]:
+    """Add up the bits of the float32 values of each row: in any order of the columns the same."""
+    if not isinstance(X, SparseFeatures):
+        return np.concatenate([_bits(block).sum(axis=1) for block in row_blocks(X)])
+    before = np.r_[np.uint64(0), np.cumsum(_bits(X.values))]
+    n_absent = (X.n_features - np.diff(X.starts)).astype(np.uint64)
+    stored = before[X.starts[1:]] - before[X.starts[:-1]]
+    return np.asarray(stored + n_absent * _bits(X.absent))
+
+
+def _bits(values: Any) -> npt.NDArray[np.uint64]:
+    floats = np.asarray(values, np.float32) + np.float32(0)  # both zeros are one
+    floats = np.where(np.isnan(floats), np.float32(np.nan), floats)
+    return np.asarray(floats.view(np.uint32), np.uint64)
 
 
 def oob_metric(y: Floats, scores: Floats, sizes: npt.NDArray[np.int64]) -> float:

@@ -158,7 +158,9 @@ class IGBRT(GBRT):
         params |= {"n_jobs": self.n_jobs}
         if self.residuals == "oob":
             params["oob_score"] = True
-        return RandomForest(**params)
+        forest = RandomForest(**params)
+        forest._measures_oob = False  # labels need not be grades
+        return forest
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:
         """Out-of-bag predictions of each problem in grouped order; NaN where there is none."""

@@ -63,6 +63,7 @@ class ForestRanker(BaseRanker):
     """
 
     family: ClassVar[str] = "forest"
+    _measures_oob = True
 
     n_estimators: int = param(500, Integer(1), "number of trees")
     subsample: float | int = param(
@@ -196,7 +197,7 @@ class ForestRanker(BaseRanker):
             "tree_seeds_": whole.seeds,
             "tree_numbers_": whole.numbers,
             "leaf_score_": self.leaf_score,
-            "oob_": None if bag is None else bag.finished(data),
+            "oob_": None if bag is None else bag.finished(data, self._measures_oob),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
         return Learnt(model, attributes, any(forest.interrupted for forest in grown))
@@ -293,7 +294,8 @@ class ForestRanker(BaseRanker):
     ) -> OutOfBag:
         """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
         n_rows = data.groups.n_rows
-        oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)  # refuses bad labels before growth
+        if self._measures_oob:  # refuses bad labels before growth
+            oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)
         if earlier is None or self.oob_ is None:
             return OutOfBag.empty(n_rows, problems)
         if not self.oob_.is_of(data):
@@ -366,10 +368,7 @@ class ForestRanker(BaseRanker):
         arrays["tree_seeds"] = self.tree_seeds_
         arrays["tree_numbers"] = self.tree_numbers_
         if self.oob_ is not None:
-            values["oob_score"] = self.oob_.ndcg
-            values["oob_documents"] = self.oob_.documents
-            arrays["oob_sum"] = self.oob_.sums
-            arrays["oob_count"] = self.oob_.counts
+            self.oob_.pack(values, arrays)
         return values, arrays
 
     def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
@@ -381,16 +380,7 @@ class ForestRanker(BaseRanker):
             raise ModelError("tree_seeds and tree_numbers have different lengths")
         self.oob_: OutOfBag | None = None
         if "oob_sum" in arrays:
-            sums, counts = np.atleast_2d(arrays["oob_sum"]), arrays["oob_count"]
-            trees = self._trees_model(self._fitted())
-            wanted = (trees.ensemble.n_outputs, *counts.shape)
-            if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != wanted:
-                raise ModelError("oob_sum and oob_count do not go together")
-            documents = values.get("oob_documents")
-            if documents is not None and type(documents) is not int:
-                raise ModelError(f"oob_documents is {documents!r:.100}")
-            ndcg = float(values["oob_score"])
-            self.oob_ = OutOfBag(sums, counts, trees.link, ndcg, documents)
+            self.oob_ = OutOfBag.unpack(values, arrays, self._trees_model(self._fitted()))
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:
