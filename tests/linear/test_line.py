@@ -71,3 +71,22 @@ def test_python_metrics_are_asked():
     line = LineMetric.of(rankgrove.metric("first-label-of-line"), data, 1)
     values = line.values(np.zeros(2), np.array([0.0, 1.0]), np.array([-1.0, 1.0]))
     np.testing.assert_array_equal(values, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("name", ["single-feature", "coordinate-ascent", "adarank"])
+def test_a_python_metric_does_not_see_the_order_of_the_data(name):
+    """Files that are sorted by label make a feature that ties all documents look perfect."""
+
+    @rankgrove.register_metric("share-of-the-top-label", of="ranked")
+    def top(labels):
+        return float(labels[0] / max(labels.max(), 1))
+
+    rng = np.random.default_rng(0)
+    qid, y = np.repeat(np.arange(40), 10), np.tile(np.arange(10)[::-1] // 4, 40)
+    junk, good = np.zeros(400), y + rng.normal(0, 1.0, 400)
+    junk[9::10] = -1e-3  # constant but for the last document
+    ranker = rankgrove.make_ranker(name, metric="share-of-the-top-label", random_state=0)
+    ranker.fit(np.c_[junk, good], y, qid=qid)
+    drawn = rng.permutation(400)
+    X, metric = np.c_[junk, good][drawn], "share-of-the-top-label"
+    assert ranker.score(X, y[drawn], qid=qid[drawn], metric=metric) > 0.6

@@ -27,7 +27,7 @@ class LineMetric:
 
     Documents of equal score count by the mean over all their orders, not by the order of the data,
     which may well be that of the labels (a metric with another rule for ties keeps it, and a metric
-    that is a Python function sees them in the order of the data).
+    that is a Python function sees them in an order that was drawn once, the same for every fit).
 
     Native metrics are measured step by step on rankings that are kept in order; metrics that are
     Python functions are asked for each step.
@@ -49,14 +49,11 @@ class LineMetric:
         if metric.params.get("ties") == "input":
             metric = metric.replace(ties="average")
         groups = QueryGroups(data.groups.offsets, None, data.groups.ids)
-        queries = judged_queries(data.y, groups, metric.ranks_by_doc_id)
-        return cls(
-            metric,
-            metric.judged_by(queries),
-            groups,
-            query_weights(data),
-            resolve_n_jobs(n_jobs),
-        )
+        kernel = metric.judged_by(judged_queries(data.y, groups, metric.ranks_by_doc_id))
+        if not isinstance(kernel, _native.QueryMetric):
+            groups = _shuffled(groups)
+            kernel = metric.judged_by(judged_queries(data.y, groups, metric.ranks_by_doc_id))
+        return cls(metric, kernel, groups, query_weights(data), resolve_n_jobs(n_jobs))
 
     def query_values(self, scores: Floats, direction: Floats, steps: Floats) -> Floats:
         """Return the metric of each query (columns) for scores + step * direction (rows).
@@ -76,6 +73,13 @@ class LineMetric:
         by_query = self.query_values(scores, direction, steps)
         means = [self.metric.mean(values, self.groups, self.query_weight) for values in by_query]
         return np.asarray(sign * np.nan_to_num(np.array(means)))
+
+
+def _shuffled(groups: QueryGroups) -> QueryGroups:
+    """Return the same queries with their documents in an order that knows no labels."""
+    query = np.repeat(np.arange(groups.n_queries), groups.sizes)
+    drawn = np.random.default_rng(0).random(groups.n_rows)
+    return QueryGroups(groups.offsets, np.lexsort((drawn, query)), groups.ids)
 
 
 def query_weights(data: RankingInput) -> Floats | None:

@@ -41,8 +41,8 @@ class CoordinateAscent(LinearRanker):
 
     Between neighbouring moves few documents change places, so that rankings are put in order again
     instead of being sorted. Documents of equal score count by the mean over their orders. A metric
-    that is a Python function works, at the speed of Python. The weight of a query in the mean is
-    that of its documents.
+    that is a Python function works, at the speed of Python, and sees documents of equal score in an
+    order that was drawn. The weight of a query in the mean is that of its documents.
 
     Metzler and Croft, "Linear feature-based models for information retrieval", 2007.
     """
