@@ -211,6 +211,10 @@ def parameter_rows(table: list[RankerParameter]) -> str:
         values = parameter.constraint.describe().replace("|", "\\|")
         meaning = parameter.meaning.replace("``", "`").replace("|", "\\|")
         lines.append(f"| `{parameter.name}` | `{parameter.default!r}` | {values} | {meaning} |")
+    if any(parameter.name == "metric" for parameter in table):
+        lines.append(
+            "\nOn the command line, `metric` is `--train-metric` (`--metric` is what is reported)."
+        )
     return "\n".join(lines)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -298,3 +300,29 @@ def test_what_is_no_forest_is_refused(run, capfd):
         with pytest.raises(SystemExit):
             run(f"train igbrt train.txt --forest {given} --out i.rg")
         assert message in capfd.readouterr().err
+
+
+def test_a_model_that_raised_a_metric_of_ones_own_scores_without_it(run, folder, monkeypatch):
+    (folder / "own_metric.py").write_text(
+        "import rankgrove\n"
+        "@rankgrove.register_metric('label-on-top', of='ranked')\n"
+        "def top(labels, k=1):\n"
+        "    return float(labels[:k].mean())\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    params = "--train-metric label-on-top@2 --max-passes 1 --n-restarts 0"
+    command = f"train coordinate-ascent train.txt {params} --import own_metric --out own.rg"
+    assert run(command)[0] == 0
+    code = (
+        "import rankgrove\n"
+        "ranker = rankgrove.load_model('own.rg')\n"
+        "data = rankgrove.load('train.txt', n_features=6)\n"
+        "print(ranker.predict(data).std() > 0)\n"
+        "try:\n"
+        "    ranker.fit(data)\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    apart = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert apart.stdout.startswith("True\n"), apart.stderr
+    assert "the metric 'label-on-top@2', which nobody registered here" in apart.stdout

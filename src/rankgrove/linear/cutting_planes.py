@@ -124,8 +124,11 @@ def minimise_with_corners(
     max_iter: int,
     tolerance: float,
     on_step: Callable[[Floats], bool],
-) -> None:
+) -> float:
     """Minimise the loss plus half the square of the weights, from 0.
+
+    Returns the share by which the objective may lie above the optimum; 0 if ``on_step`` ended the
+    search.
 
     Parameters
     ----------
@@ -138,22 +141,25 @@ def minimise_with_corners(
     best = Point(start, features.scores(start))
     planes = Planes(np.zeros((1, n_features)))
     touched = best
+    gap = 0.0
     for _ in range(max_iter):
         value, by_score = loss.at_scores(touched.scores)
         slope = features.sums(by_score)
         if touched is best and not slope.any():  # at the start: no weight changes the loss
-            return
+            return 0.0
         planes.add(slope, value - float(slope @ touched.weights))
         objective = _objective(loss, best)
         weights, bound = planes.best_weights(0.1 * tolerance * max(objective, 1e-300))
         lowest = Point(weights, features.scores(weights))
         best = best.towards(lowest, _best_share(loss, best, lowest))
         if on_step(best.weights):
-            return
+            return 0.0
         objective = _objective(loss, best)
-        if objective - bound <= tolerance * objective:
-            return
+        gap = (objective - bound) / max(objective, 1e-300)
+        if gap <= tolerance:
+            return gap
         touched = best.towards(lowest, _BEYOND)
+    return gap
 
 
 def _objective(loss: PairHingeLoss, point: Point) -> float:

@@ -24,7 +24,7 @@ class RandomRanking(BaseRanker):
     .. math:: s_d = h\Big(\sum_f h(x_{d,f}, f, \text{seed})\Big)
 
     with a hash h that spreads evenly. So a document has the same score whatever other documents
-    come with it and in whatever order, as with every other ranker, and a saved model repeats its
+    come with it and in whatever order, as with nearly every ranker, and a saved model repeats its
     scores; another seed gives another ranking. Documents with equal features, which no ranker can
     tell apart, get equal scores: measure with ``ties="average"`` (``endcg``) where there are many
     of them. For the expected value of a metric, take the mean over several seeds.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+
+from sklearn.exceptions import ConvergenceWarning
 
 from rankgrove.linear.cutting_planes import minimise_with_corners
 from rankgrove.linear.features import LinearFeatures
@@ -76,10 +79,17 @@ class RankSVM(LinearRanker):
                 on_step=add,
             )
         else:
-            minimise_with_corners(
+            above = minimise_with_corners(
                 loss,
                 features.n_features,
                 max_iter=self.max_iter,
                 tolerance=self.tolerance,
                 on_step=add,
             )
+            if above > self.tolerance:
+                warnings.warn(
+                    f"the objective of RankSVM may be {100 * above:.2g} % above its optimum: raise "
+                    "max_iter, or bring features to similar scales by normalisation='query-zscore'",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )

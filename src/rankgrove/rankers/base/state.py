@@ -95,15 +95,20 @@ def encoded_params(ranker: BaseRanker) -> dict[str, Any]:
 
 
 def _encoded_param(value: Any) -> Any:
-    """A parameter as JSON; of what JSON cannot hold (a user's function), only a description."""
+    """A parameter as JSON; a description of what is not kept (a function, a fitted ranker)."""
+    from rankgrove.metrics.metric import Metric
     from rankgrove.rankers.base.estimator import BaseRanker
 
     if isinstance(value, BaseRanker):
         name = name_of(type(value))
+        if value.__sklearn_is_fitted__():
+            return {"description": f"a fitted {type(value).__name__} {encoded_params(value)}"[:500]}
         if name is not None:
             return {"ranker": name, "params": encoded_params(value)}
     if isinstance(value, NotStored):
         return {"description": value.description}
+    if isinstance(value, Metric):
+        return str(value)
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     try:
@@ -119,6 +124,9 @@ def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
     if unknown:
         raise ModelError(f"{cls.__name__} has no parameter {unknown[0]!r:.100}")
     ranker = cls(**{name: _decoded_param(value) for name, value in params.items()})
+    if _names_an_unknown_metric(ranker):
+        what = f"the metric {ranker.metric!r}, which nobody registered here"
+        ranker.set_params(metric=NotStored(what))
     values = ranker.get_params(deep=False)
     check_parameters(
         cls.__name__,
@@ -126,6 +134,18 @@ def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
         cls._constraints,
     )
     return ranker
+
+
+def _names_an_unknown_metric(ranker: Any) -> bool:
+    """Whether it was trained by a metric whose module is not imported; scoring needs none."""
+    from rankgrove.metrics.registry import metric_class
+
+    text = getattr(ranker, "metric", None)
+    name = re.match(r"[\w-]{1,100}", text) if isinstance(text, str) else None
+    try:
+        return name is not None and metric_class(name[0]) is None
+    except ValueError:
+        return True
 
 
 def _decoded_param(value: Any) -> Any:
