@@ -74,8 +74,7 @@ def test_convergence_ends_at_the_whole_model(tiny_data):
         (curve,) = run_curve("convergence", study, store, Run())
     assert (curve.x[0], curve.x[-1]) == (1, 9)
     found = rankgrove.compare(tiny_data, "rf-point:n_estimators=9", folds=3, metrics="ndcg")
-    folds = found.results("data")[0].fold_values["ndcg"]
-    assert curve.values[-1] == pytest.approx(np.mean(folds), abs=1e-5)
+    assert curve.values[-1] == pytest.approx(found.results("data")[0].values["ndcg"])
 
 
 def test_strength_is_that_of_the_forest(tiny_data):
@@ -217,10 +216,59 @@ def test_points_that_cannot_be_measured_are_told(tiny_data):
     ("kind", "other", "reason"),
     [
         ("convergence", "sklearn:RandomForestRegressor:n_estimators=2", "has no convergence"),
+        ("convergence", "single-feature", "has no convergence"),
         ("strength", "mart:n_estimators=2", "is no forest"),
+        ("size", "ranksvm", "ranksvm has no parameter n_estimators"),
+        ("subsample", "mine=ranksvm", "mine has no parameter subsample"),
+        ("n-min", "mart:n_estimators=2", "mart has no parameter min_samples_split"),
+        ("levels", "rf-point:n_estimators=2", "rf-point has no parameter listwise_levels"),
+        ("learning", "mart:n_estimators=2,monotone=[1]", "has no point: .*1 entries"),
+        ("features", "mart:n_estimators=2,monotone=[1]", "has no point: .*1 entries"),
     ],
 )
 def test_rankers_without_a_curve_are_told_and_the_others_drawn(kind, other, reason, tiny_data):
+    points = {"size": [2], "learning": [1.0], "features": [3], "levels": [0, 1]}
+    able = "rf-hybrid" if kind == "levels" else "rf-point"
     with pytest.warns(DataWarning, match=reason):
-        (curve,) = curves(kind, tiny_data, [other, "rf-point:n_estimators=2"])
-    assert curve.name == "rf-point"
+        (curve,) = curves(kind, tiny_data, [other, f"able={able}:n_estimators=2"], points.get(kind))
+    assert curve.name == "able"
+
+
+def test_without_any_ranker_that_has_the_curve_nothing_is_fitted(tiny_data, monkeypatch):
+    from rankgrove.experiments import running
+
+    monkeypatch.setattr(running, "run_cell", None)
+    both = "ranksvm has no parameter subsample.*; listmle has no parameter subsample"
+    with pytest.raises(ValueError, match=both):
+        curves("subsample", tiny_data, ["ranksvm", "listmle"])
+    with pytest.raises(ValueError, match="sklearn:RandomForestRegressor has no convergence"):
+        curves("convergence", tiny_data, ["sklearn:RandomForestRegressor"])
+
+
+def test_points_that_a_ranker_refuses_are_told(tiny_data):
+    with pytest.warns(DataWarning, match="rf-point has no point at 1: .*whole number >= 2"):
+        (curve,) = curves("n-min", tiny_data, ["rf-point:n_estimators=2"], [1, 5])
+    assert list(curve.x) == [5]
+
+
+@pytest.mark.filterwarnings("ignore::rankgrove.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["convergence", "size"])
+def test_curves_without_a_value_are_refused(kind, tiny_data):
+    data = rankgrove.Dataset(tiny_data.X, np.zeros(tiny_data.n_rows), tiny_data.qid)
+    study = make_study(data, ["mart:n_estimators=2"], folds=3, metrics="ndcg(empty=skip)")
+    with Store(None) as store, pytest.raises(ValueError, match="mart has no value: no test query"):
+        run_curve(kind, study, store, Run(), [2] if kind == "size" else None)
+
+
+def test_the_command_tells_of_rankers_without_a_curve(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    command = ["curve", "size", "data.txt", "--folds", "3", "--points", "2", "--json"]
+    assert main([*command, "--ranker", "ranksvm", "--ranker", "mart"]) == 0
+    found = capsys.readouterr()
+    assert {point["curve"] for point in json.loads(found.out)["points"]} == {"mart"}
+    assert "ranksvm has no parameter n_estimators" in found.err
+    assert main([*command, "--ranker", "ranksvm"]) != 0
+    assert "ranksvm has no parameter n_estimators" in capsys.readouterr().err

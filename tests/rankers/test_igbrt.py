@@ -192,7 +192,7 @@ def test_out_of_bag_predictions_belong_to_their_documents(data):
 
 def test_out_of_bag_predictions_of_sparse_documents(data):
     sparse = pytest.importorskip("scipy.sparse")
-    X = np.where(data.X > np.median(data.X, axis=0), data.X, 0)
+    X = np.where(np.median(data.X, axis=0) < data.X, data.X, 0)
     start = forest(oob_score=True).fit(X, data.y, qid=data.qid)
     dense = igbrt(forest=start, residuals="oob").fit(X, data.y, qid=data.qid)
     by_csr = igbrt(forest=start, residuals="oob").fit(sparse.csr_matrix(X), data.y, qid=data.qid)

@@ -52,8 +52,8 @@ class Outcome:
     score_microseconds : time to score one document on one thread
     peak_memory : most bytes that the process held while it was at work
     n_steps : steps of the model (boosting iterations, trees of a forest), None for others
-    curve_steps, curve_values : the first metric on the test part after part of the steps, or of
-        single trees after so many splits if the cell's view asks for it
+    curve_steps, curve_values : the first metric on the test part after part of the steps; if the
+        cell's view asks for it, after every step, or of single trees after so many splits
     importances : share of each feature in the gain of the splits, empty if the model has none
     top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
         -1 where a query is shorter
@@ -159,7 +159,7 @@ def _outcome(
     outcome.per_query, outcome.means = result.per_query, result.means
     outcome.top = _leading(fold.test, scores)
     outcome.validation = _validation(cell, fold, fitted, n_jobs) if trained else float("nan")
-    if fitted.ranker is not None and cell.repeat == 0:
+    if fitted.ranker is not None and (cell.repeat == 0 or "curve" in cell.view):
         _describe(outcome, fitted.ranker, fold.test, cell)
     return outcome
 
@@ -206,15 +206,17 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
     if ranker.learns_in_steps:
         options = {"early_stopping_rounds": cell.rounds, "callbacks": callbacks or None}
     metric = cell.metrics[0]
+    if not _shows_all_steps(cell):  # validation would cut the model
+        options |= {"eval_set": fold.validation, "eval_metric": metric}
     start = time.perf_counter()
-    ranker.fit(fold.train, eval_set=fold.validation, eval_metric=metric, **options)
+    ranker.fit(fold.train, **options)
     seconds = time.perf_counter() - start
-    history = ranker.evals_result_["valid"][str(metric)]
-    best = ranker.best_iteration_ or len(history)
+    history = ranker.evals_result_.get("valid", {}).get(str(metric))
+    best = ranker.best_iteration_ or 0  # the last of the history, if nothing was cut
     return Fitted(
         lambda data, threads: ranker.predict(data, n_jobs=threads),
         seconds=seconds,
-        validation=history[best - 1],
+        validation=history[best - 1] if history else None,
         n_steps=ranker.model_.n_steps or None,
         ranker=ranker,
     )
@@ -268,13 +270,20 @@ def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
     """Keep what a report shows of a model, if its kind can tell it."""
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
+    every = _shows_all_steps(cell)
     if cell.view.get("curve") == "strength":
         found = ranker.strength_curve(test, metric=str(cell.metrics[0])).thinned()
         outcome.curve_steps, outcome.curve_values = found.n_splits, found.mean
-    elif ranker.model_.n_steps and not ranker.model_.needs_queries:
-        curve = convergence(ranker, test, cell.metrics[0], n_points=_CURVE_POINTS)
+    elif ranker.model_.n_steps and (every or not ranker.model_.needs_queries):
+        n_points = None if every else _CURVE_POINTS
+        curve = convergence(ranker, test, cell.metrics[0], n_points=n_points)
         outcome.curve_steps = np.asarray(curve.steps, np.int64)
         outcome.curve_values = np.asarray(curve.values, np.float64)
+
+
+def _shows_all_steps(cell: Cell) -> bool:
+    """Whether the cell is of a curve of convergence, for which no model is cut."""
+    return cell.view.get("curve") == "convergence"
 
 
 def reason(error: Exception) -> str:

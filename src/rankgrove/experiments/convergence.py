@@ -21,7 +21,7 @@ class Convergence:
 
 
 def convergence(
-    ranker: Any, data: Dataset, metric: Any = "ndcg@10", *, n_points: int = 60
+    ranker: Any, data: Dataset, metric: Any = "ndcg@10", *, n_points: int | None = 60
 ) -> Convergence:
     """Measure a fitted ranker on data after part of its steps.
 
@@ -30,7 +30,7 @@ def convergence(
     ranker : a fitted ranker whose model was built in steps (``model_.n_steps``)
     data : documents to rank
     metric : what to measure
-    n_points : number of points of the curve at most, denser at its beginning
+    n_points : number of points of the curve at most, denser at its beginning; None: every step
     """
     measure = as_metric(metric)
     doc_ids = data.doc_ids if measure.ranks_by_doc_id else None
@@ -42,7 +42,9 @@ def convergence(
     return Convergence(steps, [prepared(scores) for scores in stages])
 
 
-def _spread(n_steps: int, n_points: int) -> list[int]:
-    """Whole numbers from 1 to n_steps whose distances grow."""
+def _spread(n_steps: int, n_points: int | None) -> list[int]:
+    """Whole numbers from 1 to n_steps whose distances grow; all if ``n_points`` is None."""
+    if n_points is None:
+        return list(range(1, n_steps + 1))
     points = 1 + (n_steps - 1) * np.linspace(0, 1, n_points) ** 2
     return sorted({round(point) for point in points.tolist()}) if n_steps else []

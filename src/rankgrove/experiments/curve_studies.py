@@ -18,7 +18,7 @@ from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.specs import Spec
-from rankgrove.experiments.store import Store
+from rankgrove.experiments.store import Entry, Store
 from rankgrove.experiments.study import Study
 from rankgrove.rankers.base.registry import ranker_class
 
@@ -78,6 +78,8 @@ KINDS = {
     ),
 }
 
+_NO_STEPS = "rankgrove knows no steps of its model"
+
 
 def run_curve(
     kind: str,
@@ -89,9 +91,17 @@ def run_curve(
 ) -> list[Curve]:
     """Measure every ranker of a study at every point of a curve.
 
+    Rankers that have no such curve are told by a DataWarning.
+
     Returns
     -------
-    a Curve of the first metric per data set and ranker: pooled means over the test queries
+    a Curve of the first metric per data set and ranker: pooled means over the test queries. One of
+    convergence has all steps of models that are neither stopped early nor cut by validation, up to
+    the last of the longest fold; a fold that ended before counts with its last value
+
+    Raises
+    ------
+    ValueError : no ranker has such a curve
     """
     chosen = KINDS[kind]
     for spec in study.specs:
@@ -102,27 +112,21 @@ def run_curve(
     if kind == "strength":
         return _drawn(_strength(study, store, run, progress))
     if kind == "convergence":
-        run_study(study, store, run, progress)
-        return _drawn(_convergence(Comparison.from_store(store)))
+        return _drawn(_convergence(study, store, run, progress))
     values = chosen.points if points is None else tuple(points)
-    varied = [
-        (spec, value, _varied(spec, chosen, _whole(value)))
-        for spec in study.specs
-        for value in values
-    ]
-    whole = replace(study, specs=[point for _, _, point in varied], baseline=None)
-    run_study(whole, store, run, progress)
-    return _drawn(_points(Comparison.from_store(store), study, varied))
+    return _drawn(_varying(chosen, values, study, store, run, progress))
 
 
 def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
     """The curves among what was found; of the others, why there is none: told, if some are left."""
     curves, reasons = [], []
     for curve in found:
-        if isinstance(curve, Curve):
+        if isinstance(curve, str):
+            reasons.append(curve)
+        elif np.isfinite(curve.values).any():
             curves.append(curve)
         else:
-            reasons.append(curve)
+            reasons.append(f"{curve.name} has no value: no test query counts")
     if not curves:
         raise ValueError("; ".join(reasons))
     for reason in reasons:
@@ -135,8 +139,8 @@ def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() and value > 1 else value
 
 
-def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
-    """The ranker at one point, under a label of its own."""
+def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
+    """The ranker at one point, under a label of its own; or why it cannot be there."""
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
         if kind.view == "n_features":
@@ -146,13 +150,39 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec:
     name = str(kind.parameter)
     known = spec.parameters()
     if known is not None and name not in known:
-        raise ValueError(f"{spec.use} has no parameter {name}: this curve is not for it")
+        return f"{spec.label} has no parameter {name}: this curve is not for it"
     if known is not None and not known[name].accepts(value):
         if not float(value).is_integer() or not known[name].accepts(int(value)):
             words = known[name].describe()
-            raise ValueError(f"parameter {name} of {spec.use} must be {words}, not {value!r}")
+            return f"parameter {name} of {spec.use} must be {words}, not {value!r}"
         value = int(value)
     return replace(spec, label=label, settings=({**setting, name: value},))
+
+
+def _varying(
+    kind: Kind, values: Sequence[float], study: Study, store: Store, run: Run, progress: Any
+) -> Iterator[Curve | str]:
+    """Curves of a ranker's parameter, or of the data, over some values."""
+    varied: list[tuple[Spec, float, Spec]] = []
+    for spec in study.specs:
+        found = [(value, _varied(spec, kind, _whole(value))) for value in values]
+        own = [(spec, value, point) for value, point in found if isinstance(point, Spec)]
+        refused = [(value, reason) for value, reason in found if isinstance(reason, str)]
+        if not own:
+            yield refused[0][1]
+            continue
+        for value, reason in refused:
+            _tell_of_no_point(spec, value, reason)
+        varied += own
+    if varied:
+        whole = replace(study, specs=[point for _, _, point in varied], baseline=None)
+        run_study(whole, store, run, progress)
+        yield from _points(Comparison.from_store(store), study, varied)
+
+
+def _tell_of_no_point(spec: Spec, value: float, reason: str) -> None:
+    message = f"{spec.label} has no point at {value:g}: {reason}"
+    warnings.warn(message, DataWarning, stacklevel=3)
 
 
 def _points(
@@ -163,14 +193,15 @@ def _points(
         results = {result.ranker: result for result in comparison.results(data)}
         for spec in study.specs:
             mine = [(value, results[p.label]) for owner, value, p in varied if owner is spec]
+            if not mine:
+                continue
             good = [(value, result) for value, result in mine if not result.failure]
             if not good:
                 yield f"{_name(study, data, spec.label)} has no point: {mine[0][1].failure}"
                 continue
             for value, result in mine:
                 if result.failure:
-                    message = f"{spec.label} has no point at {value:g}: {result.failure}"
-                    warnings.warn(message, DataWarning, stacklevel=3)
+                    _tell_of_no_point(spec, value, result.failure)
             yield Curve(
                 _name(study, data, spec.label),
                 [result.values[metric] for _, result in good],
@@ -178,18 +209,51 @@ def _points(
             )
 
 
-def _convergence(comparison: Comparison) -> Iterator[Curve | str]:
-    from rankgrove.experiments.report import mean_curve
-
-    for data in comparison.datasets:
-        for result in comparison.results(data):
-            name = result.ranker if len(comparison.datasets) == 1 else f"{result.ranker}, {data}"
-            found = mean_curve(result.entries)
-            if found is None:
-                reason = result.failure or "rankgrove knows no steps of its model"
-                yield f"{name} has no convergence: {reason}"
+def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
+    """The metric after every step of fits that no validation ends or cuts."""
+    own = [spec for spec in study.specs if spec.library is None]
+    if own:
+        whole = replace(
+            study,
+            specs=[replace(spec, view={"curve": "convergence"}) for spec in own],
+            early_stopping_rounds=None,
+            baseline=None,
+        )
+        run_study(whole, store, run, progress)
+        comparison = Comparison.from_store(store)
+    for data in comparison.datasets if own else ():
+        results = {result.ranker: result for result in comparison.results(data)}
+        for spec in own:
+            name, result = _name(study, data, spec.label), results[spec.label]
+            values = [] if result.failure else _mean_by_step(result.entries)
+            if values:
+                yield Curve(name, values)
             else:
-                yield Curve(name, found["values"], found["steps"])
+                yield f"{name} has no convergence: {result.failure or _NO_STEPS}"
+    for spec in study.specs:
+        if spec.library is not None:
+            yield f"{spec.label} has no convergence: {_NO_STEPS}"
+
+
+def _mean_by_step(entries: Sequence[Entry]) -> list[float]:
+    """Mean over the test queries of all fits after each step; empty if no fit has steps.
+
+    A fit that ended before others, by itself, counts with its last value from there on.
+    """
+    outcomes = [entry.outcome for entry in entries]
+    longest = max(len(outcome.curve_values) for outcome in outcomes)
+    if not longest:
+        return []
+    total, n_queries = np.zeros(longest), 0
+    for outcome in outcomes:
+        # A fit that ended before its first step has the scores that it started from.
+        values = outcome.curve_values if len(outcome.curve_values) else outcome.means[:1]
+        counting = int(np.isfinite(outcome.per_query[0]).sum())
+        if counting:
+            total += counting * np.pad(values, (0, longest - len(values)), mode="edge")
+            n_queries += counting
+    mean = total / n_queries if n_queries else np.full(longest, np.nan)
+    return [float(value) for value in mean]
 
 
 def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
