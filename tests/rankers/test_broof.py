@@ -282,3 +282,24 @@ def test_extension_points_cannot_change_the_callers_data():
     for point in ({"example_update": in_place}, {"initial_weights": weigh}):
         with pytest.raises(ValueError, match="read-only"):
             rankgrove.BROOF(n_estimators=3, n_trees=3, **point).fit(data)
+
+
+@pytest.mark.parametrize("say", [(0.5, 0.0), (0.5, -1.0), (0.0, 1.0), (np.nan, 1.0), (0.5, np.inf)])
+def test_a_say_of_nonsense_is_named(say):
+    data = make_ranking(10, docs_per_query=8, n_features=3, seed=1)
+    ranker = rankgrove.BROOF(
+        preset="absolute", learner_weight=lambda error, shrinkage: extension_points.Say(*say)
+    )
+    with pytest.raises(ValueError, match=r"learner_weight returned Say.*finite and above 0"):
+        ranker.fit(data)
+
+
+def test_a_forest_that_nobody_can_measure_is_the_last():
+    data = make_ranking(10, docs_per_query=8, n_features=3, seed=1)
+
+    def nobody(documents, forest):
+        return forest.out_of_bag, np.zeros(len(documents.y), bool)
+
+    params = {"preset": "absolute", "n_estimators": 5, "n_trees": 3, "random_state": 0}
+    ranker = rankgrove.BROOF(validation=nobody, **params).fit(data)
+    assert ranker.learner_weights_.tolist() == [1.0]

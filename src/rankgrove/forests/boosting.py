@@ -202,10 +202,10 @@ def _checked_say(points: Any, error: float, shrinkage: float) -> Say | None:
     say = points.learner_weight(error, shrinkage)
     if say is None:
         return None
-    if not isinstance(say, Say) or not (np.isfinite(say.beta) and np.isfinite(say.weight)):
+    if not isinstance(say, Say) or not (0 < say.beta < np.inf and 0 < say.weight < np.inf):
         raise ValueError(
-            f"learner_weight returned {say!r}: it must return a Say with finite beta and weight, "
-            "or None to stop"
+            f"learner_weight returned {say!r}: it must return a Say whose beta and weight are "
+            "finite and above 0, or None to stop"
         )
     return say
 
@@ -226,5 +226,6 @@ def _scaled(errors: Floats) -> Floats:
 
 
 def _mean(errors: Floats, weights: Floats, known: Flags) -> float:
+    """Return the weighted mean error; 0.5, which ends the boosting, if no document is known."""
     total = float(weights[known].sum())
-    return float((errors * weights)[known].sum()) / total if total > 0 else 0.0
+    return float((errors * weights)[known].sum()) / total if total > 0 else 0.5
