@@ -21,7 +21,8 @@ from rankgrove.experiments.sources import Source, StudyFold, read_sources
 from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.metric import metric as as_metric
-from rankgrove.rankers.base.code_digest import code_digests
+from rankgrove.rankers.base.code_digest import code_digests, is_users
+from rankgrove.rankers.base.registry import ranker_class
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -172,11 +173,23 @@ class Cell:
             "view": dict(self.view),
             "versions": versions_of(self.spec),
         }
-        functions = code_digests(self._given(deep=True))
+        functions = code_digests(self._code())
         if functions:
             facts["functions"] = functions
         text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _code(self) -> dict[str, Any]:
+        """Every parameter as it is, and the classes of a user's own that are trained or measure."""
+        given = self._given(deep=True)
+        classes = {f"metric {metric}": type(metric) for metric in self.metrics}
+        if self.spec.library is None:
+            estimator = self.spec.estimator
+            ranker = ranker_class(self.spec.use) if estimator is None else type(estimator)
+            classes[f"ranker {self.spec.use}"] = ranker
+            if is_users(ranker) and estimator is None:
+                given = {**ranker().get_params(deep=True), **given}
+        return {**given, **{name: cls for name, cls in classes.items() if is_users(cls)}}
 
     def scores_path(self) -> Path:
         """The file of scores of a spec ``scores:...`` for this data set and fold."""

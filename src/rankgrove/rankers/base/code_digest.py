@@ -1,58 +1,215 @@
-"""Digests of functions: what is kept of a fit with a user's function serves that function alone."""
+"""Digests of a user's code: what is kept of a fit with a function serves that function alone."""
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
-import pickle
+import re
+import sys
 from collections.abc import Mapping
-from types import CodeType
+from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
 import joblib
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_LOOKS_UP = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+
 
 def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each parameter that is a function.
+    """Return the digest of each parameter that is code: a function, or a class of a user's own.
 
-    Equal digests mean equal code, defaults and enclosed values. What the function looks up
-    elsewhere (globals, other modules) is no part of it.
+    A name of a metric or a criterion that is written in Python stands for it, and a ranker for its
+    class. Equal digests mean equal code, defaults and enclosed values, also of the functions,
+    classes and constants of the same package that the code looks up by their names. What it takes
+    from modules (``module.name``) and from other packages is no part of it.
     """
-    return {
-        name: hashlib.blake2b(repr(_facts(value)).encode(), digest_size=16).hexdigest()
-        for name, value in sorted(params.items())
-        if callable(value)
-    }
+    code = {name: _code_of(name, value) for name, value in sorted(params.items())}
+    return {name: _digest(value) for name, value in code.items() if value is not None}
 
 
-def _facts(value: Any) -> Any:
-    if isinstance(value, functools.partial):
-        return _facts(value.func), _held(value.args), _held(value.keywords)
-    owner = getattr(value, "__self__", None)
-    function = getattr(value, "__func__", value)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        code = getattr(type(value).__call__, "__code__", None)
-        state = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else None
-        return repr(value), _held(state), None if code is None else _code_facts(code)
-    enclosed = [_held(cell.cell_contents) for cell in function.__closure__ or ()]
-    defaults = _held(function.__defaults__), _held(function.__kwdefaults__)
-    return _code_facts(code), defaults, enclosed, _held(owner)
+def _digest(code: Any) -> str:
+    facts = _Reader(code).facts(code)
+    return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
-def _held(value: Any) -> str:
-    """Digest a value, arrays in full (which ``repr`` shortens); what has no content has a place."""
+def is_users(definition: Any) -> bool:
+    """Tell whether a class or a function is none of rankgrove, whose version says what it does."""
+    return _module(definition).partition(".")[0] != "rankgrove"
+
+
+def _code_of(name: str, value: Any) -> Any:
+    """Return the function or class that a parameter is or means, None if there is none."""
+    from rankgrove.rankers.base.estimator import BaseRanker
+
     if callable(value):
-        return repr(value)
+        return value
+    if isinstance(value, BaseRanker):
+        return type(value) if is_users(type(value)) else None
+    if isinstance(value, str) and name.endswith("metric"):
+        return _metric_class(value)
+    if isinstance(value, str) and name.endswith("criterion"):
+        return _criterion_function(value)
+    return None
+
+
+def _metric_class(text: str) -> type | None:
+    from rankgrove.metrics.metric import metric
+
+    try:
+        family = type(metric(text))
+    except ValueError:  # the fit will say so
+        return None
+    return family if is_users(family) else None
+
+
+def _criterion_function(name: str) -> Any:
+    from rankgrove.forests.criteria import find_criterion
+
+    try:
+        return find_criterion(name).function
+    except ValueError:  # one of another library, or the fit will say so
+        return None
+
+
+class _Reader:
+    """Takes code apart into facts, whose ``repr`` is the same in every process.
+
+    It goes where names lead, inside the package of the code that it is made for. What it meets
+    again is its number among all that it met: functions may call each other.
+    """
+
+    def __init__(self, code: Any) -> None:
+        self._home = _home(code)
+        self._met: list[Any] = []
+
+    def facts(self, value: Any) -> Any:
+        if isinstance(value, functools.partial):
+            return self.facts(value.func), self._held(value.args), self._held(value.keywords)
+        if hasattr(value, "py_func"):  # compiled by numba
+            return self.facts(value.py_func)
+        for number, met in enumerate(self._met):
+            if met is value:
+                return number
+        self._met.append(value)
+        owner = getattr(value, "__self__", None)
+        function = getattr(value, "__func__", value)
+        if not hasattr(function, "__code__"):
+            return self._object_facts(value)
+        enclosed = [self._held(cell.cell_contents) for cell in function.__closure__ or ()]
+        defaults = self._held(function.__defaults__), self._held(function.__kwdefaults__)
+        facts = _code_facts(function.__code__), defaults, enclosed, self._held(owner)
+        looked_up = self._looked_up(function)
+        return (*facts, looked_up) if looked_up else facts
+
+    def _object_facts(self, value: Any) -> Any:
+        """Facts of what can be called, but is no function: a class, an object, a builtin."""
+        is_class = isinstance(value, type)
+        code = getattr(type(value).__call__, "__code__", None)
+        state = vars(value) if hasattr(value, "__dict__") and not is_class else None
+        text = repr(value) if state is None else _ADDRESS.sub("", repr(value))
+        facts = text, self._held(state), None if code is None else _code_facts(code)
+        members = self._members(value if is_class else type(value))
+        return (*facts, members) if members else facts
+
+    def _members(self, cls: type) -> list[Any]:
+        """Methods and values of a class and its bases, as far as they are of the package."""
+        return [
+            (base.__qualname__, name, self._found(_behind(member)))
+            for base in cls.__mro__
+            if self._is_inside(base)
+            for name, member in sorted(vars(base).items())
+            if callable(_behind(member)) or not name.startswith("__")
+        ]
+
+    def _looked_up(self, function: Any) -> list[Any]:
+        """Return what a function finds by name in its module, but for modules."""
+        if not self._is_inside(function):
+            return []
+        known = function.__globals__
+        return [
+            (name, self._found(known[name]))
+            for name in sorted(_global_names(function.__code__))
+            if name in known and not isinstance(known[name], ModuleType)
+        ]
+
+    def _found(self, value: Any) -> Any:
+        """Facts of what has a name; of what is elsewhere at home, that name."""
+        if hasattr(value, "__qualname__") and not self._is_inside(value):
+            return f"{_module(value)}.{value.__qualname__}"
+        facts = self._held(value)
+        return _ADDRESS.sub("", facts) if isinstance(facts, str) else facts
+
+    def _held(self, value: Any) -> Any:
+        """Facts of a value: its content, and the code in it."""
+        if callable(value):
+            return self.facts(value)
+        parts = _parts(value)
+        if any(callable(part) for part in parts):
+            return [self._held(part) for part in parts]
+        content = _content(value)
+        return (content, self.facts(type(value))) if self._is_inside(type(value)) else content
+
+    def _is_inside(self, definition: Any) -> bool:
+        return f"{_module(definition)}.".startswith(f"{self._home}.")
+
+
+def _home(code: Any) -> str:
+    """Return the package or script that code is in; of a library, which is large, the module."""
+    if isinstance(code, functools.partial):
+        return _home(code.func)
+    module = _module(code)
+    package = module.partition(".")[0]
+    if package in ("rankgrove", "builtins"):
+        return "nowhere"
+    file = getattr(sys.modules.get(package), "__file__", None) or ""
+    installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
+    return module if installed or package in sys.stdlib_module_names else package
+
+
+def _module(definition: Any) -> str:
+    return str(getattr(definition, "__module__", None))
+
+
+def _behind(member: Any) -> Any:
+    """Return the functions of a property or another wrapper of methods; others as they are."""
+    if isinstance(member, property):
+        return member.fget or member.fset
+    if isinstance(member, functools.cached_property):
+        return member.func
+    return getattr(member, "__func__", member)
+
+
+def _content(value: Any) -> str:
+    """Digest a value, arrays in full (which ``repr`` shortens); what has no content has a place."""
     try:
         return str(joblib.hash(value))
-    except (pickle.PicklingError, TypeError, AttributeError):
+    except Exception:  # whatever objects raise that cannot be pickled
         return repr(value)
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [part for item in value.items() for part in item]
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """Return the names that code, and the functions inside it, look up in the module."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in _LOOKS_UP}
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names.union(*map(_global_names, inner))
 
 
 def _code_facts(code: CodeType) -> tuple[Any, ...]:
-    constants = [
-        _code_facts(constant) if isinstance(constant, CodeType) else constant
-        for constant in code.co_consts
-    ]
+    constants = [_constant_facts(constant) for constant in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _constant_facts(constant: Any) -> Any:
+    if isinstance(constant, CodeType):
+        return _code_facts(constant)
+    # The order of a set is another one in every process.
+    return sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant

@@ -1,0 +1,126 @@
+"""Cells are known by the user's code that they run."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+import rankgrove
+from rankgrove.experiments.study import make_study
+from rankgrove.forests import criteria
+from rankgrove.metrics import registry as metrics
+from rankgrove.rankers.base import registry as rankers
+from rankgrove.rankers.base.code_digest import code_digests
+
+MODULE = """
+import rankgrove
+from rankgrove.boosting.objectives.base import Objective
+from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.parameters import Real
+
+def scaled(value):
+    return VALUE * value
+
+@rankgrove.register_metric("first-label", of="ranked")
+def first_label(labels, k=1):
+    return scaled(float(labels[:k].max()))
+
+@rankgrove.register_criterion("even")
+def even(left, right):
+    return scaled(1.0 - abs(left.weight - right.weight) / (left + right).weight)
+
+class Squared(Objective):
+    def __init__(self, data):
+        self.data = data
+
+    def gradients(self, scores, gradients, hessians, iteration):
+        gradients[0] = scaled(scores[0] - self.data.y)
+        hessians[0] = 1.0
+
+@rankgrove.register_ranker("own-mart")
+class OwnMART(BoostedRanker):
+    "Boosts the squared error."
+
+    def _objective(self, data):
+        return Squared(data)
+
+@rankgrove.register_ranker("own-default")
+class OwnDefault(BoostedRanker):
+    "Is never fitted."
+
+    width: float = param(VALUE, Real(0), "decides something")
+
+@rankgrove.register_ranker("own-forest")
+class OwnForest(rankgrove.RFPoint):
+    "A forest with the criterion."
+
+    criterion: str = with_default(rankgrove.RFPoint, "criterion", "even")
+
+def weights(doc):
+    return scaled(1.0 + doc.y)
+"""
+
+
+@pytest.fixture
+def define(monkeypatch):
+    """Return a function that makes a user's module, as a new process would after a change."""
+    monkeypatch.setattr(rankers, "_REGISTERED", dict(rankers.registered()))
+    metrics.metric_names()  # those of rankgrove are there before the copy is made
+    monkeypatch.setattr(metrics, "_families", dict(metrics._families))
+    monkeypatch.setattr(criteria, "_registered", dict(criteria._registered))
+
+    def made(value):
+        module = types.ModuleType("my_ranking")
+        monkeypatch.setitem(sys.modules, "my_ranking", module)
+        exec(MODULE.replace("VALUE", value), vars(module))
+        return module
+
+    return made
+
+
+def key_of(data, ranker, metric):
+    study = make_study(data, [ranker], folds=3, metrics=[metric])
+    return next(study.cells(next(iter(study.sources[0].folds())))).key
+
+
+OWN = {
+    "measured": lambda own: ("mart", "first-label@3"),
+    "measured by a ready metric": lambda own: ("mart", rankgrove.metric("first-label")),
+    "raised": lambda own: (rankgrove.CoordinateAscent(metric="first-label@2"), "map"),
+    "raised, by text": lambda own: ("coordinate-ascent:metric=first-label", "map"),
+    "criterion": lambda own: ("rf-point:criterion=even", "map"),
+    "criterion of an object": lambda own: (rankgrove.RFPoint(criterion="even"), "map"),
+    "ranker": lambda own: ("own-mart:n_estimators=3", "map"),
+    "ranker object": lambda own: (own.OwnMART(n_estimators=3), "map"),
+    "default": lambda own: ("own-default", "map"),
+    "criterion by default": lambda own: ("own-forest", "map"),
+    "function": lambda own: (rankgrove.BROOF(initial_weights=own.weights), "map"),
+}
+
+
+@pytest.mark.parametrize("chosen", OWN.values(), ids=OWN)
+def test_changed_code_makes_other_cells(define, tiny_data, chosen):
+    one, same, other = (key_of(tiny_data, *chosen(define(value))) for value in "223")
+    assert one == same != other
+
+
+def test_nothing_old_is_passed_off_as_new(define, tiny_data, tmp_path):
+    def values(value):
+        define(value)
+        found = rankgrove.compare(
+            tiny_data, ["single-feature"], folds=3, metrics="first-label@1", out=tmp_path
+        )
+        return found.frame("fold")["first-label@1"].to_numpy()
+
+    first = values("2")
+    assert (values("4") == 2 * first).all()
+    assert (values("2") == first).all()
+
+
+def test_code_of_rankgrove_is_no_part_of_a_key(tiny_study):
+    """Its version is."""
+    (fold, *_) = tiny_study.sources[0].folds()
+    assert [code_digests(cell._code()) for cell in tiny_study.cells(fold)] == [{}, {}, {}]
