@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import rankgrove
@@ -81,3 +84,13 @@ def test_tolerance_of_the_hinge_bounds_the_distance_to_the_optimum():
     reached = loss.with_margin(rough.coef_)[0]
     assert optimum <= reached <= optimum * 1.0101
     assert rough.model_.n_steps < fine.model_.n_steps
+
+
+def test_an_end_above_the_optimum_is_told():
+    data = make_ranking(20, docs_per_query=10, n_features=6, seed=1)
+    with pytest.warns(ConvergenceWarning, match="above its optimum: raise max_iter"):
+        rankgrove.RankSVM(C=1.0, max_iter=2).fit(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rankgrove.RankSVM(C=1.0, max_iter=1000).fit(data)
+        rankgrove.RankSVM(C=1.0, max_iter=1000).fit(data, callbacks=[lambda progress: True])
