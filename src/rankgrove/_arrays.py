@@ -1,4 +1,4 @@
-"""What kernels need of an array beside its type and shape."""
+"""What kernels, and functions of a user's own, need of an array beside its type and shape."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def is_addressable(array: npt.NDArray[Any]) -> bool:
     """Tell whether the entries lie on multiples of their size."""
     steps = array.strides if array.size else ()
     return array.flags.aligned and not any(step % array.itemsize for step in steps)
+
+
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view

@@ -190,7 +190,8 @@ def test_out_of_bag_predictions_belong_to_their_documents(data):
     np.testing.assert_allclose(ranker.predict(data), same.predict(data), rtol=1e-6)
 
 
-def test_out_of_bag_predictions_of_sparse_documents(data):
+def test_out_of_bag_predictions_of_sparse_documents(data, monkeypatch):
+    monkeypatch.setattr("rankgrove.forests.out_of_bag._BLOCK", 100)
     sparse = pytest.importorskip("scipy.sparse")
     X = np.where(np.median(data.X, axis=0) < data.X, data.X, 0)
     start = forest(oob_score=True).fit(X, data.y, qid=data.qid)

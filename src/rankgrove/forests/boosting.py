@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arrays import read_only
 from rankgrove.forests.extension_points import (
     Documents,
     GrownForest,
     Say,
     constant,
-    read_only,
     train,
     unchanged,
 )

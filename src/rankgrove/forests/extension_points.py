@@ -20,19 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arrays import read_only
 from rankgrove.trees.ensemble import TreeEnsemble
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-
-def read_only(value: Any) -> Any:
-    """Return a view of an array that cannot be written to; anything else as it is."""
-    if not isinstance(value, np.ndarray):
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from rankgrove.trees.links import Link
 
 Floats = npt.NDArray[np.float64]
 _LABELS = 2**32
+_BLOCK = 2**20  # entries of a sparse matrix that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +150,17 @@ def _row_sums(X: Any) -> npt.NDArray[np.uint64]:
     """Add up the bits of the float32 values of each row: in any order of the columns the same."""
     if not isinstance(X, SparseFeatures):
         return np.concatenate([_bits(block).sum(axis=1) for block in row_blocks(X)])
-    before = np.r_[np.uint64(0), np.cumsum(_bits(X.values))]
-    n_absent = (X.n_features - np.diff(X.starts)).astype(np.uint64)
-    stored = before[X.starts[1:]] - before[X.starts[:-1]]
+    n_rows = len(X.starts) - 1
+    blocks = np.array_split(np.arange(n_rows), min(n_rows, 1 + len(X.values) // _BLOCK))
+    return np.concatenate([_sparse_row_sums(X, rows[0], rows[-1] + 1) for rows in blocks])
+
+
+def _sparse_row_sums(X: SparseFeatures, begin: int, end: int) -> npt.NDArray[np.uint64]:
+    """The same for some rows of a sparse matrix."""
+    starts = X.starts[begin : end + 1]
+    before = np.r_[np.uint64(0), np.cumsum(_bits(X.values[starts[0] : starts[-1]]))]
+    stored = np.diff(before[starts - starts[0]])
+    n_absent = (X.n_features - np.diff(starts)).astype(np.uint64)
     return np.asarray(stored + n_absent * _bits(X.absent))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arrays import read_only
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.errors import ModelError
 
@@ -40,8 +41,8 @@ class PythonObjective(Objective):
             )
         self.data = data
         self.function = function
-        self.query = _read_only(data.query_of_document())
-        self.y, self.weight = _read_only(data.y), _read_only(_weights(data))
+        self.query = read_only(data.query_of_document())
+        self.y, self.weight = read_only(data.y), read_only(_weights(data))
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -87,7 +88,7 @@ class PerQueryObjective(Objective):
         n = rows.stop - rows.start
         if n == 0:
             return
-        y, weight = _read_only(self.data.y[rows]), _read_only(self.weight[rows])
+        y, weight = read_only(self.data.y[rows]), read_only(self.weight[rows])
         number = self.data.share.first_query + query
         returned = self.function(scores[rows].copy(), y, number, weight)
         where = f" for query {self.data.query_name(query)}"
@@ -186,12 +187,6 @@ def _require_signature(function: Function) -> None:
 
 def _weights(data: TrainingData) -> Floats:
     return np.ones(data.n_documents) if data.weight is None else data.weight
-
-
-def _read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view: npt.NDArray[Any] = values.view()
-    view.flags.writeable = False
-    return view
 
 
 def _as_pair(function: Function, returned: Any, n: int, where: str) -> tuple[Floats, Floats]:

@@ -63,7 +63,7 @@ class ForestRanker(BaseRanker):
     """
 
     family: ClassVar[str] = "forest"
-    _measures_oob = True
+    _measures_oob = True  # by NDCG; out-of-bag predictions themselves need no grades
 
     n_estimators: int = param(500, Integer(1), "number of trees")
     subsample: float | int = param(

@@ -142,10 +142,13 @@ def _names_an_unknown_metric(ranker: Any) -> bool:
 
     text = getattr(ranker, "metric", None)
     name = re.match(r"[\w-]{1,100}", text) if isinstance(text, str) else None
+    if name is None:
+        return False
     try:
-        return name is not None and metric_class(name[0]) is None
+        metric_class(name[0])
     except ValueError:
         return True
+    return False
 
 
 def _decoded_param(value: Any) -> Any:
