@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import rankgrove
 from oracles.pairs import hinge, pairs_of
 from rankgrove import _native
 from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataWarning
 
 
 @given(
@@ -88,7 +88,7 @@ def test_tolerance_of_the_hinge_bounds_the_distance_to_the_optimum():
 
 def test_an_end_above_the_optimum_is_told():
     data = make_ranking(20, docs_per_query=10, n_features=6, seed=1)
-    with pytest.warns(ConvergenceWarning, match="above its optimum: raise max_iter"):
+    with pytest.warns(DataWarning, match="above its optimum: raise max_iter"):
         rankgrove.RankSVM(C=1.0, max_iter=2).fit(data)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from sklearn.exceptions import ConvergenceWarning
-
+from rankgrove.errors import DataWarning
 from rankgrove.linear.cutting_planes import minimise_with_corners
 from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.hinge import LARGEST_C, PairHingeLoss
@@ -90,6 +89,6 @@ class RankSVM(LinearRanker):
                 warnings.warn(
                     f"the objective of RankSVM may be {100 * above:.2g} % above its optimum: raise "
                     "max_iter, or bring features to similar scales by normalisation='query-zscore'",
-                    ConvergenceWarning,
+                    DataWarning,
                     stacklevel=5,
                 )
