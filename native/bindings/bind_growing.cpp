@@ -100,7 +100,7 @@ std::unique_ptr<TreeGrower> make_grower(
           "the rows of this worker are not among those of all");
   if (options.growth == Growth::kOblivious) {
     require(max_depth >= 1 && max_depth <= 12,
-            "an oblivious tree has a depth of 1 to 12, not " + std::to_string(max_depth));
+            "max_depth of oblivious trees must be 1 to 12, not " + std::to_string(max_depth));
     require(!monotone && !criterion,
             "oblivious trees take no monotone constraints and no criterion of your own");
     require(min_samples_leaf == 1 && min_child_weight == 0.0,

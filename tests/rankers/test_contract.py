@@ -14,8 +14,10 @@ import rankgrove
 from rankgrove.data.missing import fill_values
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
+from rankgrove.metrics.python_metric import function_metric
 from rankgrove.rankers.base.declaration import parameter_table
-from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
+from rankgrove.rankers.base.registry import ranker_class, ranker_names
+from support.rankers import quick
 
 NAMES = ranker_names()
 
@@ -28,20 +30,6 @@ def data():
 @pytest.fixture(params=NAMES)
 def name(request):
     return request.param
-
-
-# What makes rankers of many trees quick.
-SMALL = {"igbrt": {"n_forest_trees": 4}, "broof": {"n_trees": 4}}
-
-
-def quick(name, **params):
-    """A ranker that learns little; of the sizes of a fit, those that it has."""
-    small = {"n_estimators": 4, "max_iter": 4, "max_passes": 1, "n_restarts": 1, "C": 1.0}
-    small |= {key: params.pop(key) for key in small if key in params}
-    known = ranker_class(name)._get_param_names()
-    sizes = {key: value for key, value in small.items() if key in known}
-    common = {**sizes, "random_state": 0, "n_jobs": 1, **SMALL.get(name, {})}
-    return make_ranker(name, **{**common, **params})
 
 
 def test_learns_better_than_chance(name, data):
@@ -324,13 +312,21 @@ def test_every_default_is_allowed_and_documented(name):
         assert f"\n{parameter.name} : " in cls.__doc__
 
 
-def test_failed_fit_leaves_no_half_model(name, data):
+def test_a_fit_that_fails_in_the_middle_leaves_the_old_model(name, data):
+    """A metric that raises ends the fit after the first step, or after all of the training."""
+
+    def fails(labels, scores):
+        raise ArithmeticError("in the middle")
+
     ranker = quick(name).fit(data)
-    y = data.y.copy()
-    y[0] = np.nan
-    with pytest.raises(DataError):
-        ranker.fit(data.X, y, qid=data.qid)
-    assert ranker.predict(data).shape == (len(data.X),)
+    before, attributes = ranker.predict(data), set(vars(ranker))
+    other = make_ranking(15, docs_per_query=12, n_features=8, seed=9)
+    metric = function_metric("fails", fails, "scores", True)
+    metric.name = "fails"
+    with pytest.raises(ValueError, match="the metric fails, query .*: in the middle"):
+        ranker.fit(other, eval_set=data, eval_metric=metric())
+    np.testing.assert_array_equal(ranker.predict(data), before)
+    assert set(vars(ranker)) == attributes
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if ranker_class(n).learns_in_steps])

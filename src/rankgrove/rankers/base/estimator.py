@@ -176,8 +176,10 @@ class BaseRanker(FittedRanker):
         )
         with told_by_row(data):
             learnt = self._learn(fit)
+        self._measure(watch, learnt)
         self._take(learnt)
-        self._record(watch, learnt)
+        self.best_iteration_ = watch.best_step if self.learns_in_steps else None
+        self.evals_result_ = watch.history
         if not equal:
             warn_of_constant_scores(self.model_, data, share, self._least_documents)
         if learnt.interrupted:
@@ -226,17 +228,17 @@ class BaseRanker(FittedRanker):
         for name, value in learnt.attributes.items():
             setattr(self, name, value)
 
-    def _record(self, watch: Watch, learnt: Learnt) -> None:
-        """Keep the history of the watched sets; measure now what was not learnt in steps."""
-        if self.learns_in_steps:
-            self.best_iteration_ = watch.best_step
-        elif not learnt.interrupted:
+    def _measure(self, watch: Watch, learnt: Learnt) -> None:
+        """Evaluate the watched sets once if the ranker does not learn in steps.
+
+        This runs before the ranker changes: a metric that raises leaves the old model in place.
+        """
+        if not self.learns_in_steps and not learnt.interrupted:
             watch.record(
                 lambda watched: watched.data.groups.grouped(
                     scores(learnt.model, watched.data, self.n_jobs)
                 )
             )
-        self.evals_result_ = watch.history
 
     def _refuse_without_effect(self, options: FitOptions) -> None:
         """Refuse options of fit that this ranker could only ignore."""
