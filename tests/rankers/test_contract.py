@@ -323,7 +323,7 @@ def test_a_fit_that_fails_in_the_middle_leaves_the_old_model(name, data):
     other = make_ranking(15, docs_per_query=12, n_features=8, seed=9)
     metric = function_metric("fails", fails, "scores", True)
     metric.name = "fails"
-    with pytest.raises(ValueError, match="the metric fails, query .*: in the middle"):
+    with pytest.raises(ValueError, match=r"the metric fails, query .*: in the middle"):
         ranker.fit(other, eval_set=data, eval_metric=metric())
     np.testing.assert_array_equal(ranker.predict(data), before)
     assert set(vars(ranker)) == attributes
