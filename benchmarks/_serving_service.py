@@ -15,7 +15,7 @@ import lightgbm
 import numpy as np
 import uvicorn
 
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.models.model import Model
 from rankgrove.serving import Limits, app
 from rankgrove.serving.http_protocol import CarefulProtocol

@@ -210,7 +210,7 @@ class Watched:
     """Peak of resident memory above what was there, and the times of trees."""
 
     def __init__(self) -> None:
-        from rankgrove.data.memory import give_back_memory
+        from rankgrove._memory import give_back_memory
 
         give_back_memory()  # what loading has freed is not held by the caller
         Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of loading
@@ -242,7 +242,7 @@ def resident(kind: str) -> int:
 
 def lambdamart(args: argparse.Namespace) -> Any:
     import rankgrove as rg
-    import rankgrove.data.scan
+    import rankgrove.data.scanning.scan
 
     return rg.LambdaMART(
         n_estimators=args.trees,

@@ -174,7 +174,7 @@ def test_nobody_waits_for_a_thread_that_ends_before_it_has_begun(tmp_path):
     code = """
 import _thread, sys, threading
 import rankgrove as rg
-from rankgrove.data import letor
+from rankgrove.data.reading import letor
 from rankgrove.datasets import make_ranking
 
 data = make_ranking(20, seed=1)

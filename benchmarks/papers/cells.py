@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from papers.collections import Collection
 from rankgrove import Dataset, RandomForest, make_ranker
-from rankgrove.data.folds import Fold
+from rankgrove.data.reading.folds import Fold
 from rankgrove.rankers.base.forest import ForestRanker
 
 STOPPING_ROUNDS = 100

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from rankgrove import Metric, kfold, load, load_folds, metric
-from rankgrove.data.dataset import concatenate
-from rankgrove.data.folds import Fold
+from rankgrove.data.core.dataset import concatenate
+from rankgrove.data.reading.folds import Fold
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 

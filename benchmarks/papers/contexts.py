@@ -10,7 +10,7 @@ from _report import Report
 from papers.collections import COLLECTIONS
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
-from rankgrove.data.dataset import concatenate
+from rankgrove.data.core.dataset import concatenate
 
 # Contexts stored, as a share of all, by number of permutations: Yahoo!, Microsoft 30K.
 PAPER = {

@@ -8,7 +8,7 @@ from typing import Any
 from _report import Report
 from papers.collections import COLLECTIONS
 from rankgrove import Dataset, make_ranker
-from rankgrove.data.dataset import concatenate
+from rankgrove.data.core.dataset import concatenate
 
 # Leaves, documents in a leaf and score of a leaf, on 300 queries of MSLR-WEB10K.
 PAPER = {"rf-point": (11770, 3.09, 0.925), "rf-list": (6190, 6.36, 1.003)}

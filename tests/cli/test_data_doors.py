@@ -13,7 +13,7 @@ import pytest
 
 import rankgrove
 from rankgrove.cli.main import main
-from rankgrove.data import lines
+from rankgrove.data.reading import lines
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from tests.oracles.ensembles import random_ensemble
 
 import rankgrove as rg
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.rankers.base.imported import ImportedRanker
 
 
@@ -62,7 +62,7 @@ def test_sparse_data(rankgrove, tmp_path):
     lines = [f"{i % 2} qid:{i // 4} {1 + i * 499}:{i}.5" for i in range(40)]
     (tmp_path / "wide.txt").write_text("\n".join(lines) + "\n")
     data = rg.load(tmp_path / "wide.txt")
-    assert isinstance(data.X, SparseFeatures)
+    assert isinstance(data.X, SparseMatrix)
     rg.MART(n_estimators=2, min_samples_leaf=1).fit(data).save(tmp_path / "wide.rg")
     done = rankgrove("score-bench", "wide.rg", "wide.txt", "--seconds", 0.05, "--json")
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 import rankgrove as rg
 from rankgrove.cli.main import main
-from rankgrove.data import sizes
+from rankgrove.data.scanning import memory_estimate
 from rankgrove.datasets import make_ranking
 
 
@@ -67,15 +67,15 @@ def test_a_cache_is_kept_where_it_is_wanted(folder, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["parts/a.parquet", "train.txt"])
 def test_the_size_of_the_matrix_decides(folder, name, monkeypatch):
     path = folder / name
-    needed = sizes._TRAINING * rg.load(path).X.nbytes
-    monkeypatch.setattr(sizes, "free_memory", lambda: 3 * needed)
-    assert not sizes.should_stream([path])
-    monkeypatch.setattr(sizes, "free_memory", lambda: needed)
-    assert sizes.should_stream([path])
+    needed = memory_estimate._TRAINING * rg.load(path).X.nbytes
+    monkeypatch.setattr(memory_estimate, "free_memory", lambda: 3 * needed)
+    assert not memory_estimate.should_stream([path])
+    monkeypatch.setattr(memory_estimate, "free_memory", lambda: needed)
+    assert memory_estimate.should_stream([path])
 
 
 def test_wide_text_that_stays_sparse_takes_what_its_entries_take(tmp_path, monkeypatch):
     path = tmp_path / "wide.txt"
     path.write_text("".join(f"1 qid:1 {i}:1 {i + 50_000}:1\n" for i in range(1, 1000)))
-    monkeypatch.setattr(sizes, "free_memory", lambda: 10 * path.stat().st_size)
-    assert not sizes.should_stream([path])
+    monkeypatch.setattr(memory_estimate, "free_memory", lambda: 10 * path.stat().st_size)
+    assert not memory_estimate.should_stream([path])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.data.alignment import align_features
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.core.alignment import align_features
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.errors import DataError
 
 
@@ -46,16 +46,16 @@ def test_sparse_features_stay_sparse_however_wide(absent):
     filler = 0.0 if absent == "zero" else np.nan
     names = ("f7", "f3", "f9")
     dense = np.array([[1, filler, 2], [filler, 3, filler]], np.float32)
-    data = Dataset(SparseFeatures.with_absent(dense, filler), [0, 1], [1, 1], feature_names=names)
+    data = Dataset(SparseMatrix.with_absent(dense, filler), [0, 1], [1, 1], feature_names=names)
     wide = [f"f{i}" for i in range(1_000_000)]
     aligned = align_features(data, wide, absent=absent)
-    assert isinstance(aligned.X, SparseFeatures)
+    assert isinstance(aligned.X, SparseMatrix)
     assert aligned.X.shape == (2, 1_000_000)
     expected = np.full((2, 10), filler)
     expected[:, [7, 3, 9]] = dense
     np.testing.assert_array_equal(aligned.X[:, :10].toarray(), expected)
     again = align_features(aligned, names, extra="drop")
-    assert isinstance(again.X, SparseFeatures)
+    assert isinstance(again.X, SparseMatrix)
     np.testing.assert_array_equal(again.X.toarray(), dense)
     other = "missing" if absent == "zero" else "zero"
     both = align_features(data, ["f3", "new"], absent=other, extra="drop")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rankgrove as rg
-from rankgrove.data.arrow_columns import row_values
+from rankgrove.data.reading.arrow_columns import row_values
 from rankgrove.errors import DataError, DataWarning
 
 COLUMNS = {

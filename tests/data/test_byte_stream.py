@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgrove as rg
-from rankgrove.data import lines
-from rankgrove.data.byte_stream import open_bytes
-from rankgrove.data.lines import whole_lines
+from rankgrove.data.reading import lines
+from rankgrove.data.reading.byte_stream import open_bytes
+from rankgrove.data.reading.lines import whole_lines
 from rankgrove.errors import DataError
 
 TEXT = "".join(f"{row % 3} qid:{row // 4} 1:{row} 2:{row % 7}\n" for row in range(2000)).encode()
@@ -105,7 +105,7 @@ def test_formats_that_jump_about_need_a_plain_file(tmp_path):
 
 def test_a_line_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 20)
-    monkeypatch.setattr("rankgrove.data.letor.PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr("rankgrove.data.reading.letor.PIECE_BYTES", 1 << 16)
     with pytest.raises(DataError, match="/dev/zero: a line is longer than 1 MB"):
         rg.load("/dev/zero")
 

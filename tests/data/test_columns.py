@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgrove import MART, kfold, load, load_folds, load_model
-from rankgrove.data.columns import Columns
-from rankgrove.data.dataset import Dataset
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, DataWarning, ModelError
 from rankgrove.rankers.base.boosted_steps import model_digest

@@ -142,7 +142,7 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("rankgrove.data.csv_blocks._BLOCK_BYTES", 64)
+    monkeypatch.setattr("rankgrove.data.reading.csv_blocks._BLOCK_BYTES", 64)
 
 
 def rows_of_text(n: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.data.dataset import Dataset, concatenate
+from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.errors import DataError
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)

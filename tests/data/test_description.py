@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankgrove import Dataset
-from rankgrove.data.description import describe
+from rankgrove.data.core.description import describe
 from rankgrove.datasets import make_ranking
 
 

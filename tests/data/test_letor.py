@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
-from rankgrove.data import letor
+from rankgrove.data.reading import letor
 from rankgrove.errors import DataError
 
 

@@ -201,7 +201,7 @@ def test_parquet_remembers_what_absent_features_were(tmp_path):
 @pytest.mark.parametrize("name", ["data.csv", "data.npz", "data.parquet"])
 def test_tables_beyond_the_memory_are_refused(tmp_path, monkeypatch, name):
     for module in ("arrow", "npz"):
-        monkeypatch.setattr(f"rankgrove.data.{module}.memory_limit", lambda: 1000)
+        monkeypatch.setattr(f"rankgrove.data.reading.{module}.memory_limit", lambda: 1000)
     path = tmp_path / name
     if name == "data.csv":
         path.write_text("qid,label,a\n" + "1,0,1\n" * 100)

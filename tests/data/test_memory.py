@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
-from rankgrove.data import memory
-from rankgrove.data.pieces import Judgments
+from rankgrove import _memory as memory
+from rankgrove.data.scanning.row_batches import Judgments
 
 
 def test_the_machine_sets_a_limit():
@@ -72,7 +72,7 @@ def test_memory_that_was_freed_goes_back_to_the_system():
 
 FREED = """
     import numpy as np
-    from rankgrove.data.memory import give_back_memory
+    from rankgrove._memory import give_back_memory
 
     held = [np.ones(8_000) for _ in range(2_000)]  # 128 MB, of which none is mapped by itself
     last = held[-1]
@@ -91,7 +91,7 @@ def test_finding_bins_keeps_nothing_but_the_bins():
 
 BINS = """
     import numpy as np
-    from rankgrove.data.memory import give_back_memory
+    from rankgrove._memory import give_back_memory
     from rankgrove.trees.binning import find_bins
 
     X = np.random.default_rng(0).random((3_000_000, 4), np.float32)
@@ -114,7 +114,7 @@ def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
 
 SCAN = """
     import rankgrove as rg
-    from rankgrove.data.memory import give_back_memory
+    from rankgrove._memory import give_back_memory
 
     rg.scan(Path(folder) / "small.parquet").read()  # brings the libraries in
     give_back_memory()

@@ -11,7 +11,7 @@ import pytest
 
 import rankgrove
 from rankgrove.cli.main import main
-from rankgrove.data import readers
+from rankgrove.data.reading import readers
 from rankgrove.datasets import make_ranking
 
 MODULE = '''
@@ -22,7 +22,7 @@ import json
 import numpy as np
 
 import rankgrove
-from rankgrove.data.readers import Reader
+from rankgrove.data.reading.readers import Reader
 
 ACCEPTS = frozenset({"feature_names"})
 

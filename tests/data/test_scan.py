@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
-from rankgrove.data import cache as cache_module
-from rankgrove.data.spool import Spool
+from rankgrove.data.matrix import cache as cache_module
+from rankgrove.data.matrix.disk_matrix import Spool
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError
 
@@ -116,13 +116,13 @@ def test_scattered_queries_are_refused_by_name(tmp_path):
 
 
 def test_query_ids_are_texts_if_one_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgrove.data.letor._STREAMED_BYTES", 16)
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 16)
     path = write_text(tmp_path / "t.txt", [(1, "5", "1:1"), (0, "5", "1:2"), (1, "x", "1:3")])
     np.testing.assert_array_equal(rg.scan(path).groups.ids, rg.load(path).groups.ids)
 
 
 def test_text_counts_features_as_the_whole_file_does(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgrove.data.letor._STREAMED_BYTES", 16)
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 16)
     rows = [(1, 1, "1:1"), (0, 1, "0:5 3:2"), (1, 2, "2:3"), (0, 2, "7:1")]
     for changed in (rows, rows[:1] + rows[2:]):
         path = write_text(tmp_path / "t.txt", changed)
@@ -132,7 +132,7 @@ def test_text_counts_features_as_the_whole_file_does(tmp_path, monkeypatch):
 
 
 def test_a_declared_width_and_a_late_feature_zero_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgrove.data.letor._STREAMED_BYTES", 16)
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 16)
     path = write_text(tmp_path / "t.txt", [(1, 1, "3:1"), (0, 1, "0:5 1:2")])
     with pytest.raises(DataError, match="declare first_feature=0"):
         rg.scan(path, n_features=3).read()
@@ -179,7 +179,7 @@ def test_a_cache_is_used_again(path, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     first = fitted(rg.scan(path, cache=folder))
     assert kept(folder) == ["bins", "codes", "rows.arrays"]
-    monkeypatch.setattr("rankgrove.data.scan.load_pieces", None)  # nobody reads the file
+    monkeypatch.setattr("rankgrove.data.scanning.scan.load_pieces", None)  # nobody reads the file
     again = fitted(rg.scan(path, cache=folder))
     np.testing.assert_array_equal(again.model_.ensemble.value, first.model_.ensemble.value)
 
@@ -240,7 +240,7 @@ def test_options_have_codes_of_their_own(path, tmp_path):
 def test_another_version_has_a_cache_of_its_own(path, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     fitted(rg.scan(path, cache=folder))
-    monkeypatch.setattr("rankgrove.data.cache.__version__", "0.0.0")
+    monkeypatch.setattr("rankgrove.data.matrix.cache.__version__", "0.0.0")
     fitted(rg.scan(path, cache=folder))
     assert len(list(folder.iterdir())) == 2
 

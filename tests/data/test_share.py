@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgrove.data.missing import fill_values
+from rankgrove.data.matrix.missing import fill_values
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.share import Share
-from rankgrove.data.sparse import SparseFeatures
 from rankgrove.distributed import Hub, join
 from rankgrove.trees.binning import find_bins
 from rankgrove.trees.shared_binning import shared_bins
@@ -111,7 +111,7 @@ def test_fill_values_are_those_of_all_rows(policy, sparse):
     assert alone[4] == 0.0
 
     def ask(share, own):
-        own = SparseFeatures.of(scipy_sparse.csr_array(own)) if sparse else own
+        own = SparseMatrix.of(scipy_sparse.csr_array(own)) if sparse else own
         return fill_values(own, policy, share)
 
     for answer in in_parts(MATRIX, [20, 150], ask):

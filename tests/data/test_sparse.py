@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import rankgrove
 from rankgrove import _native
-from rankgrove.data.dataset import Dataset, concatenate
-from rankgrove.data.features import feature_matrix
-from rankgrove.data.in_place import features_in_place
-from rankgrove.data.sparse import SparseFeatures, stacked
+from rankgrove.data.core.dataset import Dataset, concatenate
+from rankgrove.data.matrix.conversion import feature_matrix
+from rankgrove.data.matrix.sparse import SparseMatrix, stacked
+from rankgrove.data.matrix.zero_copy import features_in_place
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 
@@ -31,7 +31,7 @@ def malformed(**changes):
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
 def test_every_format_of_scipy_is_the_same_matrix(form, kind):
-    features = SparseFeatures.of(kind(DENSE).asformat(form))
+    features = SparseMatrix.of(kind(DENSE).asformat(form))
     assert features.shape == (3, 4)
     np.testing.assert_array_equal(features.toarray(), DENSE)
     np.testing.assert_array_equal(np.asarray(features), DENSE)
@@ -39,7 +39,7 @@ def test_every_format_of_scipy_is_the_same_matrix(form, kind):
 
 def test_memory_is_shared_with_a_matrix_that_is_in_order():
     X = scipy.sparse.csr_matrix(DENSE)
-    features = SparseFeatures.of(X)
+    features = SparseMatrix.of(X)
     assert np.shares_memory(features.values, X.data)
     assert np.shares_memory(features.columns, X.indices)
 
@@ -47,7 +47,7 @@ def test_memory_is_shared_with_a_matrix_that_is_in_order():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int64, bool])
 def test_all_numbers_are_taken(dtype):
     dense = np.array([[0, 1], [1, 0]], dtype)
-    assert SparseFeatures.of(scipy.sparse.csr_array(dense)).toarray().tolist() == dense.tolist()
+    assert SparseMatrix.of(scipy.sparse.csr_array(dense)).toarray().tolist() == dense.tolist()
 
 
 @pytest.mark.parametrize(
@@ -67,32 +67,32 @@ def test_all_numbers_are_taken(dtype):
 )
 def test_malformed_matrices_are_refused(changes, words):
     with pytest.raises(DataError, match=f"X is malformed: .*{words}"):
-        SparseFeatures.of(malformed(**changes))
+        SparseMatrix.of(malformed(**changes))
 
 
 def test_malformed_columns_of_csc_are_refused_before_scipy_follows_them():
     X = scipy.sparse.csc_matrix(DENSE)
     X.indices = np.array([0, 1000, 2, 0], np.int32)
     with pytest.raises(DataError, match="X is malformed"):
-        SparseFeatures.of(X)
+        SparseMatrix.of(X)
 
 
 @pytest.mark.parametrize("values", [np.array([1j, 2j]), np.array([1j, 2])])
 def test_complex_numbers_are_refused(values):
     with pytest.raises(DataError, match="Complex data not supported"):
-        SparseFeatures.of(scipy.sparse.csr_array((values, ([0, 1], [0, 1]))))
+        SparseMatrix.of(scipy.sparse.csr_array((values, ([0, 1], [0, 1]))))
 
 
 def test_one_dimension_is_refused():
     with pytest.raises(DataError, match="one row per document"):
-        SparseFeatures.of(scipy.sparse.coo_array(np.array([1.0, 2.0])))
+        SparseMatrix.of(scipy.sparse.coo_array(np.array([1.0, 2.0])))
 
 
 @pytest.mark.parametrize("absent", [0.0, np.nan])
 def test_rows_and_columns_are_selected_as_of_an_array(absent):
     rng = np.random.default_rng(0)
     stored = scipy.sparse.random_array((20, 9), density=0.3, rng=rng, format="csr")
-    features = SparseFeatures.of(stored, absent)
+    features = SparseMatrix.of(stored, absent)
     dense = features.toarray()
     assert np.isnan(dense).any() == np.isnan(absent)
     rows, columns = rng.integers(0, 20, 30), np.array([7, 0, 3])
@@ -113,7 +113,7 @@ def test_rows_and_columns_are_selected_as_of_an_array(absent):
 
 
 def test_a_large_matrix_does_not_become_an_array_by_accident():
-    huge = SparseFeatures.of(scipy.sparse.csr_array((100_000, 100_000), dtype=np.float32))
+    huge = SparseMatrix.of(scipy.sparse.csr_array((100_000, 100_000), dtype=np.float32))
     with pytest.raises(DataError, match=r"100,000 rows and 100,000 columns would take 37\.3 GiB"):
         np.asarray(huge)
     assert huge.dense(5, 6).shape == (1, 100_000)
@@ -122,7 +122,7 @@ def test_a_large_matrix_does_not_become_an_array_by_accident():
 def test_datasets_keep_sparse_rows():
     X = scipy.sparse.csr_array(DENSE)
     data = Dataset(X, [0, 1, 2], [1, 1, 2])
-    assert isinstance(data.X, SparseFeatures)
+    assert isinstance(data.X, SparseMatrix)
     assert data.n_features == 4
     np.testing.assert_array_equal(data.select_rows([2, 0]).X.toarray(), DENSE[[2, 0]])
     both = concatenate([data, data.select_queries([0])], "merge")
@@ -158,7 +158,7 @@ def test_text_means_the_same_sparse_and_dense(tmp_path, rows, absent, declared):
     options = {"n_features": 3001, "first_feature": 0} if declared else {}
     dense = rankgrove.load(path, absent=absent, sparse=False, **options)
     sparse = rankgrove.load(path, absent=absent, sparse=True, **options)
-    assert isinstance(sparse.X, SparseFeatures)
+    assert isinstance(sparse.X, SparseMatrix)
     np.testing.assert_array_equal(sparse.X.toarray(), dense.X)
     assert sparse.feature_names == dense.feature_names
     assert sparse.comments.tolist() == dense.comments.tolist()
@@ -213,8 +213,8 @@ def test_wide_and_mostly_empty_data_stay_sparse_by_themselves(tmp_path):
     path = tmp_path / "wide.txt"
     path.write_text("\n".join(wide_text()))
     wide = rankgrove.load(path)
-    assert isinstance(wide.X, SparseFeatures)
-    assert isinstance(rankgrove.load(wide.X, wide.y, qid=wide.qid).X, SparseFeatures)
+    assert isinstance(wide.X, SparseMatrix)
+    assert isinstance(rankgrove.load(wide.X, wide.y, qid=wide.qid).X, SparseMatrix)
     assert isinstance(rankgrove.load(wide.X, wide.y, qid=wide.qid, sparse=False).X, np.ndarray)
     narrow = tmp_path / "narrow.txt"
     narrow.write_text("\n".join(wide_text(n_features=900)))
@@ -261,8 +261,8 @@ def test_sparse_pandas_frames_stay_sparse(fill, monkeypatch):
     ranker = rankgrove.MART(n_estimators=3, min_samples_leaf=2, random_state=0)
     from_dense = to_bytes(ranker.fit(pandas.DataFrame(dense, columns=names), y, qid=qid))
     scores = ranker.predict(dense)
-    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 1000)
-    assert isinstance(feature_matrix(frame)[0], SparseFeatures)
+    monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 1000)
+    assert isinstance(feature_matrix(frame)[0], SparseMatrix)
     assert to_bytes(ranker.fit(frame, y, qid=qid)) == from_dense
     shuffled = frame.iloc[:, ::-1]
     np.testing.assert_array_equal(ranker.predict(shuffled), scores)
@@ -285,7 +285,7 @@ def test_frames_that_are_sparse_in_part_are_read_as_dense_ones():
 def test_room_for_more_entries_than_are_stored_is_not_read(columns):
     X = scipy.sparse.csr_array((2, 3), dtype=np.float32)
     X.data, X.indices, X.indptr = np.float32([1, 2, 3, 9]), np.array(columns), np.array([0, 2, 3])
-    features = SparseFeatures.of(X)
+    features = SparseMatrix.of(X)
     expected = [[0, 3, 0], [3, 0, 0]] if columns[1] == 1 else [[2, 1, 0], [3, 0, 0]]
     assert features.toarray().tolist() == expected
     assert features.n_stored == len(features.columns)

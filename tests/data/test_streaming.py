@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.data.streaming import stream_letor
+from rankgrove.data.reading.streaming import stream_letor
 from rankgrove.errors import DataError
 
 

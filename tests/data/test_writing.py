@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rankgrove as rg
-from rankgrove.data.dataset import Dataset
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.writing import write_letor, write_parquet
 from rankgrove.errors import DataError
 

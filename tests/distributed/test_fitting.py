@@ -11,8 +11,8 @@ import pytest
 
 from fleet import cuts, fit_locally, make_data, make_shards, own_objective, saved
 from rankgrove.boosting.objectives.rankboost import rank_gain
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.scan import scan
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.scanning.scan import scan
 from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
 from rankgrove.distributed.fitting import _promises
 from rankgrove.errors import DataError, ModelError

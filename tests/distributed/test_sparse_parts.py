@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import rankgrove
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.distributed import fit
 from rankgrove.distributed.arrow_bytes import rows_from_bytes, rows_to_bytes
 from rankgrove.distributed.engine import Source
@@ -17,7 +17,7 @@ from rankgrove.formats.container import to_bytes
 
 @pytest.fixture(autouse=True)
 def nothing_may_become_dense(monkeypatch):
-    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 1000)
+    monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 1000)
 
 
 def make_data(n_rows=240, n_features=40, seed=1):
@@ -70,7 +70,7 @@ def test_wide_text_files(two_threads, tmp_path):
         ]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines))
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    assert isinstance(rankgrove.load(files).X, SparseFeatures)
+    assert isinstance(rankgrove.load(files).X, SparseMatrix)
     ranker = rankgrove.MART(n_estimators=3, random_state=3, min_samples_leaf=2)
     far = fit(ranker, [str(file) for file in files], on=two_threads)
     local = rankgrove.MART(n_estimators=3, random_state=3, min_samples_leaf=2)
@@ -87,7 +87,7 @@ def test_dask_arrays_of_sparse_blocks():
     sides = [arrays.from_array(side, chunks=100) for side in (y, qid)]
     parts = _blocks(Arrays(lazy, *sides), "X")
     rows = [read_part(Part(p.number, p.name, p.content.compute()), {}, 1) for p in parts]
-    assert all(isinstance(one.X, SparseFeatures) for one in rows)
+    assert all(isinstance(one.X, SparseMatrix) for one in rows)
     assert sum(one.X.n_stored for one in rows) == X.nnz
 
 
@@ -95,7 +95,7 @@ def test_dask_arrays_of_sparse_blocks():
 @pytest.mark.parametrize("rows", [slice(0, 240), slice(17, 60), slice(3, 3)])
 def test_rows_as_bytes(rows, absent):
     X, y, _ = make_data()
-    features = SparseFeatures.of(X, absent)[rows]
+    features = SparseMatrix.of(X, absent)[rows]
     back, sides = rows_from_bytes(rows_to_bytes(features, {"y": y[rows], "weight": None}))
     np.testing.assert_array_equal(back.toarray(), features.toarray())
     assert back.shape == features.shape

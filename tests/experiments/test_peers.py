@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold, kfold
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.reading.folds import Fold, kfold
 from rankgrove.experiments.peers import fit_peer
 from rankgrove.metrics.metric import metric as as_metric
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.data.folds import Fold
+from rankgrove.data.reading.folds import Fold
 
 
 def told(data, rankers, **options):

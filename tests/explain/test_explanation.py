@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import rankgrove
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain import explain, interactions

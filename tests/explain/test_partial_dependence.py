@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain import partial_dependence
 from rankgrove.models.linear import LinearModel

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankgrove import _native
+from rankgrove.data.ranking_input import ranking_input
 from rankgrove.forests.growing import ForestGrower, Growth
 from rankgrove.forests.sampling import TreeSample
-from rankgrove.training.inputs import ranking_input
 from rankgrove.trees.binning import bin_matrix, find_bins
 
 ARRAYS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")

@@ -119,6 +119,6 @@ def assert_close(found, expected, to: str):
 
 
 def QUERIES(n_rows):  # noqa: N802
-    from rankgrove.data.queries import QueryGroups
+    from rankgrove.data.core.queries import QueryGroups
 
     return QueryGroups.from_sizes([n_rows])

@@ -103,7 +103,7 @@ class TestRefusals:
 
 class TestLinear:
     def model(self, **options):
-        from rankgrove.data.columns import Columns
+        from rankgrove.data.core.columns import Columns
         from rankgrove.models.linear import LinearModel
 
         weights = np.linspace(-1, 1, N_FEATURES)

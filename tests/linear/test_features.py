@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 
 LARGEST = float(np.finfo(np.float32).max)

@@ -71,9 +71,9 @@ def test_tolerance_of_the_hinge_bounds_the_distance_to_the_optimum():
         rankgrove.RankSVM(C=0.1, tolerance=tolerance, normalisation="query-zscore").fit(data)
         for tolerance in (1e-2, 1e-6)
     )
+    from rankgrove.data.ranking_input import ranking_input
     from rankgrove.linear.features import LinearFeatures
     from rankgrove.linear.hinge import PairHingeLoss
-    from rankgrove.training.inputs import ranking_input
 
     checked = ranking_input(data)
     features = LinearFeatures.of(

@@ -7,10 +7,10 @@ import pytest
 
 import rankgrove
 from oracles.list_losses import gradient, plackett_luce
+from rankgrove.data.ranking_input import ranking_input
 from rankgrove.datasets import make_ranking
 from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.likelihood import PermutationLikelihood
-from rankgrove.training.inputs import ranking_input
 
 
 @pytest.mark.parametrize("k", [1, 3, None])

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgrove
+from rankgrove.data.ranking_input import ranking_input
 from rankgrove.datasets import make_ranking
 from rankgrove.linear.line import LineMetric
-from rankgrove.training.inputs import ranking_input
 
 METRICS = ["ndcg@10", "ndcg", "map", "err@10", "mrr", "p@3", "dcg", "tau", "rmse"]
 

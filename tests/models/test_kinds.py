@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.linear import LinearModel

@@ -1,7 +1,7 @@
 """LETOR text, read slowly and obviously: what the native reader must agree with.
 
-``parse`` follows the definition in ``rankgrove.data.letor`` line by line with Python's own float
-and numpy's exact rounding, and raises ``RefusedError`` on anything else.
+``parse`` follows the definition in ``rankgrove.data.reading.letor`` line by line with
+Python's own float and numpy's exact rounding, and raises ``RefusedError`` on anything else.
 """
 
 from __future__ import annotations

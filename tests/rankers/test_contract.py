@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rankgrove
-from rankgrove.data.missing import fill_values
+from rankgrove.data.matrix.missing import fill_values
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.metrics.python_metric import function_metric

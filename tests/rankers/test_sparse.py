@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankgrove
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
@@ -65,7 +65,7 @@ def test_every_policy_of_missing_values(missing, absent):
     ranker = quick("lambdamart", missing=missing, n_estimators=8)
     dense = Dataset(X, y, qid, absent=absent)
     sparse = Dataset(stored, y, qid, absent=absent)
-    assert isinstance(sparse.X, SparseFeatures)
+    assert isinstance(sparse.X, SparseMatrix)
     np.testing.assert_array_equal(sparse.X.toarray(), X)
     one = ranker.fit(dense)
     scores, leaves, model = one.predict(dense), one.apply(dense), to_bytes(one)
@@ -155,7 +155,7 @@ def test_mostly_full_columns_are_dense_and_mostly_empty_ones_are_not():
     from rankgrove.trees.binning import bin_matrix, find_bins
 
     X, _, _ = make(n_queries=100)
-    features = SparseFeatures.of(scipy.sparse.csr_array(X))
+    features = SparseMatrix.of(scipy.sparse.csr_array(X))
     binned = bin_matrix(features, find_bins(features))
     assert binned.is_sparse(0)
     assert not binned.is_sparse(X.shape[1] - 1)
@@ -168,14 +168,14 @@ def test_forests_on_sparse_columns(name, max_bins, monkeypatch):
     X, y, qid = make(5, n_queries=60)
     params = {"n_estimators": 6, "max_bins": max_bins}
     dense = to_bytes(quick(name, **params).fit(X, y, qid=qid))
-    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 1000)
+    monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 1000)
     assert to_bytes(quick(name, **params).fit(scipy.sparse.csr_array(X), y, qid=qid)) == dense
 
 
 @pytest.mark.parametrize("name", ["coordinate-ascent", "listmle", "rf-pair"])
 def test_rankers_that_need_dense_data_refuse_large_ones_with_their_size(name, monkeypatch):
     X, y, qid = make()
-    monkeypatch.setattr("rankgrove.data.sparse.MAX_DENSE_BYTES", 1000)
+    monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 1000)
     with pytest.raises(DataError, match=rf"{ranker_class(name).__name__} needs a dense.*GiB"):
         quick(name).fit(scipy.sparse.csr_array(X), y, qid=qid)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
-from rankgrove.data.scan import Scan
+from rankgrove.data.scanning.scan import Scan
 from rankgrove.datasets import make_ranking
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
@@ -31,11 +31,11 @@ def bits(ranker, folder):
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Cut even small data into many pieces and blocks."""
-    monkeypatch.setattr("rankgrove.data.arrow._BLOCK_ROWS", 50)
-    monkeypatch.setattr("rankgrove.data.arrow._PIECE_VALUES", 700)
-    monkeypatch.setattr("rankgrove.data.letor._STREAMED_BYTES", 3000)
-    monkeypatch.setattr("rankgrove.data.spool._MOST_ROWS", 70)
-    monkeypatch.setattr("rankgrove.data.streamed._COLUMNS_BYTES", 5_000)
+    monkeypatch.setattr("rankgrove.data.reading.arrow._BLOCK_ROWS", 50)
+    monkeypatch.setattr("rankgrove.data.reading.arrow._PIECE_VALUES", 700)
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 3000)
+    monkeypatch.setattr("rankgrove.data.matrix.disk_matrix._MOST_ROWS", 70)
+    monkeypatch.setattr("rankgrove.data.matrix.streamed._COLUMNS_BYTES", 5_000)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 
 ARROW = "application/vnd.apache.arrow.stream"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.serving.test_answers import batch_of, stream_of
 
 from rankgrove._native import read_json_rows
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.models.linear import LinearModel
 from rankgrove.serving.arrow_body import read_arrow
 from rankgrove.serving.documents import check_documents

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import rankgrove
-from rankgrove.data.in_place import features_in_place
+from rankgrove.data.matrix.zero_copy import features_in_place
+from rankgrove.data.ranking_input import ranking_input
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
-from rankgrove.training.inputs import ranking_input
 
 N_ROWS, N_FEATURES = 300, 20
 RNG = np.random.default_rng(5)

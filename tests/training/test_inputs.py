@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 import rankgrove
-from rankgrove.data.features import feature_matrix, first_number
+from rankgrove.data.matrix.conversion import feature_matrix, first_number
+from rankgrove.data.ranking_input import ranking_input
 from rankgrove.errors import DataError
-from rankgrove.training.inputs import ranking_input
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rankgrove import _native
-from rankgrove.data.given import GivenMatrix, MadeColumn
+from rankgrove.data.matrix.caller_matrix import CallerMatrix, LazyColumn
 from rankgrove.trees.binning import bin_matrix, find_bins
 
 values = st.one_of(
@@ -112,12 +112,12 @@ def test_given_matrices_have_the_codes_of_a_copy(X, seed, kind):
     rng = np.random.default_rng(seed)
     wide = X.astype(np.float64, order="F" if kind == "F8" else "C")
     parts = {
-        "made": tuple(MadeColumn(lambda rows, j=j: wide[rows, j]) for j in range(X.shape[1])),
+        "made": tuple(LazyColumn(lambda rows, j=j: wide[rows, j]) for j in range(X.shape[1])),
         "cut": tuple(wide[:, j : j + 1] for j in range(X.shape[1])),
     }.get(kind, (wide,))
     kept = np.flatnonzero(rng.random(len(X)) < 0.7)
     rows = rng.permutation(len(kept))
-    given = GivenMatrix(parts, len(X)).kept(kept)
+    given = CallerMatrix(parts, len(X)).kept(kept)
     bins, expected = find_bins(given, max_bins=8), find_bins(X[kept], max_bins=8)
     for one, other in zip(bins.arrays(), expected.arrays(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -134,7 +134,7 @@ def test_many_columns_that_are_made_are_never_there_at_the_same_time():
         most.append(sum(array() is not None for array in made))
         return column
 
-    given = GivenMatrix(tuple(MadeColumn(make) for _ in range(50)), 1000)
+    given = CallerMatrix(tuple(LazyColumn(make) for _ in range(50)), 1000)
     bin_matrix(given, find_bins(given))
     assert len(made) == 100
     assert max(most) == 16

@@ -14,7 +14,7 @@ from tests.oracles.ensembles import random_ensemble, rows_for
 
 import rankgrove
 import rankgrove.datasets
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer, check_ensemble

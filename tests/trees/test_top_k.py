@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.ensembles import random_ensemble, rows_for
 
-from rankgrove.data.dataset import Dataset
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import ModelError
 from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.scorer import Scorer

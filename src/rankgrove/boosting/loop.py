@@ -12,8 +12,8 @@ import numpy.typing as npt
 from rankgrove.boosting.objectives.base import Objective
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import ModelError
-from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
 from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_binned
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.share import Share
 
 

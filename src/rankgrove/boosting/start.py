@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Objective
-from rankgrove.data.streamed import by_rows
+from rankgrove.data.matrix.streamed import by_rows
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Model
+from rankgrove.models.scoring import scores
 from rankgrove.models.sums import add_up
 from rankgrove.models.trees import TreesModel
-from rankgrove.training.inputs import RankingInput, scores
 from rankgrove.trees.links import IDENTITY
 
 Floats = npt.NDArray[np.float64]

@@ -74,8 +74,8 @@ def _is_parquet(output: str) -> bool:
 
 def _output(text: str) -> str:
     """Check the name before a large file is read for nothing."""
-    from rankgrove.data.byte_stream import COMPRESSED_SUFFIXES
-    from rankgrove.data.readers import READERS
+    from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
+    from rankgrove.data.reading.readers import READERS
 
     path = Path(text)
     suffix = path.suffix.lower()

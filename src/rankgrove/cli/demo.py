@@ -18,7 +18,7 @@ from rankgrove.cli.compare import show_comparison as show_tables
 from rankgrove.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from rankgrove.data.folds import Fold
+    from rankgrove.data.reading.folds import Fold
     from rankgrove.experiments.study import Study
 
 EXAMPLES = """\
@@ -115,7 +115,7 @@ def _study(fold: Fold, arguments: argparse.Namespace) -> Study:
 def _fold(n_queries: int, seed: int) -> Fold:
     import numpy as np
 
-    from rankgrove.data.folds import Fold
+    from rankgrove.data.reading.folds import Fold
     from rankgrove.datasets import make_ranking
 
     if n_queries < 2:

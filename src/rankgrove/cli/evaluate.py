@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.data.scores import read_scores
+    from rankgrove.data.reading.score_files import read_scores
     from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
     if arguments.scores == "-" and arguments.data == "/dev/stdin":

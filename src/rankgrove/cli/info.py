@@ -17,7 +17,7 @@ from rankgrove.cli.output import escape, print_json, show, table
 from rankgrove.cli.paths import data_path
 
 if TYPE_CHECKING:
-    from rankgrove.data.description import Description
+    from rankgrove.data.core.description import Description
 
 EXAMPLES = """\
   rankgrove info train.txt
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     if _is_model(arguments.data):
         _describe_model(arguments)
         return
-    from rankgrove.data.description import describe
+    from rankgrove.data.core.description import describe
 
     data = load_data(arguments.data, arguments, ignore=arguments.ignore or "texts")
     description = describe(data)
@@ -67,7 +67,7 @@ def _is_model(path: str) -> bool:
 
 def _describe_model(arguments: argparse.Namespace) -> None:
     from rankgrove import load_model
-    from rankgrove.data.columns import Columns
+    from rankgrove.data.core.columns import Columns
 
     model = load_model(arguments.data)
     columns = Columns.of(model)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rankgrove.cli.options import column_options
-from rankgrove.data.columns import Columns
-from rankgrove.data.features import first_number
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.matrix.conversion import first_number
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
     """Tell whether a file is LETOR text."""
-    from rankgrove.data.readers import reader_of
+    from rankgrove.data.reading.readers import reader_of
 
     return reader_of(Path(path), arguments.format).name == "letor"
 
@@ -25,7 +25,7 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     shared = arguments.shared_queries
     if not _streams(paths, arguments):
         return _load(source, arguments, shared_queries=shared)
-    from rankgrove.data.scan import scan
+    from rankgrove.data.scanning.scan import scan
 
     return scan(
         source,
@@ -38,8 +38,8 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
 
 def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
     """Tell whether training data are streamed: as the options say, else by their size."""
-    from rankgrove.data.loading import files_in, is_folder
-    from rankgrove.data.sizes import should_stream
+    from rankgrove.data.reading.loading import files_in, is_folder
+    from rankgrove.data.scanning.memory_estimate import should_stream
 
     if arguments.stream is not None:
         if arguments.cache is not None and not arguments.stream:
@@ -59,7 +59,7 @@ def load_like(
 
 def scan_like(path: str, train: Any, arguments: argparse.Namespace) -> Any:
     """Scan judged data with the columns of the training data, which are streamed."""
-    from rankgrove.data.scan import scan
+    from rankgrove.data.scanning.scan import scan
 
     return scan(
         path,
@@ -74,7 +74,7 @@ def load_documents(
     path: str, ranker: Any, arguments: argparse.Namespace, *, needs_queries: bool
 ) -> Any:
     """Load documents to score: they need no labels, and queries only if they matter."""
-    from rankgrove.data import loading
+    from rankgrove.data.reading import loading
 
     options = column_options(arguments)
     return loading.load_documents(path, ranker, needs_queries=needs_queries, **options)
@@ -84,8 +84,8 @@ def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[
     """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
     features = _declared_features(ranker, arguments)
     if features is not None and not ranker.model_.needs_queries and is_text(path, arguments):
-        from rankgrove.data.loading import absent_like
-        from rankgrove.data.streaming import stream_letor
+        from rankgrove.data.reading.loading import absent_like
+        from rankgrove.data.reading.streaming import stream_letor
 
         absent = arguments.absent or absent_like(ranker)
         yield from stream_letor(Path(path), *features, absent=absent, n_jobs=ranker.n_jobs)

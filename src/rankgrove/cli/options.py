@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rankgrove.data.dataset import Dataset
+    from rankgrove.data.core.dataset import Dataset
 
 _T = TypeVar("_T")
 
@@ -162,7 +162,7 @@ def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def load_data(path: str, arguments: argparse.Namespace, **changes: Any) -> Dataset:
     """Load a data file as the options say, except for ``changes``."""
-    from rankgrove.data.loading import load
+    from rankgrove.data.reading.loading import load
 
     return load(path, **(data_options(arguments) | changes))
 

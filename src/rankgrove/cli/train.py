@@ -168,7 +168,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
-    from rankgrove.data.features import is_dataset
+    from rankgrove.data.matrix.conversion import is_dataset
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)

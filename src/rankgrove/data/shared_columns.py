@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.share import Share
-from rankgrove.data.sparse import SparseFeatures
 
 _ROUND_BYTES = 16 << 20  # of the columns that a worker gets at a time, unless one has more
 
@@ -47,8 +47,8 @@ def whole_columns(X: Any, share: Share) -> Iterator[tuple[slice, Any]]:
 
 
 def _columns(X: Any, begin: int, end: int) -> npt.NDArray[Any]:
-    """Return some columns as an array, of SparseFeatures, too."""
-    if isinstance(X, SparseFeatures):
+    """Return some columns as an array, of SparseMatrix, too."""
+    if isinstance(X, SparseMatrix):
         return X.dense(columns=np.arange(begin, end))
     columns: npt.NDArray[Any] = X[:, begin:end]
     return columns

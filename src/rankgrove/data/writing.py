@@ -17,9 +17,9 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.dataset import Dataset, doc_ids_of_comments
-from rankgrove.data.sparse import dense_blocks, each_column
-from rankgrove.data.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
+from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments
+from rankgrove.data.matrix.sparse import dense_blocks, each_column
+from rankgrove.data.reading.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:

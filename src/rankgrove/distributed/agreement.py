@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from rankgrove.data.features import is_dataset
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard

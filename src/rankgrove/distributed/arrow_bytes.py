@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.matrix.sparse import SparseMatrix
 
 
 def to_frames(messages: Sequence[bytes]) -> bytes:
@@ -45,16 +45,16 @@ def ids_from_bytes(data: bytes) -> npt.NDArray[Any]:
 
 
 def rows_to_bytes(X: Any, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes:
-    """Rows of a matrix or SparseFeatures (or none), and numbers of each by name, as Arrow stream.
+    """Rows of a matrix or SparseMatrix (or none), and numbers of each by name, as Arrow stream.
 
-    A matrix is a column of its rows; SparseFeatures are one of columns and one of values, both
+    A matrix is a column of its rows; SparseMatrix are one of columns and one of values, both
     lists of what a row stores.
     """
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     about: dict[str, str] = {}
-    if isinstance(X, SparseFeatures):
+    if isinstance(X, SparseMatrix):
         columns = {
             "columns": pa.LargeListArray.from_arrays(X.starts, X.columns),
             "values": pa.LargeListArray.from_arrays(X.starts, X.values),
@@ -80,7 +80,7 @@ def rows_from_bytes(data: bytes | memoryview) -> tuple[Any, dict[str, npt.NDArra
         starts = places.offsets.to_numpy()
         entries = starts - starts[0], places.flatten().to_numpy(), values.flatten().to_numpy()
         n_features, absent = int(about["n_features"]), float(about["absent"])
-        features = SparseFeatures.of_entries(entries, n_features, absent)
+        features = SparseMatrix.of_entries(entries, n_features, absent)
         return features, {name: column.to_numpy() for name, column in columns.items()}
     X: Any = None
     if "X" in columns:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.sparse import SparseFeatures, stacked
+from rankgrove.data.matrix.sparse import SparseMatrix, stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
     ids_from_bytes,
@@ -65,7 +65,7 @@ def all_rows(rows: Rows, communicator: Communicator) -> Rows:
 
 def _all_features(X: Any, places: list[npt.NDArray[np.int64]], communicator: Communicator) -> Any:
     """Put the features of all workers in their places, block by block; sparse ones at once."""
-    sparse = np.array([isinstance(X, SparseFeatures)], np.int64)
+    sparse = np.array([isinstance(X, SparseMatrix)], np.int64)
     communicator.maximum(sparse)
     if sparse[0]:
         parts = [rows_from_bytes(part)[0] for part in communicator.gather(rows_to_bytes(X, {}))]

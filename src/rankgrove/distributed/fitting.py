@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from rankgrove.data.scan import Scan
+from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.scanning.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.distributed.agreement import refuse_differences, refuse_shared_queries
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
@@ -18,7 +19,6 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.state import encoded_params
 from rankgrove.training.company import Company
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.journal import Journal, OnStep
 from rankgrove.training.watch import Given
 

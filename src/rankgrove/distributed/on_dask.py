@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from rankgrove._optional import require
-from rankgrove.data.arrow import as_arrow
+from rankgrove.data.reading.arrow import as_arrow
 from rankgrove.distributed.engine import Running, Source, address_towards
 from rankgrove.distributed.parts import Arrays, Part, settled_options, shares
 from rankgrove.distributed.prediction import Scoring

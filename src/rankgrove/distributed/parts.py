@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.features import feature_matrix, is_dataset
-from rankgrove.data.loading import load
-from rankgrove.data.numbers import row_numbers
-from rankgrove.data.options import LoadOptions
-from rankgrove.data.queries import query_ids
-from rankgrove.data.readers import reader_of
-from rankgrove.data.sparse import is_sparse
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.queries import query_ids
+from rankgrove.data.matrix.conversion import feature_matrix, is_dataset
+from rankgrove.data.matrix.numbers import row_numbers
+from rankgrove.data.matrix.sparse import is_sparse
+from rankgrove.data.reading.loading import load
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.readers import reader_of
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Rows:
     place : of each row among all rows of the data set, as far as it was asked for
     """
 
-    X: Any  # float32 in C order, or SparseFeatures
+    X: Any  # float32 in C order, or SparseMatrix
     y: npt.NDArray[np.float64]
     qid: npt.NDArray[Any]
     weight: npt.NDArray[np.float64] | None
@@ -165,7 +165,7 @@ def _is_local_table(data: Any) -> bool:
 
 
 def _as_table(data: Any, options: Mapping[str, Any]) -> pa.Table:
-    from rankgrove.data.arrow import as_arrow
+    from rankgrove.data.reading.arrow import as_arrow
 
     return wanted_columns(as_arrow(data), options)
 
@@ -183,7 +183,7 @@ def settled_options(
     Returns the options with every column named, so that all parts are read alike, and the names of
     the columns that are to be moved.
     """
-    from rankgrove.data.arrow import settled_columns
+    from rankgrove.data.reading.arrow import settled_columns
 
     for name, value in options.items():
         if name not in _OF_TABLES and value is not None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.loading import load_documents
-from rankgrove.data.options import LoadOptions
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.reading.loading import load_documents
+from rankgrove.data.reading.options import LoadOptions
 from rankgrove.distributed.engine import find_engine
 from rankgrove.distributed.parts import path_parts
 from rankgrove.errors import DataError, ModelError
@@ -68,7 +68,7 @@ class Scoring:
 
     def of_schema(self, schema: pa.Schema) -> Scoring:
         """Find the model's columns in tables of a schema."""
-        from rankgrove.data.arrow import settled_columns
+        from rankgrove.data.reading.arrow import settled_columns
 
         options = LoadOptions(
             like=Columns.of(self.ranker), unread=frozenset({"label", "query"}), ignore="texts"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.dataset import concatenate_ids
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.dataset import concatenate_ids
 from rankgrove.distributed.arrow_bytes import from_frames, ids_from_bytes, ids_to_bytes, to_frames
 from rankgrove.errors import DataError
 

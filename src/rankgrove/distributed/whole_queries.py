@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import stacked
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
     ids_to_bytes,

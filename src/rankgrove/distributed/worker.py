@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankgrove._heard_warnings import warnings_told
-from rankgrove.data.dataset import Dataset
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.crew import TreeSharing, all_rows
 from rankgrove.distributed.fitting import fit_shard

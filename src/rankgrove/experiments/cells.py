@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._heard_warnings import warnings_told
-from rankgrove.data.cache import Entry
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold
-from rankgrove.data.scores import read_scores
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.cache import Entry
+from rankgrove.data.reading.folds import Fold
+from rankgrove.data.reading.score_files import read_scores
 from rankgrove.errors import DataWarning, ModelError
 from rankgrove.experiments.convergence import convergence
 from rankgrove.experiments.memory import PeakMemory

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from rankgrove.data.dataset import concatenate
-from rankgrove.data.folds import Fold
+from rankgrove.data.core.dataset import concatenate
+from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.cells import fit_cell
 from rankgrove.experiments.comparison import Comparison, Significance
 from rankgrove.experiments.progress import NoProgress, StudyProgress

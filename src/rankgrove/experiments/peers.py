@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from rankgrove._optional import require
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.reading.folds import Fold
 from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]

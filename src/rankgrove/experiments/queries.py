@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.reading.folds import Fold
 
 
 @dataclass(frozen=True, eq=False)

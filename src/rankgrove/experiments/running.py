@@ -15,8 +15,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from rankgrove._optional import require
-from rankgrove.data.cache import CacheEntry, Entry, TemporaryEntry
-from rankgrove.data.folds import Fold
+from rankgrove.data.matrix.cache import CacheEntry, Entry, TemporaryEntry
+from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.cells import Outcome, reason, run_cell
 from rankgrove.experiments.fold_files import Spool, remove_stale
 from rankgrove.experiments.memory import limit_memory

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.features import feature_matrix, select_columns
-from rankgrove.data.sparse import as_array
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.conversion import feature_matrix, select_columns
+from rankgrove.data.matrix.sparse import as_array
 from rankgrove.errors import DataError, DataWarning
 
 Floats = npt.NDArray[np.float64]

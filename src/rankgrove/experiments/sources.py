@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold, kfold, load_folds
-from rankgrove.data.loading import is_table, load
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.reading.folds import Fold, kfold, load_folds
+from rankgrove.data.reading.loading import is_table, load
 from rankgrove.errors import DataError
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 
@@ -154,7 +154,7 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
 
 def _features(X: Any) -> tuple[Any, ...]:
     """Return the arrays that hold a matrix."""
-    if not isinstance(X, SparseFeatures):
+    if not isinstance(X, SparseMatrix):
         return (X,)
     return X.starts, X.columns, X.values, np.array(X.absent)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove.data.cache import Entry, TemporaryEntry
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.folds import Fold
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.cache import Entry, TemporaryEntry
+from rankgrove.data.reading.folds import Fold
 
 
 def viewed(

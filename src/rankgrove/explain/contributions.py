@@ -9,7 +9,7 @@ from functools import singledispatch
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.explain.shapley import (
     expected_outputs,
     shapley_interactions,

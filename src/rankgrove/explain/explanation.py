@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.features import is_dataset, refuse_other_reading
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import as_array
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.conversion import is_dataset, refuse_other_reading
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.ranking_input import groups_of
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain.contributions import contributions
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import groups_of
 
 if TYPE_CHECKING:
     from rankgrove.explain.comparison import Comparison

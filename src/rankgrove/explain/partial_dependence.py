@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.features import refuse_other_reading
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import as_array
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.conversion import refuse_other_reading
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.ranking_input import groups_of
 from rankgrove.errors import DataError
 from rankgrove.explain.explanation import feature_names, model_of
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import groups_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.sparse import as_array
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import RankingInput
 
 
 def permutation_importances(

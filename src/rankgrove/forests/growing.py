@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data import sparse
-from rankgrove.data.streamed import column_blocks, remembered
+from rankgrove.data.matrix import sparse
+from rankgrove.data.matrix.streamed import column_blocks, remembered
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
 from rankgrove.forests.sampling import TreeSample
-from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.binning import bin_matrix, find_bins
 
 Floats = npt.NDArray[np.float64]
@@ -269,7 +269,7 @@ def _extremes(
     """Smallest and largest value of each feature, finite; a zero has no sign."""
 
     def find() -> dict[str, npt.NDArray[Any]]:
-        if isinstance(X, sparse.SparseFeatures):
+        if isinstance(X, sparse.SparseMatrix):
             low, high = X.extremes()
         else:
             blocks = (block for _, block in column_blocks(X))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.sparse import SparseFeatures
-from rankgrove.data.streamed import row_blocks
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.streamed import row_blocks
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import DataWarning, ModelError
 from rankgrove.models.trees import TreesModel
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.ordinal import Problems
 from rankgrove.trees.links import Link
 
@@ -148,14 +148,14 @@ def _checksum(data: RankingInput) -> int:
 
 def _row_sums(X: Any) -> npt.NDArray[np.uint64]:
     """Add up the bits of the float32 values of each row: in any order of the columns the same."""
-    if not isinstance(X, SparseFeatures):
+    if not isinstance(X, SparseMatrix):
         return np.concatenate([_bits(block).sum(axis=1) for block in row_blocks(X)])
     n_rows = len(X.starts) - 1
     blocks = np.array_split(np.arange(n_rows), min(n_rows, 1 + len(X.values) // _BLOCK))
     return np.concatenate([_sparse_row_sums(X, rows[0], rows[-1] + 1) for rows in blocks])
 
 
-def _sparse_row_sums(X: SparseFeatures, begin: int, end: int) -> npt.NDArray[np.uint64]:
+def _sparse_row_sums(X: SparseMatrix, begin: int, end: int) -> npt.NDArray[np.uint64]:
     """The same for some rows of a sparse matrix."""
     starts = X.starts[begin : end + 1]
     before = np.r_[np.uint64(0), np.cumsum(_bits(X.values[starts[0] : starts[-1]]))]

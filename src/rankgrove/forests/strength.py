@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.forests.listwise_metric import position_metric
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
-from rankgrove.training.inputs import RankingInput
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.exporting import Export, Floats
 from rankgrove.models.model import Model
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float32] | npt.NDArray[np.float64]

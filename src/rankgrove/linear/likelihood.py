@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.line import query_weights
-from rankgrove.training.inputs import RankingInput
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.metrics.judgments import judged_queries
 from rankgrove.metrics.metric import Metric
-from rankgrove.training.inputs import RankingInput
 
 if TYPE_CHECKING:
     from rankgrove.metrics.metric import Kernel

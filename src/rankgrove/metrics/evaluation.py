@@ -16,8 +16,8 @@ from rankgrove._counts import counted
 from rankgrove._files import replacing
 from rankgrove._html import html_table
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.pandas_index import warn_of_other_order
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.pandas_index import warn_of_other_order
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.judgments import (
     as_query_weights,
     as_scores,
@@ -28,7 +28,7 @@ from rankgrove.metrics.metric import Metric, metric, query_values
 from rankgrove.metrics.parameters import format_value
 
 if TYPE_CHECKING:
-    from rankgrove.data.dataset import Dataset
+    from rankgrove.data.core.dataset import Dataset
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr")
 

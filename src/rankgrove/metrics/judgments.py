@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data.features import is_dataset
-from rankgrove.data.numbers import as_numbers, refuse_rounded
-from rankgrove.data.queries import QueryGroups, query_groups
-from rankgrove.data.scan import Scan, as_scan
+from rankgrove.data.core.queries import QueryGroups, query_groups
+from rankgrove.data.matrix.conversion import is_dataset
+from rankgrove.data.matrix.numbers import as_numbers, refuse_rounded
+from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.queries import QueryGroups, query_groups
+from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.errors import DataError, DataWarning
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import (
@@ -40,7 +40,7 @@ from rankgrove.metrics.parameters import PARAMETERS, Parameter, format_value
 from rankgrove.metrics.registry import metric_class
 
 if TYPE_CHECKING:
-    from rankgrove.data.dataset import Dataset
+    from rankgrove.data.core.dataset import Dataset
     from rankgrove.metrics.python_metric import FunctionKernel
 
     Kernel: TypeAlias = _native.QueryMetric | FunctionKernel

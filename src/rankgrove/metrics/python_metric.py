@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.registry import register_metric
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import SparseFeatures, as_array
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import SparseMatrix, as_array
 from rankgrove.errors import ModelError
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
@@ -88,7 +88,7 @@ class LinearModel(Model):
             X, fill, path = X[:, used], self.fill[used], path[:, used]
         else:
             fill = self.fill
-        if isinstance(X, SparseFeatures) and lists is None:
+        if isinstance(X, SparseMatrix) and lists is None:
             yield from _weighted_blocks(X, fill, path, n_jobs)
             return
         X = as_array(X, f"a linear model with normalisation={self.normalisation!r}")
@@ -164,7 +164,7 @@ def normalised_column(
 
 
 def _weighted_blocks(
-    X: SparseFeatures, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
+    X: SparseMatrix, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
 ) -> Iterator[Floats]:
     """Yield the scores by each of several weights; rows are made dense a block at a time."""
     scores = np.empty((len(path), len(X)))

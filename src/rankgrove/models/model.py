@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
-Matrix = Any  # an array, or SparseFeatures
+Matrix = Any  # an array, or SparseMatrix
 Self = TypeVar("Self", bound="Model")
 
 _KINDS: dict[str, type[Model]] = {}

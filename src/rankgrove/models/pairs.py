@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import as_array
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import as_array
 from rankgrove.errors import DataError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind
 from rankgrove.models.trees import TreesModel

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import each_column
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import each_column
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import ModelError
 from rankgrove.models.model import (
     Arrays,

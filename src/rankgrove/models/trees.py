@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.columns import Columns
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import SparseFeatures
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.errors import ModelError
 from rankgrove.models.model import (
     Arrays,
@@ -136,7 +136,7 @@ class TreesModel(Model):
         trees, fill = self.ensemble, self.fill
         if self.missing_up_to is not None:
             raise self.refusal("tell the leaves of documents", "it takes other values for missing")
-        if isinstance(X, SparseFeatures):
+        if isinstance(X, SparseMatrix):
             narrow, used = trees.narrowed()
             part = replace(self, ensemble=narrow, fill=None if fill is None else fill[used])
             blocks = [

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.streamed import by_rows
+from rankgrove.data.matrix.streamed import by_rows
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.forests.boosting import ForestBoosting, Points
 from rankgrove.forests.extension_points import (
     ERRORS,
@@ -31,7 +32,6 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.watch import WatchedSet
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer

@@ -7,11 +7,11 @@ from typing import Any
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.custom import PerQueryObjective, PythonObjective
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Nothing, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.inputs import RankingInput
 
 
 @register_ranker("custom", optimises="an objective of your own", listed=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankgrove.boosting.objectives.base import Objective
 from rankgrove.boosting.start import Floats, Start
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param, with_default
@@ -25,7 +26,6 @@ from rankgrove.rankers.base.parameters import (
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.gbrt import GBRT
 from rankgrove.rankers.random_forest import RandomForest
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.watch import Watch
 
 

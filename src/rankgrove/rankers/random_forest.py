@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.ordinal import TASKS, Problems, problems_of
 
 TASK_MEANING = (

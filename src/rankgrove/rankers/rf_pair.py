@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.sparse import as_array
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.pairs import sample_pairs
 from rankgrove.models.model import Model
@@ -20,7 +21,6 @@ from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.links import Link
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.inputs import RankingInput
 
 
 @register_ranker(

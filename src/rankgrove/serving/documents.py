@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
 from rankgrove.serving.errors import TOO_LARGE, WRONG, RequestError

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._native import read_json_rows
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
 from rankgrove.serving.documents import Documents, check_rows, model_places, query_codes

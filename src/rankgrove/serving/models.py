@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.container import load_model
 from rankgrove.models.model import Model
 from rankgrove.serving.documents import Documents

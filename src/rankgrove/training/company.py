@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankgrove.data.features import is_dataset
-from rankgrove.data.scan import Scan
+from rankgrove.data.matrix.conversion import is_dataset
+from rankgrove.data.ranking_input import RankingInput, ranking_input, refuse_vanishing_weights
+from rankgrove.data.scanning.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError
-from rankgrove.training.inputs import RankingInput, ranking_input, refuse_vanishing_weights
 from rankgrove.training.journal import Journal
 from rankgrove.training.watch import Given
 

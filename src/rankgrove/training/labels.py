@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import DataError
-from rankgrove.training.inputs import RankingInput
 
 _UNFIT = re.compile(r"label(?: of row \d+)? \((\S+)\)")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove.data.dataset import Dataset
-from rankgrove.data.sparse import SparseFeatures
-from rankgrove.data.streamed import StreamedMatrix
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.streamed import StreamedMatrix
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import DataWarning
-from rankgrove.training.inputs import RankingInput
 
 Queries = RankingInput | Dataset
 
@@ -61,6 +61,6 @@ def _documents(data: Queries, query: int) -> set[bytes]:
         some = data.X.values.rows(int(first), int(first) + len(places))
     else:
         some = data.X[places if order is None else order[places]]
-    rows = some.toarray() if isinstance(some, SparseFeatures) else some
+    rows = some.toarray() if isinstance(some, SparseMatrix) else some
     alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
     return {row.tobytes() for row in alike}

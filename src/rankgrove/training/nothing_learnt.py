@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.share import Share
 from rankgrove.errors import DataWarning
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import RankingInput
 
 
 def labels_are_equal(y: npt.NDArray[np.float64], share: Share) -> bool:

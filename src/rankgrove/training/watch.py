@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.features import is_dataset
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.scan import Scan
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.conversion import is_dataset
+from rankgrove.data.ranking_input import RankingInput, ranking_input
+from rankgrove.data.scanning.scan import Scan
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
-from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.leakage import warn_of_shared_queries
 from rankgrove.training.progress import History, Measured

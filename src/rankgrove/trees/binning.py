@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._memory import give_back_memory
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.cache import CacheEntry, Entry
-from rankgrove.data.given import GivenMatrix, MadeColumn
-from rankgrove.data.memory import give_back_memory
-from rankgrove.data.sparse import SparseFeatures
-from rankgrove.data.streamed import StreamedMatrix, column_blocks
+from rankgrove.data.matrix.cache import CacheEntry, Entry
+from rankgrove.data.matrix.caller_matrix import CallerMatrix, LazyColumn
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.streamed import StreamedMatrix, column_blocks
 from rankgrove.errors import DataError
 from rankgrove.trees.code_file import mapped_codes
 
@@ -79,7 +79,7 @@ def find_bins(
 
     Parameters
     ----------
-    X : matrix of float32, float64 or whole numbers with any strides, GivenMatrix or SparseFeatures,
+    X : matrix of float32, float64 or whole numbers with any strides, CallerMatrix or SparseMatrix,
         which are not copied; or a stream
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
@@ -112,10 +112,10 @@ def bin_matrix(
 ) -> BinnedMatrix:
     """Replace values by bin codes; row i of the result is row ``rows[i]`` of X (row i if None).
 
-    Columns of SparseFeatures that are mostly alike are kept as the rows that differ, unless all are
+    Columns of SparseMatrix that are mostly alike are kept as the rows that differ, unless all are
     wanted ``dense``. Codes of a stream are in a file.
     """
-    dense = dense or not isinstance(X, SparseFeatures)
+    dense = dense or not isinstance(X, SparseMatrix)
     order = () if rows is None else (rows,)
     key = ("codes", _memory(X), id(bins), _digest(*order), dense)
     n_threads, entry = resolve_n_jobs(n_jobs), _entry(X)
@@ -123,7 +123,7 @@ def bin_matrix(
         raise DataError("rows of a stream have the order that they have")
 
     def blocks() -> Iterator[BinnedMatrix]:
-        if isinstance(X, SparseFeatures):
+        if isinstance(X, SparseMatrix):
             yield _native.bin_sparse_matrix(*_entries(X), X.absent, bins, rows, dense, n_threads)
         else:
             for x in X.values.row_blocks() if isinstance(X, StreamedMatrix) else [X]:
@@ -153,7 +153,7 @@ def _new_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: i
 
 
 def _found_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int) -> Bins:
-    if isinstance(X, SparseFeatures):
+    if isinstance(X, SparseMatrix):
         return _native.find_sparse_bins(
             *_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
         )
@@ -166,12 +166,12 @@ def _found_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads:
 
 def _in_memory(X: Any, rows: Rows) -> tuple[Iterable[list[npt.NDArray[Any]]], int, Rows]:
     """Return blocks of columns for a kernel, how many rows they have, and which it is to read."""
-    if isinstance(X, GivenMatrix):
+    if isinstance(X, CallerMatrix):
         return X.blocks(), X.n_given, X.row_numbers(rows)
     return [[X]], len(X), rows
 
 
-def _entries(X: SparseFeatures) -> tuple[Any, Any, Any]:
+def _entries(X: SparseMatrix) -> tuple[Any, Any, Any]:
     return X.starts, X.columns, X.values.astype(np.float32, copy=False)
 
 
@@ -186,7 +186,7 @@ def _entry(X: Any) -> Entry | None:
     if memory is None or memory.folder is None:
         return None
     folder = memory.folder
-    arrays = (*_entries(X), np.array(X.absent)) if isinstance(X, SparseFeatures) else (X,)
+    arrays = (*_entries(X), np.array(X.absent)) if isinstance(X, SparseMatrix) else (X,)
     return _once(("entry", _memory(X)), X, lambda: CacheEntry(folder, _digest(*arrays)))
 
 
@@ -201,14 +201,14 @@ def _digest(*arrays: npt.NDArray[Any]) -> str:
 
 
 def _memory(array: Any) -> tuple[Any, ...]:
-    if isinstance(array, SparseFeatures):
+    if isinstance(array, SparseMatrix):
         entries = _memory(array.columns), _memory(array.values)
         return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
     if isinstance(array, StreamedMatrix):
         return (id(array),)
-    if isinstance(array, GivenMatrix):
+    if isinstance(array, CallerMatrix):
         parts = [
-            (id(part),) if isinstance(part, MadeColumn) else _memory(part) for part in array.parts
+            (id(part),) if isinstance(part, LazyColumn) else _memory(part) for part in array.parts
         ]
         return (*parts, None if array.rows is None else _memory(array.rows))
     return (array.ctypes.data, array.shape, array.strides, array.dtype.str)

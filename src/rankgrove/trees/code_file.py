@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
-from rankgrove.data.cache import Entry
+from rankgrove.data.matrix.cache import Entry
 
 _MAGIC = b"rgcodes\n"
 _HEADER = struct.Struct("<8sIqqII")

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.columns import Columns
-from rankgrove.data.features import refuse_other_reading
-from rankgrove.data.sparse import SparseFeatures, as_array
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.matrix.conversion import refuse_other_reading
+from rankgrove.data.matrix.sparse import SparseMatrix, as_array
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
@@ -134,7 +134,7 @@ class Scorer:
         """
         n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
-        is_sparse = isinstance(matrix, SparseFeatures)
+        is_sparse = isinstance(matrix, SparseMatrix)
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
@@ -190,7 +190,7 @@ class Scorer:
 
     def raw(self, X: Any, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
-        if isinstance(X, SparseFeatures):
+        if isinstance(X, SparseMatrix):
             narrow, used = self._narrow
             blocks = [
                 narrow.raw(X.dense(begin, end, used, n_jobs), n_jobs)

@@ -54,8 +54,8 @@ class EarlyExit:
         The loss in NDCG@k on ``data`` is measured and kept beside; give data that the model was not
         trained on.
         """
+        from rankgrove.data.ranking_input import ranking_input
         from rankgrove.metrics.metric import metric
-        from rankgrove.training.inputs import ranking_input
 
         if not 0 < keep <= 1:
             raise ValueError(f"keep must be above 0 and at most 1, not {keep!r}")

@@ -8,7 +8,7 @@ from tests.oracles import list_losses as oracle
 
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
-from rankgrove.data.queries import QueryGroups
+from rankgrove.data.core.queries import QueryGroups
 
 
 def distinct_labels(n, seed=0, **options):

@@ -13,6 +13,7 @@ from rankgrove.boosting.loop import Boosting, Followed
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.share import Share
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.boosted_steps import take_steps
@@ -29,7 +30,6 @@ from rankgrove.rankers.base.parameters import (
     Span,
     numbers_reader,
 )
-from rankgrove.training.inputs import RankingInput
 from rankgrove.trees.binning import BinnedMatrix, bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower

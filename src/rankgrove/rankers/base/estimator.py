@@ -20,9 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import RegressorTags, check_random_state
 
-from rankgrove.data.missing import fill_values
-from rankgrove.data.scan import as_scan
+from rankgrove.data.matrix.missing import fill_values
+from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.scanning.scan import as_scan
 from rankgrove.data.share import Share
+from rankgrove.models.scoring import scores
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.rankers.base.fitting import Fit, FitOptions, Learnt, background_of
@@ -38,7 +40,6 @@ from rankgrove.rankers.base.parameters import (
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.company import Company
-from rankgrove.training.inputs import RankingInput, scores
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from rankgrove.data.columns import Columns
-from rankgrove.data.features import is_dataset, refuse_other_reading
-from rankgrove.data.queries import QueryGroups
-from rankgrove.data.scan import Scan, as_scan
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.conversion import is_dataset, refuse_other_reading
+from rankgrove.data.ranking_input import groups_of, ranking_input, row_values
+from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
-from rankgrove.models.scanned import scanned_scores
-from rankgrove.training.inputs import groups_of, ranking_input, row_values
+from rankgrove.models.scoring import scanned_scores
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 

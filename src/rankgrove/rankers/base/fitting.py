@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.journal import Journal
 from rankgrove.training.progress import Callback
 from rankgrove.training.steps import Steps

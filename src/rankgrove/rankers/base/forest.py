@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.ranking_input import RankingInput, ranking_input
 from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.growing import ForestGrower, Grown, Growth, leaf_scores, value_type
 from rankgrove.forests.listwise_metric import PositionMetric
@@ -24,7 +25,6 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Span
-from rankgrove.training.inputs import RankingInput, ranking_input
 from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
 from rankgrove.trees.ensemble import TreeEnsemble

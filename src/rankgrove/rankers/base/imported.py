@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.columns import Columns
+from rankgrove.data.core.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.estimator import BaseRanker

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.sparse import as_array
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.ranking_input import RankingInput
 from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.linear import LinearModel
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Choice
-from rankgrove.training.inputs import RankingInput
 from rankgrove.training.steps import Outcome, RunningSteps
 from rankgrove.training.watch import WatchedSet
 

@@ -1,0 +1,1 @@
+"""Dataset, queries and columns, and what is derived from them."""

@@ -1,0 +1,374 @@
+"""The Dataset: feature matrix, labels and queries of judged documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._counts import counted
+from rankgrove._html import html_table
+from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
+from rankgrove.data.matrix.conversion import places_of_names, select_columns
+from rankgrove.data.matrix.numbers import as_numbers, row_numbers
+from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, stacked
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Absent = Literal["zero", "missing"]
+SharedQueries = Literal["error", "merge", "apart"]
+
+
+class Dataset:
+    """Judged documents of queries: one row per document.
+
+    Rows stay in the caller's order; ``groups`` says which rows belong to which query.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) matrix; float32 in C order is taken without a copy. A sparse matrix of
+        scipy stays sparse (see ``data.sparse.SparseMatrix``).
+    y : labels, one per row: finite numbers, larger is better
+    qid : query ids, one per row, integers or strings, in any order
+    group_sizes : instead of ``qid``, the number of consecutive rows of each query
+    feature_names : one name per column; by default f1, f2, ...
+    sample_weight : non-negative weights, one per row
+    doc_ids, comments : texts, one per row, or None where a row has none
+    absent : what features that sparse text (or a sparse matrix) does not mention were read as:
+        ``"zero"`` or ``"missing"`` (NaN); None for data in which every value is given
+    source : where the data came from, for messages
+    """
+
+    X: Any
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    feature_names: tuple[str, ...]
+    sample_weight: npt.NDArray[np.float64] | None
+    absent: Absent | None
+    source: str | None
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        group_sizes: npt.ArrayLike | None = None,
+        feature_names: Iterable[str] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        doc_ids: Any = None,
+        comments: Any = None,
+        absent: Absent | None = None,
+        source: str | None = None,
+    ) -> None:
+        if absent not in (None, "zero", "missing"):
+            raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
+        self.source = source
+        self.absent = absent
+        self.X = as_feature_matrix(X, np.nan if absent == "missing" else 0.0)
+        n_rows, n_features = self.X.shape
+        self.y = row_numbers(y, n_rows, "y")
+        self._qid = None if qid is None else query_ids(qid)
+        self.groups = query_groups(n_rows, qid=self._qid, group_sizes=group_sizes)
+        self.feature_names = _as_names(feature_names, n_features)
+        self.sample_weight = None
+        if sample_weight is not None:
+            self.sample_weight = row_numbers(sample_weight, n_rows, "sample_weight")
+            if n_rows and self.sample_weight.min() < 0:
+                row = int(self.sample_weight.argmin())
+                raise DataError(f"sample_weight {self.sample_weight[row]} of row {row} is negative")
+        self._doc_ids = _as_texts(doc_ids, "doc_ids", n_rows)
+        self._comments = _as_texts(comments, "comments", n_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows (judged documents)."""
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.groups.n_queries
+
+    @property
+    def group_sizes(self) -> npt.NDArray[np.int64]:
+        """Number of documents of each query, in order of the queries' first appearance."""
+        return self.groups.sizes
+
+    @cached_property
+    def qid(self) -> npt.NDArray[Any]:
+        """Query id of each row."""
+        if self._qid is not None:
+            return self._qid
+        return np.repeat(self.groups.ids, self.groups.sizes)
+
+    @cached_property
+    def comments(self) -> npt.NDArray[np.object_] | None:
+        """Comment of each row (str, or None where it has none); None if no row has one."""
+        if self._comments is None:
+            return None
+        texts: npt.NDArray[np.object_] = self._comments.to_numpy(zero_copy_only=False)
+        return texts
+
+    @cached_property
+    def doc_ids(self) -> npt.NDArray[np.object_] | None:
+        """Document id of each row: given, or found in LETOR comments as ``docid = ID``."""
+        texts = self.doc_id_texts()
+        if texts is None:
+            return None
+        ids: npt.NDArray[np.object_] = texts.to_numpy(zero_copy_only=False)
+        return ids
+
+    def comment_texts(self) -> pa.LargeStringArray | None:
+        """Comments as an Arrow array (compact, null where a row has none)."""
+        return self._comments
+
+    def doc_id_texts(self) -> pa.LargeStringArray | None:
+        """Document ids as an Arrow array, taken from the comments if not given."""
+        if self._doc_ids is None and self._comments is not None:
+            return doc_ids_of_comments(self._comments)
+        return self._doc_ids
+
+    @property
+    def has_own_doc_ids(self) -> bool:
+        """Whether document ids were given, not only found in comments."""
+        return self._doc_ids is not None
+
+    def select_rows(self, rows: npt.ArrayLike) -> Dataset:
+        """Copy the rows of a boolean mask or of row numbers, in that order."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            if rows.shape != (self.n_rows,):
+                raise DataError(
+                    f"the mask has shape {rows.shape}, but there are {self.n_rows} rows"
+                )
+            rows = np.flatnonzero(rows)
+        elif rows.dtype.kind not in "iu" and len(rows):
+            raise DataError(f"rows must be a mask or whole numbers, not {rows.dtype} values")
+        elif len(rows) == 0:
+            rows = rows.astype(np.int64)
+        elif rows.max() >= self.n_rows or rows.min() < -self.n_rows:
+            raise DataError(f"there is no row {rows[np.abs(rows).argmax()]} of {self.n_rows}")
+        return Dataset(
+            self.X[rows],
+            self.y[rows],
+            self.qid[rows],
+            feature_names=self.feature_names,
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            doc_ids=None if self._doc_ids is None else self._doc_ids.take(rows),
+            comments=None if self._comments is None else self._comments.take(rows),
+            absent=self.absent,
+            source=self.source,
+        )
+
+    def select_queries(self, queries: npt.ArrayLike) -> Dataset:
+        """Copy the rows of some queries, given as a boolean mask or as positions in ``groups``.
+
+        Rows keep the order they have here, whatever the order of ``queries``.
+        """
+        queries = np.asarray(queries)
+        chosen = np.zeros(self.n_queries, bool)
+        if queries.dtype == bool and queries.shape != chosen.shape:
+            raise DataError(
+                f"the mask has shape {queries.shape}, but there are {self.n_queries} queries"
+            )
+        try:
+            chosen[queries if len(queries) else queries.astype(np.int64)] = True
+        except IndexError as error:
+            raise DataError(f"queries must be positions below {self.n_queries}: {error}") from None
+        return self.select_rows(chosen[self.groups.query_of_row()])
+
+    def with_features(
+        self, X: npt.NDArray[np.float32], feature_names: Iterable[str] | None
+    ) -> Dataset:
+        """Put another matrix of the same rows in place of X; nothing else is copied."""
+        other = Dataset.__new__(Dataset)
+        vars(other).update(vars(self))
+        other.X = as_feature_matrix(X)
+        if len(other.X) != self.n_rows:
+            raise DataError(f"the matrix has {len(other.X)} rows instead of {self.n_rows}")
+        other.feature_names = _as_names(feature_names, other.n_features)
+        return other
+
+    def __repr__(self) -> str:
+        name = "" if self.source is None else f"{self.source}: "
+        return (
+            f"<Dataset {name}{counted(self.n_rows, 'row', spec='')}, "
+            f"{counted(self.n_queries, 'query', spec='')}, "
+            f"{counted(self.n_features, 'feature', spec='')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return sizes and the first features, as a notebook shows them."""
+        names, labels = ", ".join(self.feature_names[:8]), np.unique(self.y)
+        rows = [
+            ("rows", f"{self.n_rows:,}"),
+            ("queries", f"{self.n_queries:,}"),
+            ("features", f"{self.n_features:,}"),
+            ("names", names + (", ..." if self.n_features > 8 else "")),
+            ("labels", ", ".join(map("{:g}".format, labels[:8])) + (", ..." * (len(labels) > 8))),
+            ("weights", "none" if self.sample_weight is None else "one per row"),
+        ]
+        return html_table(self.source or "Dataset", ("", ""), rows)
+
+
+def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "error") -> Dataset:
+    """Put data sets of the same features one below the other, columns as in the first.
+
+    ``shared_queries``: what to do if a query id occurs in several of them: refuse, take its rows as
+    one query (``"merge"``), or as different queries (``"apart"``: ids become texts like ``2/ID``).
+    """
+    first = datasets[0]
+    if len(datasets) == 1:
+        return first
+    for other in datasets[1:]:
+        if other.absent != first.absent:
+            raise DataError(
+                f"{first!r} was read with absent={first.absent!r}, {other!r} with {other.absent!r}"
+            )
+    weights = [d.sample_weight for d in datasets]
+    if any(w is None for w in weights) and any(w is not None for w in weights):
+        raise DataError("some of the data sets have sample weights, others have none")
+    return Dataset(
+        stacked([_features_like(first, d) for d in datasets]),
+        np.concatenate([d.y for d in datasets]),
+        _joined_ids(datasets, shared_queries),
+        feature_names=first.feature_names,
+        sample_weight=None if weights[0] is None else np.concatenate(weights),  # type: ignore[arg-type]
+        doc_ids=_concatenate_texts([(d.n_rows, d.doc_id_texts()) for d in datasets])
+        if any(d.has_own_doc_ids for d in datasets)
+        else None,
+        comments=_concatenate_texts([(d.n_rows, d.comment_texts()) for d in datasets]),
+        absent=first.absent,
+        source=" + ".join(d.source for d in datasets if d.source is not None) or None,
+    )
+
+
+def _features_like(first: Dataset, other: Dataset) -> Any:
+    """Return the matrix of a data set with its columns in the order of another's."""
+    try:
+        places = places_of_names(first.feature_names, other.feature_names)
+    except DataError as how:
+        raise DataError(
+            f"{other!r} has other features than {first!r} {how}: see align_features"
+        ) from None
+    return other.X if places is None else select_columns(other, places)
+
+
+def as_feature_matrix(X: Any, absent: float = 0.0) -> Any:
+    """Turn a matrix into float32 in C order, without a copy if it is so already.
+
+    A sparse matrix becomes SparseMatrix, whose entries that are not stored are ``absent``.
+    """
+    if is_sparse(X):
+        features = X if isinstance(X, SparseMatrix) else SparseMatrix.of(X, absent)
+        return features.with_values(as_feature_matrix(features.values[:, None])[:, 0])
+    X = as_numbers(X, "X")
+    if X.ndim != 2:
+        raise DataError(f"X must have two dimensions (rows and features), not shape {X.shape}")
+    try:
+        with np.errstate(over="raise", under="ignore", invalid="ignore"):
+            return np.ascontiguousarray(X, dtype=np.float32)
+    except FloatingPointError:
+        with np.errstate(over="ignore"):
+            overflows = np.isinf(X.astype(np.float32)) & np.isfinite(X)
+        row, column = np.argwhere(overflows)[0]
+        raise DataError(
+            f"X[{row}, {column}] = {X[row, column]} is too large for a 32-bit float"
+        ) from None
+
+
+def doc_ids_of_comments(comments: pa.LargeStringArray) -> pa.LargeStringArray | None:
+    """Find the document ids that LETOR puts into comments (``docid = ID``)."""
+    import pyarrow.compute as pc
+
+    found = pc.extract_regex(comments, r"(?:^|\s)docid\s*=\s*(?P<id>\S+)")
+    ids = pc.struct_field(found, "id")
+    return None if ids.null_count == len(ids) else ids
+
+
+def _as_names(names: Iterable[str] | None, n_features: int) -> tuple[str, ...]:
+    if names is None:
+        return default_feature_names(n_features)
+    if isinstance(names, str):
+        raise DataError("feature_names must be a list of names, not one string")
+    result = tuple(str(name) for name in names)
+    if len(result) != n_features:
+        raise DataError(f"{len(result)} feature names for {n_features} features")
+    if len(set(result)) != n_features:
+        seen: set[str] = set()
+        twice = next(name for name in result if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"the feature name {twice!r} is given twice")
+    return result
+
+
+def default_feature_names(n_features: int, first: int = 1) -> tuple[str, ...]:
+    """Names of features that only have numbers: f1, f2, ..., as LETOR text counts."""
+    return tuple(f"f{number}" for number in range(first, first + n_features))
+
+
+def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:
+    if texts is None:
+        return None
+    import pyarrow as pa
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    try:
+        if not isinstance(texts, pa.Array):
+            texts = pa.array(texts, from_pandas=True)
+        column = texts.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise DataError(f"{name} must be texts or numbers: {error}") from None
+    if len(column) != n_rows:
+        raise DataError(f"{name} has {len(column)} entries, but X has {n_rows} rows")
+    return None if column.null_count == n_rows else column
+
+
+def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> npt.NDArray[Any]:
+    if shared_queries == "apart":
+        return np.concatenate(
+            [np.char.add(f"{i}/", d.qid.astype(str)) for i, d in enumerate(datasets, 1)]
+        )
+    if shared_queries == "error":
+        owner: dict[Any, Dataset] = {}
+        for data in datasets:
+            for query in data.groups.ids.tolist():
+                if query in owner:
+                    raise DataError(
+                        f"the query {query!r} occurs in {owner[query]!r} and in {data!r}: "
+                        "shared_queries='merge' takes its documents as one query, 'apart' as two "
+                        "(--shared-queries on the command line)"
+                    )
+            owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
+    return concatenate_ids([d.qid for d in datasets])
+
+
+def concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Put query ids one below the other; numbers and texts that read the same are refused."""
+    if len({array.dtype.kind for array in ids}) > 1:
+        ids = [array.astype(object) for array in ids]  # else numpy would make floats of integers
+    return query_ids(np.concatenate(ids))
+
+
+def _concatenate_texts(
+    columns: list[tuple[int, pa.LargeStringArray | None]],
+) -> pa.LargeStringArray | None:
+    if all(texts is None for _, texts in columns):
+        return None
+    import pyarrow as pa
+
+    return pa.concat_arrays(
+        [pa.nulls(n, pa.large_string()) if texts is None else texts for n, texts in columns]
+    )

@@ -1,0 +1,1 @@
+"""Feature matrices (dense, sparse, caller memory, streamed) and conversion to them."""

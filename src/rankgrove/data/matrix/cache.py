@@ -1,0 +1,156 @@
+"""Where what was made of large data is kept: for one fit, or in a folder that the user names.
+
+Without a folder nothing outlives the process: files have no name, and arrays are in memory. In a
+folder, each source and its options have a folder of their own, named after a digest of both. Files
+appear whole or not at all, and are checked when they are opened; one that is damaged, or that
+another version of rankgrove wrote, is made again. Processes that want the same wait for the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import __version__
+from rankgrove._files import locked, replacing
+from rankgrove.data.matrix.disk_matrix import naming_folder
+
+Arrays = dict[str, npt.NDArray[Any]]
+VARIABLE = "RANKGROVE_CACHE"
+_PREFIX = "rankgrove-"
+_DIGEST = 32  # bytes of a SHA-256
+
+
+def cache_folder(given: str | os.PathLike[str] | None) -> Path | None:
+    """Return the folder that the caller or the environment names, or None."""
+    name = given if given is not None else os.environ.get(VARIABLE) or None
+    return None if name is None else Path(name)
+
+
+def clear_cache(folder: str | os.PathLike[str] | None = None) -> int:
+    """Delete what rankgrove has kept in a cache folder, and return the number of bytes freed.
+
+    Parameters
+    ----------
+    folder : the folder; by default the one that the variable RANKGROVE_CACHE names
+    """
+    place = cache_folder(folder)
+    if place is None:
+        raise ValueError(f"clear_cache needs a folder, or the variable {VARIABLE} that names one")
+    freed = 0
+    for entry in place.glob(f"{_PREFIX}*"):
+        if entry.is_dir() and not entry.is_symlink():
+            freed += sum(file.stat().st_size for file in entry.iterdir())
+            shutil.rmtree(entry)
+    return freed
+
+
+def temporary_folder() -> Path:
+    """Return where large temporary files go: /tmp is memory on some systems, /var/tmp is not."""
+    if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
+        return Path("/var/tmp")
+    return Path(tempfile.gettempdir())
+
+
+class Entry:
+    """What is made of one source: arrays and files by name, each made when it is first wanted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """Return the arrays of this name."""
+        raise NotImplementedError
+
+    def file(
+        self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
+    ) -> BinaryIO:
+        """Open the file of this name for reading; ``check`` tells whether an old one is whole."""
+        raise NotImplementedError
+
+
+class TemporaryEntry(Entry):
+    """Keeps nothing beyond this process."""
+
+    def __init__(self) -> None:
+        super().__init__(temporary_folder())
+        self._arrays: dict[str, Arrays] = {}
+        self._files: dict[str, BinaryIO] = {}
+
+    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """Return the arrays of this name."""
+        if name not in self._arrays:
+            self._arrays[name] = {key: np.asarray(value) for key, value in make().items()}
+        return self._arrays[name]
+
+    def file(
+        self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
+    ) -> BinaryIO:
+        """Open the file of this name."""
+        if name not in self._files:
+            with naming_folder(self.folder):
+                file: Any = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
+                try:
+                    write(file)
+                    file.flush()
+                except BaseException:
+                    file.close()
+                    raise
+            self._files[name] = file
+        return os.fdopen(os.dup(self._files[name].fileno()), "rb")
+
+    def __del__(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+class CacheEntry(Entry):
+    """Keeps arrays and files in a folder named after what they were made of."""
+
+    def __init__(self, folder: Path, made_of: str) -> None:
+        digest = hashlib.sha256(f"{__version__}\n{made_of}".encode()).hexdigest()[:32]
+        super().__init__(folder / f"{_PREFIX}{digest}")
+        with naming_folder(folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """Return the arrays of this name."""
+        path = self.folder / f"{name}.arrays"
+        with locked(self.folder / f".{name}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                content = memoryview(path.read_bytes())
+                if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
+                    with np.load(io.BytesIO(content[_DIGEST:]), allow_pickle=False) as archive:
+                        return {key: archive[key] for key in archive.files}
+            made = {key: np.asarray(value) for key, value in make().items()}
+            buffer = io.BytesIO()
+            np.savez(buffer, **made)  # type: ignore[arg-type]
+            with naming_folder(self.folder), replacing(path) as file:
+                file.write(hashlib.sha256(buffer.getbuffer()).digest())
+                file.write(buffer.getbuffer())
+            return made
+
+    def file(
+        self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
+    ) -> BinaryIO:
+        """Open the file of this name."""
+        path = self.folder / name
+        with locked(self.folder / f".{name}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                file = path.open("rb")
+                if check(file):
+                    return file
+                file.close()
+            with naming_folder(self.folder), replacing(path) as new:
+                write(new)
+            return path.open("rb")

@@ -1,0 +1,250 @@
+"""From what a caller hands to fit or predict to checked arrays.
+
+Matrices stay in the caller's order and layout (the engine and the scorer read any strides); labels
+and weights come back in grouped order, as kernels want them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import DataConversionWarning
+
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.dataset import Absent
+from rankgrove.data.core.pandas_index import warn_of_other_order
+from rankgrove.data.core.queries import QueryGroups, query_groups
+from rankgrove.data.matrix.caller_matrix import CallerMatrix
+from rankgrove.data.matrix.conversion import (
+    column_names,
+    is_dataset,
+    refuse_other_reading,
+    refuse_readings,
+)
+from rankgrove.data.matrix.numbers import row_numbers
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.zero_copy import features_in_place
+from rankgrove.data.reading.table_columns import answers_among, outcomes_among
+from rankgrove.data.scanning.scan import Scan, as_scan
+from rankgrove.errors import DataError, DataWarning
+
+_LARGEST_WEIGHT = 1e30  # gradients are float32
+_LEAST_WEIGHT = 1e-30  # of the heaviest row: sums of less, and their squares, would vanish
+
+
+@dataclass(frozen=True)
+class RankingInput:
+    """Checked data of one fit or one evaluation.
+
+    Attributes
+    ----------
+    X : what reads as a float32 matrix, in the caller's row order: an array with any strides,
+        SparseMatrix, a stream, or a CallerMatrix of any other array or frame
+    y : float64 labels in grouped order
+    groups : the queries; ``groups.order`` are the rows of X in grouped order
+    weight : float64 document weights in grouped order, or None
+    columns : the columns of X
+    absent : how features absent from text were read, None if the data are not from text
+    n_given : rows that the caller gave
+    counting : the caller's rows that X holds, if some were left out because their weight is 0
+    """
+
+    X: Any
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    weight: npt.NDArray[np.float64] | None
+    columns: Columns
+    absent: Absent | None = None
+    n_given: int = 0
+    counting: npt.NDArray[np.int64] | None = None
+
+    def restored(self, values: npt.NDArray[Any], missing: float = np.nan) -> npt.NDArray[Any]:
+        """Bring values from grouped order to the caller's rows; those left out get ``missing``."""
+        own = self.groups.restored(values)
+        if self.counting is None:
+            return own
+        result = np.full((self.n_given, *own.shape[1:]), missing, own.dtype)
+        result[self.counting] = own
+        return result
+
+    @property
+    def filled_offsets(self) -> npt.NDArray[np.int64]:
+        """Offsets of the queries that have documents."""
+        filled = np.flatnonzero(self.groups.sizes)
+        offsets: npt.NDArray[np.int64] = self.groups.offsets[np.r_[filled, self.groups.n_queries]]
+        return np.ascontiguousarray(offsets)
+
+
+def ranking_input(
+    X: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    group_sizes: Any = None,
+    sample_weight: Any = None,
+    columns: Columns | None = None,
+    absent: str | None = None,
+    what: str = "fit",
+    may_be_empty: bool = False,
+) -> RankingInput:
+    """Check a Dataset, a scan (or what one is made of), or a matrix with labels and queries.
+
+    Parameters
+    ----------
+    sample_weight : weights of the rows; those of a Dataset are not asked for here, because they
+        belong to training: what is measured, is measured on all rows
+    columns : the columns that X must have, matched by name where names are known; None: any
+    absent : how features absent from text must have been read; None: any way
+    what : how error messages start
+    may_be_empty : whether there may be no rows, as in a part of the data
+    """
+    X = as_scan(X)
+    if isinstance(X, Scan):
+        if y is not None or qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a scan brings its labels and queries, give X alone")
+        return _scanned_input(X, sample_weight, columns, absent, what)
+    if is_dataset(X):
+        if y is not None or qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
+        y = X.y
+    elif y is None:
+        raise DataError(
+            f"{what} requires y to be passed, but the target y is None: give labels, or a "
+            "Dataset (rankgrove.load makes one of a file or a frame)"
+        )
+    warn_of_other_order(what, 5, X=X, y=y, qid=qid, sample_weight=sample_weight)
+    if columns is None:
+        matrix = features_in_place(X)
+        columns = Columns(column_names(X), matrix.shape[1])
+        if columns.names is not None and not is_dataset(X):
+            _warn_of_answers(columns.names, what)
+    else:
+        matrix = columns.match(X, what, in_place=True)
+    refuse_other_reading(X, absent, what)
+    groups = groups_of(X, qid, group_sizes, len(matrix), what)
+    _refuse_nothing(matrix.shape, may_be_empty, what)
+    n_given = len(matrix)
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected", DataConversionWarning, 3
+        )
+        y = np.ravel(y)
+    labels = row_values(y, n_given, "y", what)
+    weight = _weights(sample_weight, n_given, what, may_be_empty)
+    counting: npt.NDArray[np.int64] | None = None
+    if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
+        counting = np.flatnonzero(weight)
+        matrix, labels, weight = _kept(matrix, counting), labels[counting], weight[counting]
+        groups = QueryGroups.from_qid(groups.query_of_row()[counting])
+    return RankingInput(
+        X=matrix,
+        y=np.ascontiguousarray(groups.grouped(labels)),
+        groups=groups,
+        weight=None if weight is None else np.ascontiguousarray(groups.grouped(weight)),
+        columns=columns,
+        absent=getattr(X, "absent", None) if is_dataset(X) else None,
+        n_given=n_given,
+        counting=counting,
+    )
+
+
+def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
+    """Warn of columns of a frame of features that would not be features of a loaded frame."""
+    suspicious = (*answers_among(names), *outcomes_among(names))
+    if suspicious:
+        shown = ", ".join(map(repr, suspicious))
+        warnings.warn(
+            f"{what}: X has columns that look like labels, ids, ranks or scores, and they are "
+            f"features: {shown} (rankgrove.load(frame) tells labels and queries from features)",
+            DataWarning,
+            stacklevel=6,
+        )
+
+
+def _scanned_input(
+    scan: Scan, sample_weight: Any, columns: Columns | None, absent: str | None, what: str
+) -> RankingInput:
+    """Read a scan once; its matrix stays a stream."""
+    whole = (scan if columns is None else scan.like(columns, absent, what)).read()
+    refuse_readings(whole.absent, absent, what)
+    _refuse_nothing(whole.X.shape, False, what)
+    weight = _weights(sample_weight, whole.groups.n_rows, what, False)
+    if weight is not None and weight.min() == 0:
+        raise DataError(
+            f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
+            "that are streamed"
+        )
+    return RankingInput(
+        X=whole.X,
+        y=whole.y,
+        groups=whole.groups,
+        weight=weight,
+        columns=whole.columns if columns is None else columns,
+        absent=whole.absent,
+        n_given=whole.groups.n_rows,
+    )
+
+
+def _kept(matrix: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Leave out all other rows, without a copy of these."""
+    if isinstance(matrix, SparseMatrix):
+        return matrix[rows]
+    given = matrix if isinstance(matrix, CallerMatrix) else CallerMatrix((matrix,), len(matrix))
+    return given.kept(rows)
+
+
+def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> None:
+    if shape[0] == 0 and not may_be_empty:
+        raise DataError(f"{what}: there are no rows")
+    if shape[1] == 0:
+        raise DataError(
+            f"{what}: X has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
+
+
+def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:
+    """Return the queries of a Dataset, or those that ids or sizes tell."""
+    if is_dataset(X):
+        if qid is not None or group_sizes is not None:
+            raise DataError(f"{what}: a Dataset brings its queries, give X alone")
+        groups: QueryGroups = X.groups
+        return groups
+    return query_groups(n_rows, qid=qid, group_sizes=group_sizes, what=what)
+
+
+def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.NDArray[np.float64]:
+    """Check one finite number per row."""
+    return row_numbers(values, n_rows, name if what == "fit" else f"{what}: {name}")
+
+
+def refuse_vanishing_weights(heaviest: float) -> None:
+    """Refuse weights so small that nothing could be learnt, by the largest of all of them."""
+    if heaviest < _LEAST_WEIGHT:
+        raise DataError(
+            f"sample_weight is at most {heaviest:g}: below {_LEAST_WEIGHT:g} sums vanish; multiply "
+            "all weights by the same number"
+        )
+
+
+def _weights(
+    sample_weight: Any, n_rows: int, what: str, may_be_empty: bool
+) -> npt.NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    weight = row_values(sample_weight, n_rows, "sample_weight", what)
+    if weight.min(initial=0) < 0:
+        row = int(weight.argmin())
+        raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")
+    if weight.max(initial=0) > _LARGEST_WEIGHT:
+        row = int(weight.argmax())
+        raise DataError(
+            f"sample_weight of row {row} is {weight[row]}: above {_LARGEST_WEIGHT:g} sums "
+            "overflow; divide all weights by the same number"
+        )
+    if weight.max(initial=0) == 0 and not may_be_empty:
+        raise DataError("sample_weight is 0 in every row")
+    return weight

@@ -1,0 +1,1 @@
+"""Readers of files, tables and arrays: one module per format."""

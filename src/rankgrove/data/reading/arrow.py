@@ -1,0 +1,330 @@
+"""Arrow tables: Parquet and Feather / Arrow IPC files, pandas, polars and pyarrow tables.
+
+Any object with the Arrow PyCapsule interface (``__arrow_c_stream__``) is taken, so a new data frame
+library needs nothing here. Columns are not copied on the way; features are written once, each to
+its place in the row-major matrix.
+"""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankgrove._memory import memory_limit
+from rankgrove.data.core.dataset import Absent, Dataset
+from rankgrove.data.matrix.conversion import column_names
+from rankgrove.data.reading.arrow_columns import (
+    holds_numbers,
+    is_rounded,
+    refuse_overflow,
+    row_ids,
+    row_values,
+    write_feature,
+)
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.paths import require_file
+from rankgrove.data.reading.table_columns import ABSENT, TableColumns, find_columns
+from rankgrove.errors import DataError, DataWarning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ACCEPTS = frozenset(
+    {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
+    | {"label", "query", "features", "ignore", "weight", "doc_id", "negative_labels"}
+)
+EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
+# Few enough rows that a block of the matrix stays in the cache while its columns are written.
+_BLOCK_ROWS = 4096
+_PIECE_VALUES = 1 << 22  # of a piece of a file that is read piece by piece
+_READ_BYTES = 1 << 16  # of a column of such a file at once
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Record batches of an open file, and what is known before they are read.
+
+    Attributes
+    ----------
+    n_rows : number of rows in all, None if the file does not tell
+    typed_ids : turns the column of query ids into what it should be
+    """
+
+    batches: Iterable[Any]
+    n_rows: int | None
+    columns: TableColumns
+    schema: pa.Schema
+    source: str | None
+    typed_ids: Callable[[Any], Any] = lambda ids: ids
+
+
+@contextmanager
+def parquet_batches(
+    path: Path, options: LoadOptions, *, sparing: bool = False
+) -> Iterator[Batches]:
+    """Open a Parquet file; columns that are not wanted stay on disk.
+
+    ``sparing`` of memory: column chunks are not read as a whole, and in this thread alone, because
+    what Arrow's threads have freed they keep.
+    """
+    import pyarrow.parquet as pq
+
+    require_file(path)
+    how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _READ_BYTES} if sparing else {}
+    with naming(path), pq.ParquetFile(path, page_checksum_verification=True, **how) as file:
+        schema = file.schema_arrow
+        columns = settled_columns(schema, options)
+        wanted = columns.wanted()
+        batches = file.iter_batches(_BLOCK_ROWS, columns=wanted, use_threads=not sparing)
+        yield Batches(batches, file.metadata.num_rows, columns, schema, str(path))
+
+
+@contextmanager
+def ipc_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+    """Open a Feather file or an Arrow IPC file or stream."""
+    import pyarrow as pa
+
+    require_file(path)
+    with naming(path), pa.OSFile(str(path)) as source:
+        try:
+            reader = pa.ipc.open_file(source)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        except pa.ArrowInvalid:
+            source.seek(0)
+            reader = batches = pa.ipc.open_stream(source)
+        columns = settled_columns(reader.schema, options)
+        yield Batches(batches, None, columns, reader.schema, str(path))
+
+
+def read_parquet(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Parquet file."""
+    with parquet_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def read_ipc(path: Path, options: LoadOptions) -> Dataset:
+    """Read a Feather file or an Arrow IPC file or stream, batch by batch."""
+    with ipc_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def parquet_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Parquet file piece by piece."""
+    with parquet_batches(path, options, sparing=True) as batches:
+        yield from pieces(batches, options)
+
+
+def ipc_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Feather or Arrow file piece by piece."""
+    with ipc_batches(path, options) as batches:
+        yield from pieces(batches, options)
+
+
+def pieces(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
+    """Make a Dataset of every few batches."""
+    waiting: list[Any] = []
+    first_row = n_rows = 0
+    for batch in given.batches:
+        waiting.append(batch)
+        n_rows += len(batch)
+        if n_rows * max(len(given.columns.features), 1) >= _PIECE_VALUES:
+            piece = replace(given, batches=waiting, n_rows=n_rows)
+            yield from_batches(piece, options, first_row)
+            first_row += n_rows
+            waiting, n_rows = [], 0
+    if n_rows or first_row == 0:
+        yield from_batches(replace(given, batches=waiting, n_rows=n_rows), options, first_row)
+
+
+def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
+    """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
+    table = as_arrow(table)
+    return from_columns(table, settled_columns(table.schema, options), options, source)
+
+
+def from_columns(
+    table: pa.Table, columns: TableColumns, options: LoadOptions, source: str | None
+) -> Dataset:
+    """Take the columns of a pyarrow table."""
+    batches = table.select(columns.wanted()).to_batches(_BLOCK_ROWS)
+    return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
+
+
+def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
+    """Find the columns; those that cannot be features must be ignored by name, others are told."""
+    columns = find_columns(schema.names, options)
+    texts = [name for name in columns.features if not holds_numbers(schema.field(name).type)]
+    if texts and columns.features != tuple(options.features or ()):
+        shown = ", ".join(f"{name!r}{_example(schema.field(name))}" for name in texts)
+        if options.ignore != "texts":
+            raise DataError(
+                f"{len(texts)} of the columns hold no numbers: {shown}; leave them out with "
+                f"ignore={texts} (--ignore {shlex.join(texts)} on the command line)"
+            )
+        features = tuple(name for name in columns.features if name not in texts)
+        columns = replace(columns, features=features)
+        warnings.warn(f"columns without numbers are left out: {shown}", DataWarning, stacklevel=2)
+    if columns.left_out:
+        shown = ", ".join(map(repr, columns.left_out))
+        warnings.warn(
+            f"columns that look like labels, ids or an index are left out: {shown} (name them in "
+            "features= if they are features, in ignore= if they are not)",
+            DataWarning,
+            stacklevel=2,
+        )
+    if columns.outcomes:
+        shown = ", ".join(map(repr, columns.outcomes))
+        warnings.warn(
+            f"columns that look like a rank or the score of a model are features: {shown} (if they "
+            "know the answer, leave them out by ignore=; naming features= ends this warning)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return columns
+
+
+def _example(field: pa.Field) -> str:
+    """Return what the column holds, if its reader has told."""
+    told = (field.metadata or {}).get(EXAMPLE)
+    return "" if told is None else f" (such as {told.decode()})"
+
+
+def as_arrow(table: Any) -> pa.Table:
+    """Turn any table that speaks Arrow, or a pandas frame without its index, into pyarrow's."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.Table):
+        return table
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    try:
+        if type(table).__module__.startswith("pandas"):
+            # Their own conversion would add the index as a column.
+            names = list(column_names(table) or ())
+            arrays = []
+            for j, name in enumerate(names):
+                with naming_column(name):
+                    arrays.append(pa.array(table.iloc[:, j], from_pandas=True))
+            return pa.table(arrays, names=names)
+        return pa.table(table)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
+
+
+@contextmanager
+def naming_column(name: str) -> Iterator[None]:
+    """Put the name of the column before what Arrow says about it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column {name!r} cannot be read: {error}") from None
+
+
+def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:
+    """Take record batches, of which the first begins with row ``first_row`` of the file."""
+    import pyarrow as pa
+
+    n_rows, columns = given.n_rows, given.columns
+    _check_size(n_rows or 0, len(columns.features))
+    X = np.empty((n_rows or 0, len(columns.features)), np.float32)
+    sides: dict[str, list[Any]] = {}
+    rounded: dict[str, None] = {}
+    start = 0
+    for batch in given.batches:
+        end = start + len(batch)
+        if end > len(X):
+            n_grown = max(end, len(X) * 3 // 2)
+            _check_size(n_grown, X.shape[1])
+            X.resize((n_grown, X.shape[1]), refcheck=False)
+        for j, name in enumerate(columns.features):
+            column = batch.column(name)
+            write_feature(X[start:end, j], column, name)
+            refuse_overflow(X[start:end, j], column, name, first_row + start)
+            if is_rounded(X[start:end, j], column.type):
+                rounded[name] = None
+        for kind in ("label", "query", "weight", "doc_id", "comment"):
+            name = getattr(columns, kind)
+            if name is not None:
+                sides.setdefault(kind, []).append(batch.column(name))
+        start = end
+    X.resize((start, X.shape[1]), refcheck=False)
+    _warn_of_rounded(rounded)
+    n_rows = start
+    if n_rows == 0:
+        for kind in ("label", "query", "weight"):
+            if getattr(columns, kind) is not None:
+                sides[kind] = [pa.array([], given.schema.field(getattr(columns, kind)).type)]
+    joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
+    y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
+    if "label" in joined:
+        y = row_values(joined["label"], columns.label, first_row)
+    qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
+    if "query" in joined:
+        qid = row_ids(given.typed_ids(joined["query"]), columns.query, first_row)
+    weight: Any = options.sample_weight
+    if "weight" in joined:
+        weight = row_values(joined["weight"], columns.weight, first_row)
+    names = options.feature_names
+    return Dataset(
+        X,
+        y,
+        qid,
+        group_sizes=options.group_sizes,
+        feature_names=columns.features if names is None else names,
+        sample_weight=weight,
+        doc_ids=joined.get("doc_id", options.doc_ids),
+        comments=joined.get("comment"),
+        absent=_absent(given.schema),
+        source=given.source,
+    )
+
+
+def _warn_of_rounded(names: Iterable[str]) -> None:
+    shown = ", ".join(map(repr, names))
+    if shown:
+        warnings.warn(
+            "columns hold whole numbers beyond 2^53, which are rounded to 24 bits as all features "
+            f"are: {shown} (ids and hashes are no features: ignore=)",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _check_size(n_rows: int, n_features: int) -> None:
+    """Refuse what the memory cannot hold: features, a label and a query id per row."""
+    if n_rows * (4 * n_features + 16) > memory_limit():
+        raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
+
+
+def _absent(schema: pa.Schema) -> Absent | None:
+    """Tell how the text was read that the table was made of, if it was (see ``to_arrow``)."""
+    word = (schema.metadata or {}).get(ABSENT.encode(), b"")
+    return {b"zero": "zero", b"missing": "missing"}.get(word)  # type: ignore[return-value]
+
+
+class naming:  # noqa: N801 - reads as a phrase: with naming(path)
+    """Puts the name of the file before any error that reading it brings."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, DataError):
+            named = str(error).startswith(str(self.path))
+            raise DataError(str(error) if named else f"{self.path}: {error}") from None
+        if isinstance(error, (pa.ArrowException, OSError)):
+            raise DataError(f"{self.path}: {error}") from None

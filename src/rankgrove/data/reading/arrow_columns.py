@@ -1,0 +1,134 @@
+"""Columns of Arrow tables: features, other numbers, and query ids."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.matrix.numbers import refuse_rounded
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def holds_numbers(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds real numbers (or nothing at all)."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_floating(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def _no_numbers(name: str | None, kind: pa.DataType) -> str:
+    held = "texts" if str(kind) in ("string", "large_string", "string_view") else str(kind)
+    return f"column {name!r} holds {held}, not numbers"
+
+
+def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
+    """Write one column of a batch to its place; null becomes NaN.
+
+    As in arrays, numbers too large for the place become infinite.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not holds_numbers(kind):
+        raise DataError(f"{_no_numbers(name, kind)}: leave it out with features=")
+    if pa.types.is_null(kind):
+        out[:] = np.nan
+        return
+    if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
+        column = column.cast(pa.float64(), safe=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[:] = column.to_numpy(zero_copy_only=False)
+
+
+def refuse_overflow(
+    written: npt.NDArray[np.float32], column: pa.Array, name: str, start: int
+) -> None:
+    """Refuse numbers that 32 bits made infinite: what a Dataset holds is what was given."""
+    rows = np.flatnonzero(np.isinf(written))
+    if not len(rows):
+        return
+    given = column.take(rows).cast("float64", safe=False).to_numpy()
+    for row, value in zip(rows.tolist(), given.tolist(), strict=True):
+        if math.isfinite(value):
+            raise DataError(
+                f"column {name!r}, row {start + row}: {value} is too large for a 32-bit float"
+            )
+
+
+def is_rounded(written: npt.NDArray[np.float32], kind: pa.DataType) -> bool:
+    """Tell whether a column holds whole numbers so large that only an id or a hash would be."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(kind) or kind.bit_width < 64:
+        return False
+    return bool(np.abs(written).max(initial=0) >= 2.0**53)
+
+
+def row_values(
+    column: pa.ChunkedArray, name: str | None, first_row: int
+) -> npt.NDArray[np.float64]:
+    """Return a column of labels or weights; ``first_row`` is the number of its first row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        row = first_row + pc.index(column.is_null(), True).as_py()
+        raise DataError(f"the value of column {name!r} is missing in row {row}")
+    if not holds_numbers(column.type):
+        raise DataError(_no_numbers(name, column.type))
+    numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    if pa.types.is_integer(column.type):
+        refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value", first_row)
+    return numbers
+
+
+def row_ids(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.NDArray[Any]:
+    """Return a column of query ids, whole numbers or texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        row = first_row + pc.index(column.is_null(), True).as_py()
+        raise DataError(f"column {name!r}: the query id is missing in row {row}")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy())
+    if pa.types.is_floating(column.type):
+        numbers = np.asarray(column.to_numpy())
+        bad = ~((np.abs(numbers) < 2.0**53) & (np.trunc(numbers) == numbers))
+        if bad.any():
+            row = int(bad.argmax())
+            wrong = f"{numbers[row]} is not a query id"
+            raise DataError(f"column {name!r}, row {first_row + row}: {wrong}")
+        return numbers.astype(np.int64)
+    try:
+        texts = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(f"column {name!r} holds {column.type}, not query ids") from None
+    return id_texts(texts, f"column {name!r}, row", first_row)
+
+
+def id_texts(texts: Any, where: str, first_row: int = 0) -> npt.NDArray[np.str_]:
+    """Return query ids as numpy's texts, which cannot end in a NUL character (it is cut off)."""
+    import pyarrow.compute as pc
+
+    cut = pc.index(pc.ends_with(texts, "\0"), True).as_py()
+    if cut >= 0:
+        raise DataError(
+            f"{where} {first_row + cut}: the query id {texts[cut].as_py()!r} ends in a NUL "
+            "character: leave that out"
+        )
+    return np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)

@@ -1,0 +1,182 @@
+"""CSV and TSV files with a header line, also compressed or from a pipe.
+
+The separator is a tab for .tsv; else it is whichever of comma, semicolon and tab the header holds
+most. Blanks around names of columns, and around numbers, do not count. Empty fields, NA, NULL and
+NaN are missing values. Query ids become integers if all are plain integers, otherwise they stay
+text. A column whose first values all are true or false holds 1 and 0, as in other tables. One whose
+first values all are other texts cannot be a feature; a text among numbers is an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.reading.arrow import ACCEPTS as ARROW_ACCEPTS
+from rankgrove.data.reading.arrow import (
+    EXAMPLE,
+    Batches,
+    from_batches,
+    naming,
+    pieces,
+    settled_columns,
+)
+from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
+from rankgrove.data.reading.csv_blocks import (
+    FALSE,
+    MISSING,
+    TRUE,
+    decimal_hint,
+    line_blocks,
+    read_block,
+)
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.table_columns import TableColumns
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ACCEPTS = ARROW_ACCEPTS
+_HEAD_BYTES = 4 << 20
+_LOOKED_AT_ROWS = 1000
+_TRUTHS = frozenset(TRUE + FALSE)
+
+
+def read_csv(path: Path, options: LoadOptions) -> Dataset:
+    """Read a CSV or TSV file, block by block."""
+    with csv_batches(path, options) as batches:
+        return from_batches(batches, options)
+
+
+def csv_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a CSV or TSV file piece by piece."""
+    with csv_batches(path, options) as batches:
+        yield from pieces(batches, options)
+
+
+@contextmanager
+def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+    """Open a CSV or TSV file."""
+    import pyarrow as pa
+
+    with naming(path), open_bytes(path) as stream:
+        names, separator, rows = _beginning(stream)
+        found = _schema(names, rows)
+        columns = settled_columns(found, options)
+        types = _types(columns, found)
+        batches = (
+            batch
+            for block in line_blocks(stream)
+            for batch in read_block(block, names, types, separator).to_batches()
+        )
+        schema = pa.schema([(name, types[name]) for name in columns.wanted()])
+        yield Batches(batches, None, columns, schema, str(path), _typed_ids)
+
+
+def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
+    """Column names of the first line, the separator, and the fields of the rows after it."""
+    head = stream.peek(_HEAD_BYTES)
+    whole = len(head) < _HEAD_BYTES
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    if head.startswith(b"PAR1"):
+        raise DataError("this is a Parquet file: format='parquet' (--format parquet) reads it")
+    line = head.split(b"\n", 1)[0].rstrip(b"\r")
+    if not line.strip():
+        raise DataError("the file is empty" if not head else "the first line holds no column names")
+    if len(line) >= _HEAD_BYTES - 3:
+        raise DataError(f"the first line is longer than {_HEAD_BYTES >> 20} MB")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        utf_16 = line.startswith((b"\xff\xfe", b"\xfe\xff"))
+        hint = " (it looks like UTF-16: save it as UTF-8)" if utf_16 else ""
+        raise DataError(f"line 1 is not UTF-8 text: {line[:40]!r}{hint}") from None
+    separator = "\t" if ".tsv" in stream.path.suffixes else max(",;\t", key=text.count)
+    body = head if whole else head[: head.rfind(b"\n") + 1]
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(body.decode(errors="replace")), delimiter=separator):
+            rows.append(row)
+            if len(rows) > _LOOKED_AT_ROWS:
+                break
+    except csv.Error as error:
+        raise DataError(f"line {len(rows) + 1}: {error}") from None
+    names, rows = [name.strip() for name in rows[0]], rows[1:]
+    if len(names) == 1 and " qid:" in text:
+        raise DataError("this looks like LETOR text: format='letor' (--format letor) reads it")
+    if len(names) == 1 and "|" in text:
+        raise DataError(f"columns are separated by a comma, semicolon or tab, not as {text[:40]!r}")
+    _refuse_data_as_header(names, text)
+    if whole and not any(rows):
+        raise DataError("the file holds a header line but no rows")
+    return names, separator, rows
+
+
+def _refuse_data_as_header(names: list[str], text: str) -> None:
+    unnamed = names[:1] == [""] and names.count("") == 1  # the index of a pandas frame
+    numbers = [name for name in names[unnamed:] if _is_number(name)]
+    plain = [name for name in numbers if name.isdigit()]
+    repeated = len(set(numbers)) < len(numbers)
+    if len(numbers) == len(names) - unnamed or repeated or len(numbers) > len(plain):
+        raise DataError(
+            f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r}"
+        )
+
+
+def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
+    """Types of the columns as far as the first rows tell: texts, truths, or maybe numbers."""
+    import pyarrow as pa
+
+    fields = []
+    for j, name in enumerate(names):
+        values = [row[j].strip() for row in rows if len(row) > j]
+        values = [value for value in values if value not in MISSING]
+        if values and _TRUTHS.issuperset(values):
+            fields.append(pa.field(name, pa.bool_()))
+            continue
+        is_text = bool(values) and not any(_is_number(value) for value in values)
+        example = {EXAMPLE: f"{values[0][:40]!r}{decimal_hint(values[0])}"} if is_text else None
+        fields.append(pa.field(name, pa.large_string() if is_text else pa.float64(), True, example))
+    return pa.schema(fields)
+
+
+def _types(columns: TableColumns, found: pa.Schema) -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    types = {}
+    for name in (*columns.features, columns.label, columns.weight):
+        if name is not None:
+            truths = pa.types.is_boolean(found.field(name).type)
+            types[name] = pa.bool_() if truths else pa.float64()
+    for name in (columns.query, columns.doc_id, columns.comment):
+        if name is not None:
+            types[name] = pa.large_string()
+    return types
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.strip() == ""
+    return True
+
+
+def _typed_ids(ids: Any) -> Any:
+    """Integers if every id is the plain text of one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = pc.equal(ids, "")
+    if pc.any(empty).as_py():
+        raise DataError(f"the query id is missing in row {pc.index(empty, True).as_py()}")
+    plain = pc.utf8_trim_whitespace(ids)
+    if pc.all(pc.match_substring_regex(plain, r"^(0|-?[1-9][0-9]{0,17})$")).as_py():
+        return plain.cast(pa.int64())
+    return ids

@@ -1,0 +1,158 @@
+"""Blocks of whole lines of a CSV file, and the Arrow table of each.
+
+Bytes are read in the thread that asks for them. (Arrow's own reader reads ahead in a thread that it
+does not wait for: an error could leave it inside Python while Python ends, which ends the process.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rankgrove.data.reading.byte_stream import ByteStream
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
+TRUE, FALSE = ["True", "true", "TRUE"], ["False", "false", "FALSE"]
+_BLOCK_BYTES = 4 << 20
+_LINE_BYTES = 64 << 20
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_MEANT = {"double": "numbers", "bool": "True or False, as its first rows do"}
+_INFINITE = r"^\s*[-+]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Some whole lines.
+
+    Attributes
+    ----------
+    lines_before : number of lines of the file before them; the header is the first line of the
+        block that has none
+    """
+
+    text: bytearray
+    lines_before: int
+
+
+def line_blocks(stream: ByteStream) -> Iterator[LineBlock]:
+    """Yield all lines, some megabytes at a time; a quoted field with line ends stays whole."""
+    rest, lines = bytearray(), 0
+    while True:
+        begun = len(rest)
+        text = rest + bytearray(_BLOCK_BYTES)
+        got = stream.fill(memoryview(text)[begun:])
+        at_end = got < _BLOCK_BYTES
+        end = begun + got if at_end else _end_of_lines(text)
+        if end == 0 and len(text) > _LINE_BYTES:
+            raise DataError(f"line {lines + 1} is longer than {_LINE_BYTES >> 20} MB")
+        rest = text[end:]
+        del text[end:]
+        if text and not text.isspace():
+            yield LineBlock(text, lines)
+        if at_end:
+            return
+        lines += text.count(b"\n")
+
+
+def _end_of_lines(text: bytearray) -> int:
+    """Return where the last line ends that ends outside quotes."""
+    last = end = text.rfind(b"\n") + 1
+    while text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
+    return end or last  # a quote inside a field is an ordinary character
+
+
+def read_block(
+    block: LineBlock, names: list[str], types: dict[str, pa.DataType], separator: str
+) -> pa.Table:
+    """Return the columns that ``types`` names; an error names the column and the line."""
+    import pyarrow as pa
+
+    try:
+        table = _parsed(block, names, types, separator, use_threads=True)
+    except pa.ArrowInvalid:
+        try:  # again in one thread, which knows the number of a row
+            table = _parsed(block, names, types, separator, use_threads=False)
+        except pa.ArrowInvalid as error:
+            raise DataError(_readable(str(error), names, block.lines_before)) from None
+    _refuse_overflow(table, block, names, separator)
+    return table
+
+
+def _parsed(
+    block: LineBlock,
+    names: list[str],
+    types: dict[str, pa.DataType],
+    separator: str,
+    *,
+    use_threads: bool,
+) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        pa.py_buffer(block.text),
+        read_options=arrow_csv.ReadOptions(
+            use_threads=use_threads,
+            block_size=len(block.text) + 1,
+            column_names=names,  # without the blanks that the header may have around them
+            skip_rows_after_names=0 if block.lines_before else 1,
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=separator),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types,
+            null_values=_after_blanks(MISSING),
+            true_values=_after_blanks(TRUE),
+            false_values=_after_blanks(FALSE),
+            include_columns=list(types),
+        ),
+    )
+
+
+def _after_blanks(words: list[str]) -> list[str]:
+    """Return words with and without a blank, as it may stand after a comma."""
+    return [*words, *(f" {word}" for word in words)]
+
+
+def _refuse_overflow(table: pa.Table, block: LineBlock, names: list[str], separator: str) -> None:
+    """Raise an error for a number that is too large, which Arrow reads as an infinite one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_floating(column.type) or not pc.any(pc.is_inf(column)).as_py():
+            continue
+        texts = _parsed(block, names, {name: pa.large_string()}, separator, use_threads=False)[0]
+        infinite = pc.fill_null(pc.is_inf(column), False)
+        said = pc.fill_null(pc.match_substring_regex(texts, _INFINITE), False)
+        wrong = pc.index(pc.and_not(infinite, said), True).as_py()
+        if wrong >= 0:
+            raise DataError(
+                f"column {name!r} holds a number beyond those of 64 bits: "
+                f"{texts[wrong].as_py()[:40]!r} (in or near line {block.lines_before + wrong + 1})"
+            )
+
+
+def decimal_hint(value: str) -> str:
+    """Say what a text that should be a number may be."""
+    return ": a decimal comma? Numbers have a point" if _DECIMAL_COMMA.fullmatch(value) else ""
+
+
+def _readable(message: str, names: list[str], lines_before: int) -> str:
+    """Put the name of the column and the line into a message of the parser, which counts them."""
+    invalid = re.search(r"invalid value '(.*)'", message)
+    hint = "" if invalid is None else decimal_hint(invalid[1])
+    named = re.sub(
+        r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error to (double|bool)",
+        lambda found: (
+            f"{found[2] or ''}column {names[int(found[1])]!r} must hold {_MEANT[found[3]]}"
+        ),
+        message,
+    )
+    return re.sub(r"Row #(\d+)", lambda row: f"line {int(row[1]) + lines_before}", named) + hint

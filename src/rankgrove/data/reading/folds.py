@@ -1,0 +1,197 @@
+"""Training, validation and test sets: from the folders of the usual collections, or by query."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgrove.data.core.alignment import align_features
+from rankgrove.data.core.dataset import Dataset, concatenate, default_feature_names
+from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
+from rankgrove.data.reading.loading import load
+from rankgrove.errors import DataError
+
+
+class Fold(NamedTuple):
+    """One way to divide data: learn on ``train``, choose on ``validation``, report on ``test``."""
+
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+
+
+def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]:
+    """Load the folds of a collection, one after the other.
+
+    Layouts, with files of any format that ``load`` reads, compressed or not:
+
+    - ``Fold1/train.txt``, ``Fold1/vali.txt``, ``Fold1/test.txt``, ``Fold2/...`` (LETOR, MSLR,
+      Istella); one set of the three files in the folder itself is one fold
+    - ``S1.txt`` ... ``S5.txt`` (LETOR partitions): of n parts, fold i trains on all parts from the
+      i-th on except two, validates on the next one and tests on the last, counted round
+    - ``set1.train.txt``, ``set1.valid.txt``, ``set1.test.txt``, ``set2...`` (Yahoo!): a fold each
+
+    ``options`` go to ``load``. All three sets of a fold get the same features: those that a file
+    does not mention are absent (0, or NaN with ``absent="missing"``).
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
+    named = _named_triples(root)
+    if named:
+        return (_load_triple(triple, options) for triple in named)
+    parts = _parts(root)
+    if parts:
+        return _folds_of_parts(parts, options)
+    raise DataError(
+        f"{root}: no folds found: expected Fold1/train.txt, vali.txt and test.txt, or S1.txt to "
+        "S5.txt, or set1.train.txt, set1.valid.txt and set1.test.txt"
+    )
+
+
+def kfold(
+    dataset: Dataset, n_folds: int = 5, seed: int | None = 0, *, validation: bool = True
+) -> Iterator[Fold]:
+    """Divide the queries of a data set into folds at random; a query is never cut.
+
+    Fold i tests on the i-th part, validates on the next part and trains on the others. Without
+    ``validation``, that set has no rows and its part is used for training.
+
+    Parameters
+    ----------
+    n_folds : number of parts; at least 3, or 2 without validation
+    seed : of the random order of the queries; None keeps their order
+    """
+    if not isinstance(dataset, Dataset):
+        kind = type(dataset).__name__
+        raise DataError(f"kfold takes a Dataset, not {kind}: rankgrove.load makes one")
+    fewest = 3 if validation else 2
+    if n_folds < fewest:
+        raise ValueError(f"n_folds must be at least {fewest}, not {n_folds}")
+    if dataset.n_queries < n_folds:
+        raise DataError(f"{dataset!r} has too few queries for {n_folds} folds")
+    order = np.arange(dataset.n_queries)
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(dataset.n_queries)
+    part = np.empty(dataset.n_queries, np.int64)
+    part[order] = np.arange(dataset.n_queries) * n_folds // dataset.n_queries
+
+    def folds() -> Iterator[Fold]:
+        for i in range(n_folds):
+            tested = part == i
+            validated = (part == (i + 1) % n_folds) & validation
+            yield Fold(
+                dataset.select_queries(~tested & ~validated),
+                dataset.select_queries(validated),
+                dataset.select_queries(tested),
+            )
+
+    return folds()
+
+
+_ROLES = {
+    "train": "train",
+    "vali": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+}
+
+
+def _stem(path: Path) -> str:
+    """Name without the suffixes of format and compression, in lower case."""
+    if path.suffix.lower() in COMPRESSED_SUFFIXES:
+        path = path.with_suffix("")
+    return path.stem.lower()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file()
+        and not path.name.startswith(".")
+        and path.suffix not in (".query", ".group", ".md")
+    )
+
+
+def _roles(files: list[Path], pattern: str) -> dict[str, dict[str, Path]]:
+    """Files by set name and role."""
+    found: dict[str, dict[str, Path]] = {}
+    for path in files:
+        match = re.fullmatch(pattern, _stem(path))
+        if match is None or match["role"] not in _ROLES:
+            continue
+        roles = found.setdefault(match["set"] or "", {})
+        role = _ROLES[match["role"]]
+        if role in roles:
+            raise DataError(f"{path} and {roles[role].name} are both the {role} set")
+        roles[role] = path
+    return found
+
+
+def _named_triples(root: Path) -> list[dict[str, Path]]:
+    folders = [path for path in root.iterdir() if path.is_dir()]
+    folds = [path for path in folders if re.fullmatch(r"fold[ _-]?\d+", path.name.lower())]
+    folds.sort(key=lambda path: int(re.sub(r"\D", "", path.name)))
+    triples: list[tuple[Path, dict[str, Path]]] = []
+    for folder in folds or [root]:
+        sets = _roles(_files(folder), r"(?P<set>)(?P<role>[a-z]+)")
+        if not sets and not folds:
+            sets = _roles(_files(folder), r"(?P<set>.*?\d+)[._-](?P<role>[a-z]+)")
+        if not sets and folds:
+            raise DataError(f"{folder}: no train, vali and test files")
+        triples += [(folder, sets[name]) for name in sorted(sets)]
+    for folder, triple in triples:
+        for role in ("train", "validation", "test"):
+            if role not in triple:
+                raise DataError(f"{folder}: there is no {role} file beside {_names(triple)}")
+    return [triple for _, triple in triples]
+
+
+def _names(triple: dict[str, Path]) -> str:
+    return " and ".join(path.name for path in triple.values())
+
+
+def _load_triple(triple: dict[str, Path], options: dict[str, Any]) -> Fold:
+    sets = [load(triple[role], **options) for role in ("train", "validation", "test")]
+    return Fold(*_same_features(sets))
+
+
+def _parts(root: Path) -> list[Path]:
+    found = [(re.fullmatch(r"s(\d+)", _stem(path)), path) for path in _files(root)]
+    numbered = sorted((int(match[1]), path) for match, path in found if match is not None)
+    if not numbered:
+        return []
+    numbers = [number for number, _ in numbered]
+    if len(numbered) < 3 or numbers != list(range(1, len(numbered) + 1)):
+        raise DataError(
+            f"{root}: expected parts S1, S2, S3, ..., found S{', S'.join(map(str, numbers))}"
+        )
+    return [path for _, path in numbered]
+
+
+def _folds_of_parts(paths: list[Path], options: dict[str, Any]) -> Iterator[Fold]:
+    parts = _same_features([load(path, **options) for path in paths])
+    n = len(parts)
+    for i in range(n):
+        turned = [parts[(i + k) % n] for k in range(n)]
+        yield Fold(concatenate(turned[:-2]), turned[-2], turned[-1])
+
+
+def _same_features(sets: list[Dataset]) -> list[Dataset]:
+    """Order features by name as in the first set; widen numbered ones to those of the widest."""
+    if len({frozenset(data.feature_names) for data in sets}) == 1:
+        return [align_features(data, sets[0].feature_names) for data in sets]
+    names = {name for data in sets for name in data.feature_names}
+    first = 0 if "f0" in names else 1
+    numbered = default_feature_names(len(names), first)
+    if set(numbered) != names:
+        raise DataError(f"{sets[0]!r} and {sets[1]!r} have different features")
+    return [align_features(data, numbered, absent=data.absent or "error") for data in sets]

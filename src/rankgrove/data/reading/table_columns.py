@@ -1,0 +1,178 @@
+"""Which columns of a table are label, query, weight, document id, comment and features."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.errors import DataError
+
+LABEL, QUERY, WEIGHT, DOC_ID, COMMENT = "label", "qid", "weight", "doc_id", "comment"
+ABSENT = "rankgrove.absent"  # in the metadata of Arrow tables: ``Dataset.absent``
+
+# Names taken by convention, compared without case; the first is the one that is written.
+_CONVENTIONS = {
+    LABEL: (LABEL, "relevance", "grade", "rel", "target", "y"),
+    QUERY: (QUERY, "query_id", "queryid", "query", "q_id", "group_id", "group"),
+    WEIGHT: (WEIGHT, "sample_weight"),
+    DOC_ID: (DOC_ID, "docid", "document_id", "docno", "did"),
+    COMMENT: (COMMENT,),
+}
+# Columns of these names give the answer away or number the rows: features only if named so.
+_NEVER_FEATURES = re.compile(
+    "|".join(name for names in _CONVENTIONS.values() for name in names)
+    + r"|labels|grades|judg(e?)ment|relevance_(label|grade|score)|id|index|row_?(id|number)"
+    r"|unnamed: ?\d+(_level_\d+)?|__index_level_\d+__|level_\d+|",
+    re.IGNORECASE,
+)
+# Columns of these names may hold what another model, or the ranking that was judged, made of a
+# document: features, as a first stage's score is one, but with a warning.
+_OUTCOMES = re.compile(
+    r"rank(ing)?|((display|click|result|serp)_?)?position"
+    r"|scores?|predict(ed|ions?)|preds?|y_(pred|hat|score)"
+    r"|(model|final|ranker|lambdamart|lightgbm|lgbm?|xgboost|xgb|catboost)_(score|rank|pred(iction)?)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Names of the columns of a table by what they hold; None where there is no such column.
+
+    ``left_out`` are those that look like a label, an id or an index without being used as one,
+    ``outcomes`` the features that nobody named and that look like a rank or a model's score.
+    """
+
+    label: str | None
+    query: str | None
+    weight: str | None
+    doc_id: str | None
+    comment: str | None
+    features: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+
+    def wanted(self) -> list[str]:
+        """Names of all columns to read, without repetition."""
+        sides = (self.label, self.query, self.weight, self.doc_id, self.comment)
+        return list(dict.fromkeys([*(name for name in sides if name is not None), *self.features]))
+
+
+def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
+    """Find each kind of column by the name given, else by convention."""
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise DataError(f"the column {twice!r} occurs twice")
+    features = None if options.features is None else tuple(map(str, options.features))
+    if features is None and options.like is not None:
+        features = _like(names, options.like)
+    if options.ignore == "texts":  # and a column that is called so
+        ignored = {"texts"}.intersection(names)
+    else:
+        ignored = {_given(name, names) for name in options.ignore or ()}
+        for name in sorted(ignored.intersection(features or ())):
+            raise DataError(f"column {name!r} cannot be ignored: {_wanted_by(options)} it")
+    found = _Finder(names, {*(features or ()), *ignored}, options)
+    label = found.column(LABEL, options.label, options.y is not None)
+    grouped = options.qid is not None or options.group_sizes is not None
+    query = found.column(QUERY, options.query, grouped)
+    weight = found.column(WEIGHT, options.weight, options.sample_weight is not None)
+    doc_id = found.column(DOC_ID, options.doc_id, options.doc_ids is not None)
+    comment = found.column(COMMENT, None, False)
+    if label is None and options.y is None and "label" not in options.unread:
+        raise found.nothing_like("labels", LABEL, "label")
+    if query is None and not grouped and "query" not in options.unread:
+        raise found.nothing_like("query ids", QUERY, "query")
+    left_out: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    if features is None:
+        taken = {label, query, weight, doc_id, comment} | ignored
+        rest = [name for name in names if name not in taken]
+        features = tuple(name for name in rest if not _NEVER_FEATURES.fullmatch(name.strip()))
+        left_out = tuple(name for name in rest if name not in set(features))
+        outcomes = outcomes_among(features)
+    else:
+        features = tuple(_given(name, names) for name in features)
+    return TableColumns(
+        None if "label" in options.unread else label,
+        None if "query" in options.unread else query,
+        weight,
+        doc_id,
+        comment,
+        features,
+        left_out,
+        outcomes,
+    )
+
+
+def outcomes_among(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that look like a place in a ranking or the output of a model."""
+    return tuple(name for name in names if _OUTCOMES.fullmatch(name.strip()))
+
+
+def answers_among(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that look like a label, an id or an index."""
+    return tuple(name for name in names if _NEVER_FEATURES.fullmatch(name.strip()))
+
+
+def _wanted_by(options: LoadOptions) -> str:
+    return "the model (like=) uses" if options.features is None else "features= names"
+
+
+def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:
+    """Return the columns of a model's features if they are to be taken by name, else None."""
+    if like.names is not None and set(like.names) <= set(names):
+        return like.names
+    places = like.places(names, "the table")
+    return None if places is None else tuple(names[place] for place in places)
+
+
+class _Finder:
+    """Looks for the columns of a table."""
+
+    def __init__(self, names: Sequence[str], taken: set[str], options: LoadOptions) -> None:
+        self.names = names
+        named = (options.label, options.query, options.weight, options.doc_id)
+        self.taken = taken | {str(name) for name in named if name is not None}
+
+    def column(self, kind: str, given: str | int | None, replaced: bool) -> str | None:
+        """Return the column given by name or found by convention, or None."""
+        if given is not None:
+            return _given(given, self.names)
+        names = [name for name in self.names if name not in self.taken]
+        found = [name for name in names if name.lower() in _CONVENTIONS[kind]]
+        if replaced or not found:
+            return None
+        best = min(found, key=lambda name: _CONVENTIONS[kind].index(name.lower()))
+        if [name.lower() for name in found].count(best.lower()) > 1:
+            raise DataError(f"columns {_shown(found)} could all be the {kind}: name the right one")
+        return best
+
+    def nothing_like(self, what: str, kind: str, option: str) -> DataError:
+        """Return the error of a table that lacks a column."""
+        elsewhere = "; explain: --query-column" if kind == QUERY else ""
+        return DataError(
+            f"no column of {what} (such as {', '.join(_CONVENTIONS[kind][:3])}) among "
+            f"{_shown(self.names)}: name it with {option}= "
+            f"(--{option} on the command line{elsewhere})"
+        )
+
+
+def _given(name: str | int, names: Sequence[str]) -> str:
+    """Return the name of a column that the caller named, also by an integer name."""
+    if str(name) in names:
+        return str(name)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise DataError(f"there is no column {str(name)!r}{hint}; there are {_shown(names)}")
+
+
+def _shown(names: Sequence[str], limit: int = 12) -> str:
+    """List names, those that look like labels, queries and ids first."""
+    ordered = sorted(names, key=lambda name: not _NEVER_FEATURES.fullmatch(name.strip()))
+    shown = ", ".join(repr(name) for name in ordered[:limit])
+    return shown + (f", ... ({len(names)} in all)" if len(names) > limit else "")

@@ -1,0 +1,1 @@
+"""Out-of-core data: scans that are read batch by batch."""

@@ -1,0 +1,56 @@
+"""How much memory data files would take if they were loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rankgrove._memory import free_memory
+from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES, open_bytes
+from rankgrove.data.reading.letor import first_row_has_qid, letor_lines, letor_reader, stays_sparse
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.readers import reader_of
+
+_PACKED = 6  # bytes of text in a byte of compressed text, about
+_TRAINING = 1.6  # a fit takes 4 bytes per value for the matrix, and up to 2.3 more
+
+
+def should_stream(paths: Sequence[Path], format: str | None = None) -> bool:
+    """Tell whether to stream files: training on them would take more than half the free memory.
+
+    The size is known for Parquet, and estimated from the first rows of text.
+    """
+    if not all(path.is_file() for path in paths):
+        return False  # a pipe can be read once, and what is not there will be told
+    needed = _TRAINING * sum(_matrix_bytes(path, format) for path in paths)
+    return needed > free_memory() / 2
+
+
+def _matrix_bytes(path: Path, format: str | None) -> float:
+    """Estimate the bytes of the float32 matrix of a file, or of its entries if it stays sparse."""
+    name = reader_of(path, format).name
+    size = path.stat().st_size * (_PACKED if path.suffix in COMPRESSED_SUFFIXES else 1)
+    if name == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            metadata = pq.read_metadata(path)
+        except pa.ArrowException:
+            return 0.0  # whoever reads it says what is wrong
+        return float(4 * metadata.num_rows * metadata.num_columns)
+    return size * _bytes_per_byte_of_text(path) if name == "letor" else float(size)
+
+
+def _bytes_per_byte_of_text(path: Path) -> float:
+    options = LoadOptions(comments=False, negative_labels="keep")
+    with open_bytes(path) as stream:
+        sparse = stays_sparse(stream, options, None)
+        reader = letor_reader(options, None, None, first_row_has_qid(stream), sparse)
+        text = next(iter(letor_lines(stream, 1 << 20)), None)
+        if text is None or reader.feed(text, True, resolve_n_jobs(None)) < 0:
+            return 1.0
+    features = reader.take()[0]
+    arrays = features if sparse else (features,)
+    return float(sum(array.nbytes for array in arrays) / len(text))

@@ -1,0 +1,289 @@
+"""Pieces of judged data, and how labels and queries of many pieces become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.dataset import Absent, Dataset, SharedQueries, concatenate_ids
+from rankgrove.data.core.queries import QueryGroups, query_ids
+from rankgrove.data.matrix.conversion import (
+    column_names,
+    feature_matrix,
+    first_number,
+    is_dataset,
+    places_of_names,
+    select_columns,
+)
+from rankgrove.data.matrix.numbers import row_numbers
+from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.reading.loading import load_batch
+from rankgrove.data.reading.options import LoadOptions
+from rankgrove.errors import DataError
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of the data.
+
+    Attributes
+    ----------
+    part : number of the file
+    names : of the columns; None if nobody gave any
+    first_column : number of the first column: text counts features from 0 or 1
+    is_text : whether later pieces may have more columns
+    """
+
+    X: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float64]
+    qid: npt.NDArray[Any]
+    weight: npt.NDArray[np.float64] | None
+    names: tuple[str, ...] | None
+    absent: Absent | None
+    source: str
+    part: int = 0
+    first_column: int = 0
+    is_text: bool = False
+
+    def without_rows(self) -> Piece:
+        """Return what is known of the piece besides its rows, which are let go."""
+        weight = None if self.weight is None else self.weight[:0].copy()
+        no_rows = np.empty((0, self.X.shape[1]), np.float32)
+        return replace(self, X=no_rows, y=self.y[:0].copy(), qid=self.qid[:0].copy(), weight=weight)
+
+
+def piece_of(data: Dataset, part: int, is_text: bool) -> Piece:
+    """Return a Dataset as a piece."""
+    first = (first_number(data.feature_names) or 0) if is_text else 0
+    source = data.source or "the data"
+    return Piece(
+        as_array(data.X, source),
+        data.y,
+        data.qid,
+        data.sample_weight,
+        None if is_text else data.feature_names,
+        data.absent,
+        source,
+        part,
+        first,
+        is_text,
+    )
+
+
+def piece_of_batch(batch: Any, number: int, options: LoadOptions) -> Piece:
+    """Take one batch of an iterator: a tuple of arrays, a Dataset or a table."""
+    what = f"batch {number}"
+    try:
+        if isinstance(batch, tuple):
+            return _piece_of_arrays(batch, options, what)
+        if options.unread >= {"label", "query"} and hasattr(batch, "__array__"):
+            nothing = np.zeros(len(batch))
+            return _piece_of_arrays((batch, nothing, nothing), options, what)
+        return piece_of(load_batch(batch, options), 0, False)
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from None
+
+
+def _piece_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) -> Piece:
+    if len(batch) not in (3, 4):
+        raise DataError("a tuple must be (X, y, qid) or (X, y, qid, weight)")
+    X, y, qid, *weight = batch
+    if options.like is not None:
+        matrix, names = options.like.match(X), options.like.names or column_names(X)
+    elif is_dataset(X):
+        raise DataError("a Dataset brings its labels and queries: give it alone, not in a tuple")
+    else:
+        matrix, names = feature_matrix(X)
+    with np.errstate(over="ignore"):  # as in fit: beyond float32 is infinite
+        matrix = as_array(matrix, what).astype(np.float32, copy=False)
+    if options.feature_names is not None:
+        names = tuple(map(str, options.feature_names))
+    ids = query_ids(qid)
+    if len(ids) != len(matrix):
+        raise DataError(f"qid has {len(ids)} entries but X has {len(matrix)} rows")
+    columns = Columns(names, matrix.shape[1])
+    return Piece(
+        matrix,
+        row_numbers(y, len(matrix), "y"),
+        ids,
+        row_numbers(weight[0], len(matrix), "weight") if weight else None,
+        columns.names,
+        None,
+        what,
+    )
+
+
+def in_one_order(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Bring the columns of all pieces to the order of the first, by name where they have names."""
+    first: Piece | None = None
+    for piece in pieces:
+        if first is None:
+            first = piece.without_rows()
+        yield _ordered_like(first, piece)
+
+
+def _ordered_like(first: Piece, piece: Piece) -> Piece:
+    other = f"{piece.source} has other features than {first.source}"
+    if piece.is_text != first.is_text or (piece.names is None) != (first.names is None):
+        raise DataError(other)
+    if piece.names is None or first.names is None:
+        if not piece.is_text and piece.X.shape[1] != first.X.shape[1]:
+            raise DataError(f"{other}: {piece.X.shape[1]} instead of {first.X.shape[1]}")
+        return piece
+    try:
+        places = places_of_names(first.names, piece.names)
+    except DataError as how:
+        raise DataError(f"{other} {how}") from None
+    if places is None:
+        return piece
+    return replace(piece, X=select_columns(piece.X, places), names=first.names)
+
+
+class Judgments:
+    """Collects labels, weights and queries of pieces that have the same columns."""
+
+    def __init__(self, shared_queries: SharedQueries) -> None:
+        self._shared = shared_queries
+        self._first: Piece | None = None
+        self._last_part: int | None = None
+        self._labels: list[npt.NDArray[np.float64]] = []
+        self._weights: list[npt.NDArray[np.float64]] = []
+        # Of each part: ids of runs of rows of one query, and their lengths.
+        self._parts: list[tuple[str, list[npt.NDArray[Any]], list[npt.NDArray[np.int64]]]] = []
+        self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece."""
+        first = self._first
+        if first is None:
+            first = self._first = piece.without_rows()
+        self._refuse_difference(first, piece)
+        if piece.part != self._last_part:
+            self._parts.append((piece.source, [], []))
+            self._numbers.append((piece.first_column, piece.first_column))
+        self._last_part = piece.part
+        if piece.is_text:
+            begin, end = self._numbers[-1]
+            end = max(end, piece.first_column + piece.X.shape[1])
+            self._numbers[-1] = (min(begin, piece.first_column), end)
+        self._labels.append(piece.y)
+        if piece.weight is not None:
+            self._weights.append(piece.weight)
+        if len(piece.qid):
+            starts = np.flatnonzero(np.r_[True, piece.qid[1:] != piece.qid[:-1]])
+            _, ids, lengths = self._parts[-1]
+            ids.append(piece.qid[starts])
+            lengths.append(np.diff(np.r_[starts, len(piece.qid)]))
+
+    def _refuse_difference(self, first: Piece, piece: Piece) -> None:
+        if piece.absent != first.absent:
+            raise DataError(
+                f"{first.source} was read with absent={first.absent!r}, {piece.source} with "
+                f"{piece.absent!r}"
+            )
+        if (piece.weight is None) != (first.weight is None):
+            raise DataError("some of the data have sample weights, others have none")
+
+    @property
+    def first(self) -> Piece:
+        """The first piece; that there is none is an error."""
+        if self._first is None:
+            raise DataError("there are no rows")
+        return self._first
+
+    def text_columns(self, n_features: int | None) -> tuple[int, int]:
+        """Return the number of the first feature of text, and how many there are.
+
+        Files must agree, as they must when they are loaded.
+        """
+        if n_features is not None:
+            firsts = {begin for begin, _ in self._numbers}
+            ends = {end for _, end in self._numbers}
+            if len(firsts) > 1 or max(ends) > min(firsts) + n_features:
+                raise DataError(
+                    f"{self.first.source}: feature number 0 occurs, but not from the beginning: "
+                    "declare first_feature=0"
+                )
+            return min(firsts), n_features
+        begin, end = self._numbers[0]
+        for (source, _, _), numbers in zip(self._parts, self._numbers, strict=True):
+            if numbers != (begin, end):
+                raise DataError(
+                    f"{source} has features {numbers[0]} to {numbers[1] - 1}, but "
+                    f"{self._parts[0][0]} has {begin} to {end - 1}: declare n_features and "
+                    "first_feature"
+                )
+        return begin, end - begin
+
+    def finished(self) -> dict[str, npt.NDArray[Any]]:
+        """Return labels, weights (if any), offsets and ids of the queries."""
+        arrays = {"y": np.concatenate(self._labels)} if self._labels else {"y": np.zeros(0)}
+        if self._weights:
+            arrays["weight"] = np.concatenate(self._weights)
+        groups = self._groups()
+        return arrays | {"offsets": groups.offsets, "ids": groups.ids}
+
+    def _groups(self) -> QueryGroups:
+        ids: list[npt.NDArray[Any]] = []
+        lengths: list[npt.NDArray[np.int64]] = []
+        for number, (_, part_ids, part_lengths) in enumerate(self._parts, 1):
+            one = _joined(part_ids)
+            if self._shared == "apart" and len(self._parts) > 1:
+                one = np.char.add(f"{number}/", one.astype(str))
+            joined, sizes = _without_breaks(one, np.concatenate(part_lengths or [_NONE]))
+            ids.append(joined)
+            lengths.append(sizes)
+        all_ids = concatenate_ids(ids) if ids else np.zeros(0, np.int64)
+        sizes = np.concatenate(lengths or [_NONE])
+        if self._shared == "merge":
+            all_ids, sizes = _without_breaks(all_ids, sizes)
+        self._refuse_scattered(all_ids, [len(part) for part in ids])
+        return QueryGroups(np.r_[0, np.cumsum(sizes)].astype(np.int64), None, all_ids)
+
+    def _refuse_scattered(self, ids: npt.NDArray[Any], runs_of_part: list[int]) -> None:
+        """Refuse a query whose documents do not follow one another."""
+        _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        again = np.flatnonzero(first[inverse] != np.arange(len(ids)))
+        if not len(again):
+            return
+        run = int(again[0])
+        earlier = int(first[inverse[run]])
+        ends = np.cumsum(runs_of_part)
+        one, other = (int(np.searchsorted(ends, place, side="right")) for place in (earlier, run))
+        query = ids[run].item()
+        if one != other and self._shared == "error":
+            raise DataError(
+                f"the query {query!r} occurs in {self._parts[one][0]} and in "
+                f"{self._parts[other][0]}: shared_queries='merge' takes its documents as one "
+                "query (if they follow one another), 'apart' as two (--shared-queries on the "
+                "command line)"
+            )
+        raise DataError(
+            f"{self._parts[other][0]}: documents of the query {query!r} do not follow one another: "
+            "data that are streamed must be sorted by query (rankgrove.load takes any order)"
+        )
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _joined(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Join the ids of a file: all are texts if one is no plain integer."""
+    if len({array.dtype.kind for array in ids}) > 1:
+        ids = [array.astype(str) for array in ids]
+    return np.concatenate(ids) if ids else _NONE
+
+
+def _without_breaks(
+    ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Join neighbouring runs of the same query, which pieces have cut."""
+    if len(ids) == 0:
+        return ids, lengths
+    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+    return ids[starts], np.add.reduceat(lengths, starts)

@@ -1,0 +1,385 @@
+"""``scan``: ranking data that are read piece by piece whenever they are used, and never held.
+
+Life of a scan: made of paths or batches and of options, it has read nothing. ``read`` (which a fit
+asks for) goes once through the source, writes the features to a temporary file and collects labels
+and queries; what is made of the features later (bins, codes) is kept with them, in the cache folder
+if there is one. ``pieces`` (which ``predict`` asks for) goes through the source and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._memory import give_back_memory
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.dataset import (
+    Absent,
+    Dataset,
+    SharedQueries,
+    concatenate,
+    default_feature_names,
+)
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.cache import Arrays, CacheEntry, Entry, TemporaryEntry, cache_folder
+from rankgrove.data.matrix.disk_matrix import Spool
+from rankgrove.data.matrix.streamed import StreamedMatrix
+from rankgrove.data.reading.letor import declared_features
+from rankgrove.data.reading.loading import (
+    checked_options,
+    files_in,
+    is_folder,
+    is_paths,
+    load_pieces,
+)
+from rankgrove.data.reading.options import LoadOptions, Progress
+from rankgrove.data.reading.readers import reader_of
+from rankgrove.data.scanning.cache_key import fingerprint
+from rankgrove.data.scanning.row_batches import (
+    Judgments,
+    Piece,
+    in_one_order,
+    piece_of,
+    piece_of_batch,
+)
+from rankgrove.errors import DataError
+
+
+def scan(
+    source: Any,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    label: str | int | None = None,
+    query: str | int | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] | Literal["texts"] | None = None,
+    weight: str | int | None = None,
+    doc_id: str | int | None = None,
+    like: Any = None,
+    absent: Absent | None = None,
+    n_features: int | None = None,
+    first_feature: int | None = None,
+    negative_labels: Literal["error", "keep", "drop"] = "error",
+    shared_queries: SharedQueries = "error",
+    format: str | None = None,
+    progress: bool | Progress | None = None,
+    n_jobs: int | None = None,
+) -> Scan:
+    """Promise ranking data that need not fit into memory; nothing is read yet.
+
+    What it gives can be handed to ``fit``, ``predict``, ``score`` and ``eval_set`` in place of a
+    Dataset. Documents of a query must follow one another.
+
+    Parameters
+    ----------
+    source : a path, a list of paths, or a folder, of the formats of ``load``; or batches: a
+        function that returns an iterator of them each time it is called, or an iterator (which can
+        be used once). A batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a Dataset, or
+        a pandas, polars or Arrow table.
+    cache : folder that keeps bins and codes for the next time the same files are used in the same
+        way; by default that of the variable RANKGROVE_CACHE, else nothing is kept. See
+        ``clear_cache``.
+    feature_names, label, query, features, ignore, weight, doc_id, like, absent, n_features,
+    first_feature, negative_labels, shared_queries, format, progress, n_jobs : as in ``load``
+    """
+    if shared_queries not in ("error", "merge", "apart"):
+        raise ValueError(
+            f"shared_queries must be one of 'error', 'merge', 'apart', not {shared_queries!r}"
+        )
+    options = checked_options(
+        feature_names=feature_names,
+        label=label,
+        query=query,
+        features=features,
+        ignore=ignore,
+        weight=weight,
+        doc_id=doc_id,
+        like=like,
+        absent=absent,
+        n_features=n_features,
+        first_feature=first_feature,
+        negative_labels=negative_labels,
+        progress=progress,
+        n_jobs=n_jobs,
+    )
+    return Scan(_settled(source), options, cache_folder(cache), format, shared_queries)
+
+
+def as_scan(value: Any, **options: Any) -> Any:
+    """Scan what only a scan can be made of (paths, batches); return anything else as it is."""
+    if type(value) is np.ndarray:  # the usual case
+        return value
+    if isinstance(value, (str, os.PathLike)) or is_paths(value) or _is_batches(value):
+        return scan(value, **options)
+    return value
+
+
+def _is_batches(value: Any) -> bool:
+    return isinstance(value, Iterator) or (callable(value) and not hasattr(value, "__array__"))
+
+
+def _settled(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
+    """Return the files, or the function that makes batches."""
+    if is_folder(source):
+        return files_in(Path(source))
+    if isinstance(source, (str, os.PathLike)):
+        return [Path(source)]
+    if is_paths(source):
+        return [Path(path) for path in source]
+    if isinstance(source, Iterator):
+        return _Once(source)
+    if callable(source):
+        made: Callable[[], Iterable[Any]] = source
+        return made
+    raise DataError(
+        "scan takes paths, an iterator of batches or a function that makes one, not "
+        f"{type(source).__name__}"
+    )
+
+
+class _Once:
+    """An iterator as a function that can be called once."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches: Iterator[Any] | None = batches
+
+    def __call__(self) -> Iterator[Any]:
+        batches, self._batches = self._batches, None
+        if batches is None:
+            raise DataError(
+                "this iterator of batches was used before: give a function that makes one each "
+                "time it is called"
+            )
+        return batches
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What one reading of the source told."""
+
+    made_of: str | None
+    y: npt.NDArray[np.float64]
+    groups: QueryGroups
+    sample_weight: npt.NDArray[np.float64] | None
+    columns: Columns
+    absent: Absent | None
+    X: StreamedMatrix
+
+
+class Scan:
+    """Ranking data that are read when they are used: a Dataset whose matrix is a stream.
+
+    Data like those of a model are read as the model's were, unless the caller said otherwise.
+    """
+
+    doc_ids = None
+
+    def __init__(
+        self,
+        source: list[Path] | Callable[[], Iterable[Any]],
+        options: LoadOptions,
+        cache: Path | None,
+        format: str | None,
+        shared_queries: SharedQueries,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._cache = cache
+        self._format = format
+        self.shared_queries: SharedQueries = shared_queries
+        self._whole: _Whole | None = None
+
+    def like(self, columns: Columns, absent: str | None, what: str) -> Scan:
+        """Return a scan of the same source with these columns, read as those of a model were."""
+        own = self._options.like
+        if own is not None and own != columns:
+            raise DataError(f"{what}: this scan was made with like=, for other columns")
+        given = self._options.given_absent()
+        if None not in (absent, given) and absent != given:
+            raise DataError(
+                f"{what}: features absent from the text are read as {given!r}, but as "
+                f"{absent!r} when the model was trained: scan the data with absent={absent!r}"
+            )
+        if own == columns:
+            return self
+        taken: Any = absent or self._options.absent
+        return self._with(replace(self._options, like=columns, absent=taken))
+
+    def unlabelled(self, *, needs_queries: bool) -> Scan:
+        """Return a scan that reads no labels, and queries only if they matter."""
+        unread = frozenset({"label"} if needs_queries else {"label", "query"})
+        return self._with(replace(self._options, unread=unread))
+
+    def judgments(self) -> Dataset:
+        """Read labels and queries alone."""
+        columns: dict[str, Any] = dict.fromkeys(
+            ("like", "feature_names", "n_features", "first_feature", "ignore")
+        )
+        options = replace(self._options, features=[], absent="zero", absent_given=False, **columns)
+        if callable(self._source):
+            one = Judgments(self.shared_queries)
+            for piece in self.pieces():
+                one.add(piece)
+            found = one.finished()
+            sizes = np.diff(found["offsets"])
+            return Dataset(
+                np.empty((len(found["y"]), 0), np.float32),
+                found["y"],
+                np.repeat(found["ids"], sizes),
+            )
+        parts = [
+            data
+            for path in self._source
+            for data in load_pieces(path, options, self._format, whole=True)
+        ]
+        return concatenate(parts, self.shared_queries)
+
+    def _with(self, options: LoadOptions) -> Scan:
+        return Scan(self._source, options, self._cache, self._format, self.shared_queries)
+
+    def pieces(self, *, matched: bool = True) -> Iterator[Piece]:
+        """Go through the source, piece by piece; a piece may end amid a query.
+
+        ``matched``: every piece must have the columns of ``like`` already. Text that does not tell
+        how many it has is then read as a whole.
+        """
+        return in_one_order(self._pieces_as_given(matched))
+
+    def _pieces_as_given(self, matched: bool) -> Iterator[Piece]:
+        if callable(self._source):
+            for number, batch in enumerate(self._source()):
+                yield piece_of_batch(batch, number, self._options)
+            return
+        for number, path in enumerate(self._source):
+            text = reader_of(path, self._format).name == "letor" and self._options.features is None
+            whole = matched and text and None in declared_features(self._options)
+            for data in load_pieces(path, self._options, self._format, whole=whole):
+                yield piece_of(data, number, text and not whole)
+
+    def read(self) -> _Whole:
+        """Read the source, unless this was done before and it has not changed."""
+        made_of = self._made_of()
+        if self._whole is None or self._whole.made_of != made_of:
+            self._whole = self._read(made_of)
+        return self._whole
+
+    def _made_of(self) -> str | None:
+        """Describe files and options; None for batches, which cannot be known again."""
+        if callable(self._source):
+            return None
+        ways = (self._options.described(), self._format, self.shared_queries)
+        return f"{ways!r}\n" + "\n".join(fingerprint(path) for path in self._source)
+
+    def _read(self, made_of: str | None) -> _Whole:
+        entry: Entry = TemporaryEntry()
+        if self._cache is not None and made_of is not None:
+            entry = CacheEntry(self._cache, made_of)
+        spools: list[Spool] = []
+
+        def make() -> Arrays:
+            spool, arrays = self._spooled(entry, made_of)
+            spools.append(spool)
+            return arrays
+
+        arrays = entry.arrays("rows", make)
+        groups = QueryGroups(arrays["offsets"], None, arrays["ids"])
+        columns = Columns(
+            tuple(arrays["names"].tolist()) if "names" in arrays else None,
+            int(arrays["n_features"]),
+        )
+        absent: Any = str(arrays["absent"]) or None
+        again = self._with(self._options)
+        shape = (groups.n_rows, columns.count)
+        X = StreamedMatrix(shape, entry, lambda: again._spooled(entry, made_of)[0])
+        for spool in spools:
+            X.take(spool)
+        return _Whole(made_of, arrays["y"], groups, arrays.get("weight"), columns, absent, X)
+
+    def _spooled(self, entry: Entry, made_of: str | None) -> tuple[Spool, Arrays]:
+        """Go through the source: features to a temporary file, the rest to arrays."""
+        nothing = np.nan if self._options.absent == "missing" else 0.0
+        spool, judgments = Spool(entry.folder, nothing), Judgments(self.shared_queries)
+        self._go_through(spool, judgments)
+        if self._made_of() != made_of:
+            raise DataError(f"{self!r}: the data have changed since they were first looked at")
+        arrays = judgments.finished()
+        first = judgments.first
+        names = first.names
+        numbers: Sequence[int] = range(first.X.shape[1])
+        if first.is_text:
+            names, numbers = self._text_columns(judgments)
+        spool.finish(numbers)
+        give_back_memory()  # what reading took is not needed for learning
+        arrays["n_features"] = np.array(len(numbers))
+        if names is not None:
+            arrays["names"] = np.array(names, str)
+        arrays["absent"] = np.array(first.absent or "")
+        return spool, arrays
+
+    def _go_through(self, spool: Spool, judgments: Judgments) -> None:
+        for piece in self.pieces(matched=False):
+            judgments.add(piece)
+            spool.append(piece.X, piece.first_column)
+
+    def _text_columns(self, judgments: Judgments) -> tuple[tuple[str, ...], Sequence[int]]:
+        """Return names and numbers of the features of text, now that all of it is known."""
+        options = self._options
+        first, count = judgments.text_columns(declared_features(options)[0])
+        given = options.feature_names
+        names = default_feature_names(count, first) if given is None else tuple(map(str, given))
+        if options.like is None:
+            return names, range(first, first + count)
+        places = options.like.places_in(Columns(names, count), judgments.first.source)
+        return options.like.names or names, [first + int(place) for place in places]
+
+    @property
+    def X(self) -> StreamedMatrix:  # noqa: N802 - as in a Dataset
+        """The features."""
+        return self.read().X
+
+    @property
+    def y(self) -> npt.NDArray[np.float64]:
+        """The labels."""
+        return self.read().y
+
+    @property
+    def groups(self) -> QueryGroups:
+        """The queries."""
+        return self.read().groups
+
+    @property
+    def sample_weight(self) -> npt.NDArray[np.float64] | None:
+        """The weights of the rows, if there are any."""
+        return self.read().sample_weight
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of X."""
+        return self.read().columns
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.groups.n_rows
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.groups.n_queries
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.columns.count
+
+    def __repr__(self) -> str:
+        if callable(self._source):
+            return "<Scan of batches>"
+        return f"<Scan of {' + '.join(map(str, self._source))}>"
