@@ -127,6 +127,24 @@ def test_tiers_and_marks():
     assert letters == {"good": ("a", 0), "same": ("a", 0), "bad": ("b", -1)}
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_letters_marks_and_p_values_say_the_same_of_every_pair(seed):
+    rng = np.random.default_rng(seed)
+    cells = {
+        f"r{i}": {1: [(1, np.clip(values(0.5, 0.15, seed=100 * seed + i) + shift, 0, 1))]}
+        for i, shift in enumerate(rng.normal(0, 0.05, 9))
+    }
+    found = comparison(cells, baseline="r0")
+    results = {result.ranker: result for result in found.results("d")}
+    names, table = found.pairs("d", baseline="r0")
+    own = results["r0"].tiers["ndcg@10"]
+    for i, first in enumerate(table.first):
+        result = results[names[first]]
+        real = table.p_holm[i] <= 0.05
+        assert real == (not set(result.tiers["ndcg@10"]) & set(own))
+        assert result.marks["ndcg@10"] == (np.sign(table.difference[i]) if real else 0)
+
+
 def test_pooled_values_hold_the_queries_of_all_folds():
     found = comparison(
         {"a": {1: [(1, values(0.2))], 2: [(1, values(0.4))]}, "b": {1: [(1, values(0.1))]}}

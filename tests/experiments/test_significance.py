@@ -119,8 +119,23 @@ def test_holm_rejects_as_the_step_down_procedure_does(p, alpha):
 def test_effect_size_and_counts():
     differences = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [-1, -1, -1]])
     np.testing.assert_allclose(effect_size(differences), [2.0, 0.0, np.inf, -np.inf])
-    wins, ties, losses = win_tie_loss([[0.1, -0.1, 0.0, 1e-12]])
-    assert (wins[0], ties[0], losses[0]) == (1, 2, 1)
+    wins, ties, losses = win_tie_loss([[0.1, -0.1, 0.0, 0.2]])
+    assert (wins[0], ties[0], losses[0]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomisation"])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_rounding_alone_is_a_tie_in_counts_and_tests(test, scale):
+    values = np.random.default_rng(0).uniform(0.3, 0.9, 40)
+    rounded = values + np.spacing(values)
+    table = compare_pairs(scale * np.stack([rounded, values]), test=test)
+    assert (table.wins[0], table.ties[0], table.losses[0]) == (0, 40, 0)
+    assert table.p[0] == 1.0
+    assert table.difference[0] == table.effect[0] == 0.0
+    assert tiers(scale * np.stack([rounded, values]), test=test) == [[0, 1]]
+    table = compare_pairs(scale * np.stack([values + 1e-6, values]), test=test)
+    assert table.wins[0] == 40
+    assert table.p[0] < 0.001
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomisation"])
@@ -144,6 +159,19 @@ def test_table_of_all_pairs_and_against_a_baseline(values):
     assert small.first.tolist() == [0, 1, 3]
     assert small.second.tolist() == [2, 2, 2]
     np.testing.assert_array_equal(small.wins, (values[[0, 1, 3]] < values[2]).sum(axis=1))
+    np.testing.assert_allclose(small.difference, (values[[0, 1, 3]] - values[2]).mean(axis=1))
+
+
+def test_a_pair_has_one_corrected_p_value_with_and_without_a_baseline(values):
+    table = compare_pairs(values, test="t")
+    pairs = {
+        frozenset(pair): p
+        for *pair, p in zip(table.first.tolist(), table.second.tolist(), table.p_holm, strict=True)
+    }
+    for baseline in range(4):
+        small = compare_pairs(values, baseline=baseline, test="t")
+        for first, p in zip(small.first.tolist(), small.p_holm, strict=True):
+            assert p == pairs[frozenset((first, baseline))]
 
 
 def test_rankers_that_cannot_be_told_apart_share_a_tier(values):

@@ -57,7 +57,9 @@ class RankerResult:
     values : per metric its pooled mean over queries
     fold_values : per metric its mean in each fold
     tiers : per metric the letters of its tiers; rankers without a common letter really differ
-    marks : per metric 1 if it is really better than the baseline, -1 if worse, else 0
+    leading : per metric whether it belongs to the first tier
+    marks : per metric 1 if it is really better than the baseline, -1 if worse, else 0; a ranker
+        that shares a letter with the baseline has 0
     settings : the chosen parameters of each fold
     fit_seconds, score_microseconds, peak_memory, n_steps : means over its cells, None if unknown
     """
@@ -68,6 +70,7 @@ class RankerResult:
     values: dict[str, float]
     fold_values: dict[str, list[float]]
     tiers: dict[str, str]
+    leading: dict[str, bool]
     marks: dict[str, int]
     settings: list[dict[str, Any]]
     fit_seconds: float | None
@@ -287,8 +290,12 @@ class Comparison:
         return {data: self._results_on(data) for data in self.datasets}
 
     def _results_on(self, data: str) -> list[RankerResult]:
-        letters = {name: self._tiers(data, name) for name in self.metrics}
-        marks = {name: self._marks(data, name) for name in self.metrics}
+        letters, leading, marks = {}, {}, {}
+        for metric in self.metrics:
+            names, groups = self._tiers(data, metric)
+            letters[metric] = dict(zip(names, tier_letters(groups), strict=True))
+            leading[metric] = {names[place] for place in groups[0]} if groups else set()
+            marks[metric] = self._marks(data, metric, names, groups)
         results = []
         for ranker in self.rankers:
             failure = self.failure(data, ranker)
@@ -303,6 +310,7 @@ class Comparison:
                     values={name: value for name, (value, _) in measured.items()},
                     fold_values={name: folds for name, (_, folds) in measured.items()},
                     tiers={name: letters[name].get(ranker, "") for name in self.metrics},
+                    leading={name: ranker in leading[name] for name in self.metrics},
                     marks={name: marks[name].get(ranker, 0) for name in self.metrics},
                     settings=[c[0].params for f in folds if (c := self.chosen(data, ranker, f))],
                     fit_seconds=_mean(cells, "fit_seconds"),
@@ -328,28 +336,32 @@ class Comparison:
                 found[str(metric)] = (float(np.nanmean(pooled)), folds)
         return found
 
-    def _tiers(self, data: str, metric: str) -> dict[str, str]:
+    def _tiers(self, data: str, metric: str) -> tuple[list[str], list[list[int]]]:
+        """Return the rankers, and the tiers by their numbers."""
         names, values = self.values(data, metric)
         if not names or np.isnan(values).all():
-            return {}
-        groups = tiers(
+            return [], []
+        return names, tiers(
             values,
             alpha=self.significance.alpha,
             test=self.significance.test,
             greater_is_better=self.sign(metric) > 0,
         )
-        return dict(zip(names, tier_letters(groups), strict=True))
 
-    def _marks(self, data: str, metric: str) -> dict[str, int]:
-        if self.baseline is None:
+    def _marks(
+        self, data: str, metric: str, names: list[str], groups: list[list[int]]
+    ) -> dict[str, int]:
+        """Mark rankers by the tiers: a ranker that shares one with the baseline has 0."""
+        if self.baseline not in names:
             return {}
-        names, table = self.pairs(data, metric, baseline=self.baseline)
-        if table is None:
-            return {}
-        sign = self.sign(metric)
-        real = table.p_holm <= self.significance.alpha
-        signs = np.sign(sign * table.difference).astype(int) * real
-        return {names[i]: int(mark) for i, mark in zip(table.first, signs, strict=True)}
+        base = names.index(self.baseline)
+        _, values = self.values(data, metric)
+        gaps = self.sign(metric) * (values - values[base])
+        signs = np.sign(np.nanmean(gaps, axis=1)).astype(int)
+        alike = {ranker for group in groups if base in group for ranker in group}
+        return {
+            name: 0 if place in alike else int(signs[place]) for place, name in enumerate(names)
+        }
 
 
 def _mean(cells: Sequence[Entry], attribute: str) -> float | None:

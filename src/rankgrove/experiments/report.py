@@ -98,7 +98,7 @@ def _tiles(comparison: Comparison, data: str, folds: Sequence[TestQueries]) -> l
         ["features", f"{len(folds[0].feature_names):,}"],
     ]
     if results:
-        leaders = [r.ranker for r in results if "a" in r.tiers[first]]
+        leaders = [r.ranker for r in results if r.leading[first]]
         tiles.append([f"best {comparison.short_names[first]}", f"{results[0].values[first]:.4f}"])
         tiles.append(["share the first tier", str(len(leaders))])
     return tiles
@@ -111,6 +111,7 @@ def _row(comparison: Comparison, result: RankerResult) -> dict[str, Any]:
         "failure": result.failure,
         "values": [_finite(result.values.get(name)) for name in comparison.metrics],
         "tiers": [result.tiers[name] for name in comparison.metrics],
+        "leading": [result.leading[name] for name in comparison.metrics],
         "marks": [result.marks[name] for name in comparison.metrics],
         "steps": result.n_steps,
         "fit_seconds": result.fit_seconds,
@@ -125,7 +126,7 @@ def _ids(folds: Sequence[TestQueries]) -> list[str]:
 
 def _per_query(comparison: Comparison, data: str, ranker: str) -> list[list[float | None]]:
     return [
-        [_finite(value, 5) for value in comparison.per_query(data, ranker, metric).tolist()]
+        [_finite(value, 10) for value in comparison.per_query(data, ranker, metric).tolist()]
         for metric in comparison.metrics
     ]
 
@@ -260,7 +261,7 @@ def _as_script(value: Any) -> str:
 def _finite(value: float | None, digits: int | None = None) -> float | None:
     if value is None or not np.isfinite(value):
         return None
-    return value if digits is None else round(value, digits)
+    return value if digits is None else float(f"{value:.{digits}g}")
 
 
 def _grade(label: float) -> float | int:

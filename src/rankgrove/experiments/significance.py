@@ -1,10 +1,11 @@
 """Which differences between rankers are real: tests on values per query.
 
 Vocabulary: ``values`` holds one row per ranker and one column per query, all rankers measured on
-the same queries; ``differences`` holds one row per pair of rankers, first minus second. Queries are
-what is sampled, so with several seeds or repeats each query's values are averaged first
-(``query_means``): runs on the same query are no new evidence. A table of all test queries of a
-cross-validation is the pooled test; the columns of one fold alone make the fold-wise one.
+the same queries; ``differences`` holds one row per pair of rankers, first minus second, exactly 0
+where the two values differ by rounding alone (``pair_differences``). Queries are what is sampled,
+so with several seeds or repeats each query's values are averaged first (``query_means``): runs on
+the same query are no new evidence. A table of all test queries of a cross-validation is the pooled
+test; the columns of one fold alone make the fold-wise one.
 
 Nothing here reads or writes files, and equal arguments give equal results.
 """
@@ -28,6 +29,8 @@ TESTS = ("randomisation", "t", "wilcoxon")
 _BLOCK = 4_000_000
 # Sums that differ by less than this share of their terms are equal but for rounding.
 _ROUNDING = 1e-12
+# Values of a query that differ by at most this share of the largest value of the pair are equal.
+_TIE = 1e-9
 
 
 def query_means(values: npt.ArrayLike) -> Floats:
@@ -136,12 +139,26 @@ def effect_size(differences: npt.ArrayLike) -> Floats:
     return sizes
 
 
-def win_tie_loss(differences: npt.ArrayLike, tie: float = 1e-9) -> tuple[Whole, Whole, Whole]:
-    """Queries on which the first is better, equal (to within ``tie``) and worse, for each row."""
+def win_tie_loss(differences: npt.ArrayLike) -> tuple[Whole, Whole, Whole]:
+    """Count the queries on which the first is better, equal and worse, for each row."""
     rows = _as_rows(differences)
-    wins = (rows > tie).sum(axis=1)
-    losses = (rows < -tie).sum(axis=1)
+    wins = (rows > 0).sum(axis=1)
+    losses = (rows < 0).sum(axis=1)
     return wins, rows.shape[1] - wins - losses, losses
+
+
+def pair_differences(values: npt.ArrayLike, pairs: npt.ArrayLike) -> Floats:
+    """Return the differences of pairs of rankers, with 0 where they are rounding errors.
+
+    A difference is a tie if it is at most 1e-9 of the largest absolute value of the two rankers, so
+    that tests, counts and effect sizes agree on what a tie is, whatever the scale of the metric.
+    """
+    rows, numbers = np.asarray(values, np.float64), np.asarray(pairs, np.int64)
+    first, second = rows[numbers[:, 0]], rows[numbers[:, 1]]
+    differences: Floats = first - second
+    scale = np.maximum(np.abs(first), np.abs(second)).max(axis=1, initial=0.0)
+    differences[np.abs(differences) <= _TIE * scale[:, None]] = 0.0
+    return differences
 
 
 @dataclass(frozen=True)
@@ -156,7 +173,7 @@ class PairTable:
     effect : Cohen's d_z
     wins, ties, losses : queries on which the first is better, equal, worse
     p : p-values of the test
-    p_holm : the same, corrected over the table
+    p_holm : the same, corrected over all pairs of rankers
     n_queries : queries that were compared
     """
 
@@ -186,6 +203,9 @@ def compare_pairs(
 ) -> PairTable:
     """Compare every pair of rankers, or every ranker with a baseline.
 
+    p-values are corrected over all pairs of rankers in both cases, as in ``tiers``: a pair has one
+    p-value, wherever it is shown.
+
     Parameters
     ----------
     values : one row per ranker, one column per query; a query that is NaN for all is left out
@@ -195,9 +215,12 @@ def compare_pairs(
     confidence, n_resamples, seed : of the bootstrap interval and the randomisation test
     """
     rows = _comparable(values)
-    pairs = _pairs(len(rows), baseline)
-    differences = rows[pairs[:, 0]] - rows[pairs[:, 1]]
+    all_pairs = _all_pairs(len(rows))
+    differences = pair_differences(rows, all_pairs)
     p = p_values(differences, test, n_resamples=n_resamples, seed=seed)
+    shown, turned = _shown_pairs(all_pairs, len(rows), baseline)
+    pairs = np.where(turned[:, None], all_pairs[shown][:, ::-1], all_pairs[shown])
+    differences = np.where(turned[:, None], -differences[shown], differences[shown])
     low, high = bootstrap_interval(
         differences, confidence=confidence, n_resamples=n_resamples, seed=seed
     )
@@ -212,8 +235,8 @@ def compare_pairs(
         wins=wins,
         ties=ties,
         losses=losses,
-        p=p,
-        p_holm=holm(p),
+        p=p[shown],
+        p_holm=holm(p)[shown],
         n_queries=rows.shape[1],
     )
 
@@ -248,8 +271,8 @@ def tiers(
     """
     rows = _comparable(values)
     means = rows.mean(axis=1) if greater_is_better else -rows.mean(axis=1)
-    pairs = _pairs(len(rows), None)
-    differences = rows[pairs[:, 0]] - rows[pairs[:, 1]]
+    pairs = _all_pairs(len(rows))
+    differences = pair_differences(rows, pairs)
     p = holm(p_values(differences, test, n_resamples=n_resamples, seed=seed))
     groups = [frozenset(range(len(rows)))]
     for first, second in pairs[p <= alpha].tolist():
@@ -308,14 +331,21 @@ def _require_same_queries(absent: npt.NDArray[np.bool_]) -> None:
         )
 
 
-def _pairs(n_rankers: int, baseline: int | None) -> Whole:
+def _all_pairs(n_rankers: int) -> Whole:
+    return np.array(list(combinations(range(n_rankers), 2)), np.int64).reshape(-1, 2)
+
+
+def _shown_pairs(
+    pairs: Whole, n_rankers: int, baseline: int | None
+) -> tuple[Whole, npt.NDArray[np.bool_]]:
+    """Return the pairs with the baseline, and which of them have it in the first place."""
     if baseline is None:
-        pairs = list(combinations(range(n_rankers), 2))
-    elif 0 <= baseline < n_rankers:
-        pairs = [(ranker, baseline) for ranker in range(n_rankers) if ranker != baseline]
-    else:
+        return np.arange(len(pairs)), np.zeros(len(pairs), np.bool_)
+    if not 0 <= baseline < n_rankers:
         raise ValueError(f"baseline must be a row of the {n_rankers} rankers, not {baseline!r}")
-    return np.array(pairs, np.int64).reshape(-1, 2)
+    shown = np.flatnonzero((pairs == baseline).any(axis=1))
+    shown = shown[np.argsort(pairs[shown].sum(axis=1), kind="stable")]  # by the other ranker
+    return shown, pairs[shown, 0] == baseline
 
 
 def _as_rows(differences: npt.ArrayLike) -> Floats:

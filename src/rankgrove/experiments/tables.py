@@ -75,8 +75,8 @@ def convention(comparison: Comparison) -> list[str]:
     ]
     if comparison.baseline is not None:
         sentences.append(
-            f"{BETTER} really better, {WORSE} really worse than {comparison.baseline} (Holm-"
-            f"corrected over the rankers, p ≤ {alpha:g})."
+            f"{BETTER} really better, {WORSE} really worse than {comparison.baseline}, with which "
+            "they share no letter."
         )
     if any(len(ranker["settings"]) > 1 for ranker in study["rankers"]):
         sentences.append(

@@ -57,7 +57,7 @@ function valueCell(row, place) {
   const words = mark > 0 ? "really better than the baseline" : "really worse than the baseline";
   const sign = element("span", { className: "mark " + (mark > 0 ? "better" : mark < 0 ? "worse" : "") });
   if (mark) { sign.textContent = mark > 0 ? "▲" : "▼"; sign.title = words; sign.setAttribute("aria-label", words); }
-  const value = element("span", { className: row.tiers[place].includes("a") ? "top" : "", textContent: number(row.values[place], 4) });
+  const value = element("span", { className: row.leading[place] ? "top" : "", textContent: number(row.values[place], 4) });
   const tier = element("span", { className: "tier", textContent: row.tiers[place], title: "tiers" });
   const parts = element("span", {}, value, tier);
   if (content.baseline) parts.append(sign);
@@ -139,7 +139,10 @@ function drawDifferences() {
   if (!data.queries[first]) return;
   const one = data.queries[first], two = data.queries[second];
   const sign = content.greater[place] ? 1 : -1;
-  const rows = data.ids.map((id, i) => ({ i, id, gap: one[place][i] === null ? null : sign * (one[place][i] - two[place][i]) }))
+  // Differences of rounding alone are ties, as in the tables (significance.pair_differences).
+  const tie = 1e-9 * [...one[place], ...two[place]].reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const gapOf = (a, b) => Math.abs(a - b) <= tie ? 0 : sign * (a - b);
+  const rows = data.ids.map((id, i) => ({ i, id, gap: one[place][i] === null ? null : gapOf(one[place][i], two[place][i]) }))
     .filter((row) => row.gap !== null).sort((a, b) => b.gap - a.gap || a.i - b.i);
   const colours = theme();
   draw("difference-chart", [{
@@ -155,8 +158,8 @@ function drawDifferences() {
     drawDocuments();
   });
   const count = (test) => rows.filter((row) => test(row.gap)).length;
-  byId("difference-note").textContent = `${first} is better on ${count((g) => g > 1e-9)} queries, equal on `
-    + `${count((g) => Math.abs(g) <= 1e-9)}, worse on ${count((g) => g < -1e-9)} than ${second}.`;
+  byId("difference-note").textContent = `${first} is better on ${count((g) => g > 0)} queries, equal on `
+    + `${count((g) => g === 0)}, worse on ${count((g) => g < 0)} than ${second}.`;
   const known = rows.filter((row) => data.top[first] && data.top[first][row.i]);
   fill(byId("query"), known.map((row) => [String(row.i), `${row.id}  (${row.gap >= 0 ? "+" : "−"}${Math.abs(row.gap).toFixed(3)})`]), byId("query").value);
   drawDocuments();
