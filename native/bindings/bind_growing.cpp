@@ -9,6 +9,7 @@
 #include "bindings/communicators.hpp"
 #include "bindings/shared_object.hpp"
 #include "common/parallel.hpp"
+#include "trees/apply_tree.hpp"
 #include "trees/tree.hpp"
 #include "trees/tree_grower.hpp"
 

@@ -1,6 +1,7 @@
 // Where each feature's bins stand in a histogram.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct HistogramLayout {
   std::vector<uint8_t> missing;  // whether the feature has a missing bin
   int32_t size() const { return start.back(); }
   int32_t n_features() const { return static_cast<int32_t>(n_bins.size()); }
+  double mean_bins() const { return static_cast<double>(size()) / std::max(1, n_features()); }
 };
 
 }  // namespace rankgrove

@@ -1,20 +1,20 @@
-// What growth node by node knows of a leaf.
+// A leaf that may still be split, in growth node by node.
 #pragma once
 
 #include <cstdint>
 
-#include "trees/tree_grower.hpp"
+#include "trees/split.hpp"
+#include "trees/split_search.hpp"
 
 namespace rankgrove {
 
-// A leaf that may still be split.
-struct TreeGrower::OpenNode {
+struct OpenNode {
   int32_t node;
   int32_t depth;
-  int64_t begin, end;  // of this worker's rows
+  int64_t begin, end;  // of this worker's rows in the partition
   int64_t n_rows;      // of all workers
   NodeSums sums;
-  int64_t* histogram;
+  int64_t* histogram = nullptr;  // of all workers' rows; null if the node may not be split
   Split split;
   bool rows_counted = false;  // the split's children are known to have enough rows
 };

@@ -5,15 +5,9 @@
 #include <vector>
 
 #include "trees/binned_matrix.hpp"
+#include "trees/split.hpp"
 
 namespace rankgrove {
-
-// Which codes of a feature go left.
-struct CodeRule {
-  int32_t feature;
-  int32_t bin;  // codes up to here go left
-  bool missing_left;
-};
 
 class RowPartition {
  public:

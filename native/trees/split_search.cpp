@@ -292,7 +292,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
   int32_t first = 0;
   while (space.score[first] - node_score != gain) ++first;
   if (gain > kNoise * space.score[first]) {
-    best = {gain, c.feature, space.bin[first], c.missing_left, space.left[first]};
+    best = {gain, {c.feature, space.bin[first], c.missing_left}, space.left[first]};
   }
 }
 

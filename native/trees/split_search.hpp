@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "trees/binned_matrix.hpp"
+#include "trees/histogram_layout.hpp"
 #include "trees/packed_gradients.hpp"
-#include "trees/row_store.hpp"
+#include "trees/split.hpp"
 
 namespace rankgrove {
 
@@ -37,16 +39,6 @@ struct SplitRules {
   int64_t min_samples_leaf = 1;
   std::vector<int8_t> monotone;  // per feature -1, 0 or 1; empty for none
   SplitCriterion criterion;      // replaces the gain above; empty for none
-};
-
-struct Split {
-  double gain = -std::numeric_limits<double>::infinity();
-  int32_t feature = -1;
-  int32_t bin = -1;  // rows with a code of at most `bin` go left
-  bool missing_left = false;
-  int64_t left = 0;  // packed sums of the left child
-
-  bool found() const { return feature >= 0; }
 };
 
 // What a search knows of a node: its packed sums, and the range its answer must keep to.

@@ -1,0 +1,39 @@
+#include "trees/apply_tree.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trees/row_partition.hpp"
+
+namespace rankgrove {
+
+std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
+  RowPartition partition(binned);
+  std::vector<int32_t> leaves(binned.n_rows);
+  partition.reset(nullptr, binned.n_rows, leaves.data());
+  std::vector<std::pair<int64_t, int64_t>> range(tree.n_nodes());
+  range[0] = {0, binned.n_rows};
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    if (tree.is_leaf(node)) continue;
+    const auto [begin, end] = range[node];
+    const int32_t f = tree.feature[node];
+    const Bins& bins = *binned.bins;
+    const auto first = bins.cuts.begin() + bins.offsets[f];
+    const auto last = bins.cuts.begin() + bins.offsets[f + 1];
+    const auto cut = std::lower_bound(first, last, tree.threshold[node]);
+    const CodeRule rule{f, static_cast<int32_t>(cut - first), tree.missing_left[node] != 0};
+    const int64_t middle = partition.split(begin, end, rule, n_threads);
+    range[tree.left[node]] = {begin, middle};
+    range[tree.left[node] + 1] = {middle, end};
+  }
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {
+    if (!tree.is_leaf(node)) continue;
+    for (int64_t i = range[node].first; i < range[node].second; ++i) {
+      leaves[partition.rows()[i]] = node;
+    }
+  }
+  binned.release();
+  return leaves;
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,55 @@
+// What the parts of tree growing share: the matrix, the options, and rows, gradients and features
+// of the tree that is being grown.
+//
+// TreeGrower sets it at the beginning of each tree. Growth reorders the partition; everything else
+// stays as it is until the tree is finished.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "distributed/row_share.hpp"
+#include "trees/binned_matrix.hpp"
+#include "trees/feature_sample.hpp"
+#include "trees/grow_options.hpp"
+#include "trees/histogram_layout.hpp"
+#include "trees/packed_gradients.hpp"
+#include "trees/row_partition.hpp"
+
+namespace rankgrove {
+
+struct GrowthState {
+  GrowthState(std::shared_ptr<const BinnedMatrix> matrix, GrowOptions grow_options,
+              RowShare row_share, int threads)
+      : binned(std::move(matrix)),
+        options(std::move(grow_options)),
+        share(std::move(row_share)),
+        n_threads(threads),
+        layout(*binned->bins),
+        partition(*binned),
+        features(layout.n_features(), options.max_features_tree, options.max_features_node) {}
+  GrowthState(const GrowthState&) = delete;
+  GrowthState& operator=(const GrowthState&) = delete;
+
+  // The value that the values of a rule's left bins do not exceed; +inf for the last bin, which
+  // separates all values, also those beyond what was seen in training, from missing ones.
+  float threshold(const CodeRule& rule) const {
+    return rule.bin + 1 < layout.n_bins[rule.feature] ? binned->bins->cut(rule.feature, rule.bin)
+                                                      : std::numeric_limits<float>::infinity();
+  }
+
+  const std::shared_ptr<const BinnedMatrix> binned;
+  const GrowOptions options;
+  const RowShare share;  // which rows of all workers the matrix holds
+  const int n_threads;
+  const HistogramLayout layout;
+
+  RowPartition partition;
+  PackedGradients packed;
+  bool samples_all_rows = true;
+  FeatureSample features;
+};
+
+}  // namespace rankgrove

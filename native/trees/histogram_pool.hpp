@@ -1,0 +1,108 @@
+// The histograms of nodes: memory that is used again, and how it is filled.
+//
+// A histogram is an array of layout.size() packed sums, followed by one word of the caller's. It is
+// built from the rows that a node has in the partition, by this worker alone; sum_over_workers()
+// makes it the histogram of all rows. One node's histogram less one child's is the other child's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/parallel.hpp"
+#include "trees/growth_state.hpp"
+#include "trees/row_store.hpp"
+
+namespace rankgrove {
+
+class HistogramPool {
+ public:
+  explicit HistogramPool(const GrowthState& state);
+  HistogramPool(const HistogramPool&) = delete;
+  HistogramPool& operator=(const HistogramPool&) = delete;
+
+  // Memory for a histogram, whatever it holds; and its return (null returns nothing).
+  int64_t* acquire();
+  void release(int64_t* histogram);
+
+  // Writes the histogram of this worker's rows begin..end of the partition.
+  void build(int64_t begin, int64_t end, int64_t* histogram);
+
+  // The same feature by feature, where can_build_by_feature(): calls visit(feature), from any
+  // thread, as soon as the bins of a feature are complete. A visit costs `nanoseconds`.
+  bool can_build_by_feature() const { return store_.by_groups(); }
+  template <typename Visit>
+  void build_by_feature(int64_t begin, int64_t end, int64_t* histogram, int n_threads,
+                        double nanoseconds, Visit&& visit);
+
+  // Writes the numbers of rows of all workers in place of sums of gradients.
+  void build_row_counts(int64_t begin, int64_t end, int64_t* histogram);
+
+  // Replaces the bins, and `n_extra` words behind them, by their sums over all workers.
+  void sum_over_workers(int64_t* histogram, size_t n_extra = 0) const;
+
+  // Subtracts the bins of one feature, or of all.
+  void subtract(int32_t feature, const int64_t* part, int64_t* whole) const;
+  void subtract(const int64_t* part, int64_t* whole) const;
+
+  // The packed sums of a node: those of the bins of any feature.
+  int64_t total(const int64_t* histogram) const;
+
+  // What building the histogram of so many rows costs.
+  double nanoseconds(int64_t n_rows) const { return store_.nanoseconds(n_rows); }
+
+ private:
+  static constexpr double kNanosecondsPerBuiltBin = 0.5;
+
+  // Rows as the row store takes them: null for all rows of the matrix in their order.
+  const int32_t* rows(int64_t begin, int64_t end) const;
+
+  const GrowthState& state_;
+  RowStore store_;
+  std::vector<std::unique_ptr<int64_t[]>> histograms_;  // all that were ever made
+  std::vector<int64_t*> free_;
+  std::vector<std::vector<int64_t>> partial_;  // the row store's scratch memory
+  std::vector<int64_t> ones_;                  // a 1 for each row, once rows have to be counted
+};
+
+// Each thread adds up rows for one group of features and takes its features out, the first ones
+// first, then the last ones of any group whose rows are added up: so all are done at about the same
+// time, and most features stay with one core.
+template <typename Visit>
+void HistogramPool::build_by_feature(int64_t begin, int64_t end, int64_t* histogram, int n_threads,
+                                     double nanoseconds, Visit&& visit) {
+  struct alignas(64) Progress {
+    std::atomic<bool> added_up{false};
+    std::atomic<int64_t> n_taken{0}, n_taken_by_others{0};  // of its features
+    int64_t total = 0;
+  };
+  const int32_t* node_rows = rows(begin, end);
+  const int64_t* words = state_.packed.words.data();
+  const HistogramLayout& layout = state_.layout;
+  const int64_t n_groups = store_.n_groups();
+  // If a visit throws, sums are not all zero, and go.
+  std::vector<std::vector<int64_t>> sums = std::exchange(partial_, {});
+  if (std::ssize(sums) < n_groups) sums.resize(n_groups);
+  std::vector<Progress> progress(n_groups);
+  const double work = store_.nanoseconds(end - begin) + kNanosecondsPerBuiltBin * layout.size() +
+                      nanoseconds * layout.n_features();
+  parallel_for(n_groups, n_threads, work / static_cast<double>(n_groups), [&](int64_t own) {
+    progress[own].total = store_.add_up(own, words, node_rows, begin, end, sums[own]);
+    progress[own].added_up.store(true, std::memory_order_release);
+    for (int64_t i = 0; i < n_groups; ++i) {
+      const int64_t group = (own + i) % n_groups;
+      auto& [added_up, n_taken, n_taken_by_others, total] = progress[group];
+      if (!added_up.load(std::memory_order_acquire)) continue;
+      const int64_t n_features = store_.n_features(group);
+      for (int64_t n_mine = 0; n_taken.fetch_add(1) < n_features; ++n_mine) {
+        const int64_t number = group == own ? n_mine : n_features - 1 - n_taken_by_others++;
+        visit(store_.take_feature(group, number, total, sums[group], histogram));
+      }
+    }
+  });
+  partial_ = std::move(sums);
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,204 @@
+#include "trees/node_growth.hpp"
+
+#include <algorithm>
+#include <queue>
+
+namespace rankgrove {
+namespace {
+
+// From this many rows on, an extra all-reduce to find the child with fewer rows is cheaper than
+// building the histogram of the one with less Hessian.
+constexpr int64_t kRowsWorthAMessage = int64_t{1} << 17;
+
+}  // namespace
+
+// The rows of a node, partitioned by its split.
+struct NodeGrowth::Partition {
+  int64_t middle;                // where this worker's right rows begin
+  int64_t left_rows;             // of all workers
+  bool left_smaller = false;     // which child the histogram belongs to
+  int64_t* histogram = nullptr;  // of the smaller child; null if none is wanted
+  PendingHistogram pending;      // how to build it, unless it is built
+};
+
+bool NodeGrowth::may_split(int32_t depth, int64_t n_rows) const {
+  const GrowOptions& options = state_.options;
+  return (options.max_depth == 0 || depth < options.max_depth) &&
+         n_rows >= 2 * options.rules.min_samples_leaf && n_rows >= 2;
+}
+
+OpenNode NodeGrowth::make_root(Tree& tree) {
+  OpenNode root{.node = tree.add_leaf(0.0, 0),
+                .depth = 0,
+                .begin = 0,
+                .end = state_.partition.size(),
+                .n_rows = state_.packed.n_sampled};
+  if (may_split(0, root.n_rows) && state_.options.max_leaf_nodes > 1) {
+    root.histogram = histograms_.acquire();
+    histograms_.build(root.begin, root.end, root.histogram);
+    histograms_.sum_over_workers(root.histogram);
+    root.sums.total = histograms_.total(root.histogram);
+  }
+  return root;
+}
+
+// Partitions the rows of a node and builds the smaller child's histogram, or leaves that to the
+// search for splits. One worker counts rows first, and saves a histogram that nobody needs. Several
+// do so where rows are many; else they take the child of less Hessian, which all of them know
+// already, and send the number of rows along with its histogram.
+NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool last_leaf) {
+  const Split& split = parent.split;
+  Partition partition{
+      .middle = state_.partition.split(parent.begin, parent.end, split.rule, state_.n_threads)};
+  partition.left_rows = partition.middle - parent.begin;
+  bool wanted = !last_leaf && may_split(parent.depth + 1, parent.n_rows);
+  const bool count_first = !wanted || state_.share.alone() || parent.n_rows >= kRowsWorthAMessage;
+  if (count_first) {
+    state_.share.sum(&partition.left_rows, 1);
+    const int64_t right_rows = parent.n_rows - partition.left_rows;
+    partition.left_smaller = partition.left_rows <= right_rows;
+    wanted = wanted && may_split(parent.depth + 1, std::max(partition.left_rows, right_rows)) &&
+             has_enough_rows(parent, partition);
+  } else {
+    partition.left_smaller =
+        2 * int64_t{hessian_field(split.left)} <= hessian_field(parent.sums.total);
+  }
+  if (!wanted) return partition;
+  partition.histogram = histograms_.acquire();
+  const int64_t begin = partition.left_smaller ? parent.begin : partition.middle;
+  const int64_t end = partition.left_smaller ? partition.middle : parent.end;
+  if (state_.share.alone() && histograms_.can_build_by_feature()) {
+    partition.pending = {begin, end, partition.histogram};
+    return partition;
+  }
+  histograms_.build(begin, end, partition.histogram);
+  int64_t& rows_behind = partition.histogram[state_.layout.size()];
+  rows_behind = partition.left_rows;
+  histograms_.sum_over_workers(partition.histogram, count_first ? 0 : 1);
+  partition.left_rows = rows_behind;
+  return partition;
+}
+
+// Where the Hessian field does not count rows, a split may turn out to leave a child too few.
+bool NodeGrowth::has_enough_rows(const OpenNode& parent, const Partition& partition) const {
+  const int64_t right_rows = parent.n_rows - partition.left_rows;
+  return parent.rows_counted ||
+         std::min(partition.left_rows, right_rows) >= state_.options.rules.min_samples_leaf;
+}
+
+// Undoes a partition and searches the node again, for splits whose children have enough rows.
+void NodeGrowth::search_again(OpenNode& parent, const Partition& partition) {
+  histograms_.release(partition.histogram);
+  state_.partition.undo_split(parent.begin, partition.middle, parent.end);
+  parent.rows_counted = true;
+  parent.split = {};
+  node_search_.find_splits({&parent}, {}, {});
+}
+
+// The children of a node whose rows have been partitioned, as leaves of the tree.
+std::pair<OpenNode, OpenNode> NodeGrowth::make_children(Tree& tree, const OpenNode& parent,
+                                                        const Partition& partition) const {
+  const auto& [gain, rule, left_total] = parent.split;
+  OpenNode left{.node = tree.add_leaf(0.0, 0),
+                .depth = parent.depth + 1,
+                .begin = parent.begin,
+                .end = partition.middle,
+                .n_rows = partition.left_rows,
+                .sums = parent.sums};
+  OpenNode right{.node = tree.add_leaf(0.0, 0),
+                 .depth = parent.depth + 1,
+                 .begin = partition.middle,
+                 .end = parent.end,
+                 .n_rows = parent.n_rows - partition.left_rows,
+                 .sums = parent.sums};
+  left.sums.total = left_total;
+  right.sums.total = parent.sums.total - left_total;
+  bound_children(parent, left.sums, right.sums);
+  tree.split_leaf(parent.node, rule.feature, state_.threshold(rule), rule.missing_left, gain,
+                  left.node);
+  return {left, right};
+}
+
+// Under a monotone constraint, the children's values are kept apart by the middle of their answers.
+void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums& right) const {
+  const SplitRules& rules = search_.rules();
+  const int direction = rules.monotone.empty() ? 0 : rules.monotone[parent.split.rule.feature];
+  if (direction == 0) return;
+  const auto answer = [&](int64_t word) {
+    return node_answer(gradient_field(word) * state_.packed.gradient_unit,
+                       hessian_field(word) * state_.packed.hessian_unit, rules.l2,
+                       parent.sums.lower, parent.sums.upper);
+  };
+  const double between = 0.5 * (answer(left.total) + answer(right.total));
+  (direction > 0 ? left.upper : left.lower) = between;
+  (direction > 0 ? right.lower : right.upper) = between;
+}
+
+// Gives histograms to those children that may be split, if any: the smaller child has one, the
+// larger one's is to be what is left of the parent, whose histogram it takes over.
+PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, const Partition& partition,
+                                                 OpenNode& left, OpenNode& right) {
+  OpenNode& smaller = partition.left_smaller ? left : right;
+  OpenNode& larger = partition.left_smaller ? right : left;
+  smaller.histogram = partition.histogram;
+  larger.histogram = parent.histogram;
+  PendingSubtraction subtraction;
+  if (partition.histogram && may_split(larger.depth, larger.n_rows)) {
+    subtraction = {parent.histogram, partition.histogram};
+  }
+  for (OpenNode* child : {&left, &right}) {
+    if (partition.histogram && may_split(child->depth, child->n_rows)) continue;
+    histograms_.release(child->histogram);
+    child->histogram = nullptr;
+  }
+  return subtraction;
+}
+
+std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
+  const GrowOptions& options = state_.options;
+  const bool leaf_wise = options.growth == Growth::kLeafWise;
+  // The next node to split comes out on top.
+  const auto later = [&](const OpenNode& a, const OpenNode& b) {
+    if (leaf_wise && a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
+    return a.node > b.node;
+  };
+  std::priority_queue<OpenNode, std::vector<OpenNode>, decltype(later)> open(later);
+  std::vector<GrownLeaf> leaves;
+  const auto close = [&](const OpenNode& node) {
+    leaves.push_back({node.node, node.begin, node.end, node.sums.lower, node.sums.upper});
+    histograms_.release(node.histogram);
+  };
+  const auto offer = [&](const OpenNode& node) {
+    if (node.split.found()) {
+      open.push(node);
+    } else {
+      close(node);
+    }
+  };
+
+  OpenNode root = make_root(tree);
+  node_search_.find_splits({&root}, {}, {});
+  offer(root);
+  int32_t n_leaves = 1;
+  while (!open.empty() && n_leaves < options.max_leaf_nodes) {
+    OpenNode parent = open.top();
+    open.pop();
+    const Partition partition = partition_rows(parent, n_leaves + 1 == options.max_leaf_nodes);
+    // The gain that such a split promised was too high; the node goes back to the queue.
+    if (!has_enough_rows(parent, partition)) {
+      search_again(parent, partition);
+      offer(parent);
+      continue;
+    }
+    ++n_leaves;
+    auto [left, right] = make_children(tree, parent, partition);
+    const PendingSubtraction subtraction = assign_histograms(parent, partition, left, right);
+    node_search_.find_splits({&left, &right}, partition.pending, subtraction);
+    offer(left);
+    offer(right);
+  }
+  for (; !open.empty(); open.pop()) close(open.top());
+  return leaves;
+}
+
+}  // namespace rankgrove

@@ -1,0 +1,41 @@
+// Oblivious growth: one rule per level, the one that gains most in all nodes of the level together.
+//
+// Nodes are numbered breadth-first, so that the whole tree is a table of 2^depth leaves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/growth_state.hpp"
+#include "trees/histogram_pool.hpp"
+#include "trees/leaf_sums.hpp"
+#include "trees/split_search.hpp"
+#include "trees/tree.hpp"
+
+namespace rankgrove {
+
+class ObliviousGrowth {
+ public:
+  ObliviousGrowth(GrowthState& state, HistogramPool& histograms, const SplitSearch& search)
+      : state_(state), histograms_(histograms), search_(search) {}
+
+  // Adds nodes to an empty tree and returns its leaves, in order.
+  std::vector<GrownLeaf> grow(Tree& tree);
+
+ private:
+  struct LevelNode;
+
+  LevelNode make_root();
+  Split best_rule(const std::vector<LevelNode>& level, int32_t depth) const;
+  Split best_of_feature(const std::vector<LevelNode>& level, int32_t feature) const;
+  int64_t left_total(const LevelNode& node, const CodeRule& rule) const;
+  bool unseen_go_left(const std::vector<LevelNode>& level, const CodeRule& rule) const;
+  void split_node(const LevelNode& parent, const CodeRule& rule, bool last,
+                  std::vector<LevelNode>& next);
+
+  GrowthState& state_;
+  HistogramPool& histograms_;
+  const SplitSearch& search_;
+};
+
+}  // namespace rankgrove
