@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rankgrove
-from rankgrove.data.matrix.missing import fill_values
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.metrics.python_metric import function_metric
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.registry import ranker_class, ranker_names
+from rankgrove.training.missing import fill_values
 from support.rankers import quick
 
 NAMES = ranker_names()

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import regression_tree as oracle
-from rankgrove.data.share import Share
 from rankgrove.trees.binning import bin_matrix, find_bins
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower, add_leaf_values, apply_binned
 from rankgrove.trees.scorer import Scorer
+from rankgrove.workers.row_shard import RowShard
 
 ARRAYS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
 
@@ -342,7 +342,7 @@ def test_bad_gradients_and_arguments_are_named(large):
     with pytest.raises(ValueError, match="depth of 1 to 12"):
         TreeGrower(binned, tree="oblivious")
     with pytest.raises(ValueError, match="536870912 rows in all, and a tree is grown on fewer"):
-        TreeGrower(binned, share=Share(n_rows=1 << 29, n_queries=1))
+        TreeGrower(binned, shard=RowShard(n_rows=1 << 29, n_queries=1))
 
 
 def test_add_leaf_values_adds_in_place():

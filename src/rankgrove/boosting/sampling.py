@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.share import Share
+from rankgrove.workers.row_shard import RowShard
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class RowSampler:
     Attributes
     ----------
     groups : the queries of this worker
-    share : which part of all queries these are
+    shard : position of these queries among those of all workers
     part : part of the queries or documents that each tree sees; at least one
     unit : ``"queries"`` or ``"documents"``
     seed : each (seed, iteration) gives its own draw
     """
 
     groups: QueryGroups
-    share: Share
+    shard: RowShard
     part: float
     unit: str
     seed: int
@@ -37,13 +37,14 @@ class RowSampler:
         if self.part >= 1.0:
             return None
         rng = np.random.default_rng([self.seed, iteration])
-        share = self.share
+        shard = self.shard
         if self.unit == "documents":
-            drawn = self._pick(rng, share.n_rows, share.first_row, self.groups.n_rows)
+            drawn = self._pick(rng, shard.n_rows, shard.first_row, self.groups.n_rows)
             return drawn.astype(np.int32)
         chosen = np.zeros(self.groups.n_queries, bool)
         filled = np.flatnonzero(self.groups.sizes)
-        chosen[filled[self._pick(rng, share.n_filled, share.first_filled, len(filled))]] = True
+        n_all, first = shard.n_nonempty_queries, shard.first_nonempty_query
+        chosen[filled[self._pick(rng, n_all, first, len(filled))]] = True
         return np.flatnonzero(np.repeat(chosen, self.groups.sizes)).astype(np.int32)
 
     def _pick(

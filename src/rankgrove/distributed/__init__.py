@@ -10,13 +10,13 @@ they exchange sums of integers over a ``Communicator``. The engines
 
 from __future__ import annotations
 
-from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.driving import fit
 from rankgrove.distributed.fitting import fit_shard
 from rankgrove.distributed.joining import Hub, join
 from rankgrove.distributed.prediction import predict
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import WorkerError, WorkerFailed, WorkerLost
+from rankgrove.workers.communicator import Communicator
 
 __all__ = [
     "Communicator",

@@ -10,9 +10,9 @@ from typing import Any
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
-from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError
+from rankgrove.workers.communicator import Communicator
 
 
 def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> None:

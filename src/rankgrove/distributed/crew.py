@@ -24,11 +24,11 @@ from rankgrove.distributed.arrow_bytes import (
     rows_to_bytes,
     to_frames,
 )
-from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.parts import Rows
 from rankgrove.errors import ModelError
 from rankgrove.forests.growing import Grown
 from rankgrove.trees.ensemble import NODE_TYPES
+from rankgrove.workers.communicator import Communicator
 
 _GATHERED_BYTES = 64 << 20  # of features at a time, of all workers
 _TREES_PER_THREAD = 2

@@ -8,19 +8,19 @@ from typing import Any, TypeVar
 
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import Scan
-from rankgrove.data.share import Share
 from rankgrove.distributed.agreement import refuse_differences, refuse_shared_queries
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
-from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError, ModelError, WorkerError
 from rankgrove.rankers.base.boosted_steps import model_digest
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.state import encoded_params
-from rankgrove.training.company import Company
+from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal, OnStep
 from rankgrove.training.watch import Given
+from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.row_shard import RowShard
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
 
@@ -75,14 +75,14 @@ def fit_shard(
         raise
 
 
-class Workers(Company):
+class ShardWorkers(FitWorkers):
     """Workers whose parts of the data must belong together."""
 
-    def input_of(self, given: Given) -> tuple[RankingInput, Share]:
+    def checked_input(self, given: Given) -> tuple[RankingInput, RowShard]:
         """Check the data of this worker, and that they are like those of the others."""
         if isinstance(given.X, Scan):
             raise DataError("a shard must be at hand, as a matrix or a Dataset; a scan streams it")
-        data, share = super().input_of(given)
+        data, shard = super().checked_input(given)
         assert self.communicator is not None
         refuse_differences(
             self.communicator,
@@ -93,7 +93,7 @@ class Workers(Company):
                 "reading of absent features": data.absent,
             },
         )
-        return data, share
+        return data, shard
 
 
 def _fit(
@@ -120,8 +120,8 @@ def _fit(
     if not first:
         options["callbacks"] = None
     journal = Journal(records, on_step if first else None, keeps=bool(keeps))
-    company = Workers(communicator, journal)
-    return ranker._fit(shard.given(), FitOptions(shard.watched(), **options), company)
+    workers = ShardWorkers(communicator, journal)
+    return ranker._fit(shard.given(), FitOptions(shard.watched(), **options), workers)
 
 
 def _promises(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:

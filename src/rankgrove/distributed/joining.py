@@ -18,9 +18,10 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from rankgrove.distributed.communicator import Communicator, Star
 from rankgrove.distributed.handshake import HandshakeError, check_token, introduce, welcome
+from rankgrove.distributed.star import StarCommunicator
 from rankgrove.errors import WorkerLost
+from rankgrove.workers.communicator import Communicator
 
 JOIN_SECONDS = 60.0
 """How long workers wait for each other at the start."""
@@ -126,7 +127,7 @@ class Hub:
         finally:
             self.close()
         peers = [(rank, *arrivals.links[rank]) for rank in range(1, size)]
-        return Star(
+        return StarCommunicator(
             0, size, [(_handed_over(link), rank, where) for rank, link, where in peers], patience
         )
 
@@ -186,7 +187,7 @@ def join(
     except (HandshakeError, OSError) as error:
         link.close()
         raise WorkerLost(f"worker 0 ({address}) was not joined: {error}", 0, address) from error
-    return Star(rank, size, [(_handed_over(link), 0, address)], patience)
+    return StarCommunicator(rank, size, [(_handed_over(link), 0, address)], patience)
 
 
 def _handed_over(link: socket.socket) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._optional import require
-from rankgrove.distributed.communicator import Communicator, Traffic
+from rankgrove.workers.communicator import Communicator, Traffic
 
 Answer = TypeVar("Answer")
 

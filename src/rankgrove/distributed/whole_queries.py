@@ -29,7 +29,7 @@ from rankgrove.distributed.parts import Part, Rows
 from rankgrove.distributed.query_plan import DescribedPart, Numbers, Plan, make_plans
 
 if TYPE_CHECKING:
-    from rankgrove.distributed.communicator import Communicator
+    from rankgrove.workers.communicator import Communicator
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 from rankgrove._heard_warnings import warnings_told
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.distributed.communicator import Communicator
 from rankgrove.distributed.crew import TreeSharing, all_rows
 from rankgrove.distributed.fitting import fit_shard
 from rankgrove.distributed.joining import Hub, join
@@ -24,8 +23,9 @@ from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.broof import BROOF
 from rankgrove.rankers.igbrt import IGBRT
-from rankgrove.training.company import Company
+from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal
+from rankgrove.workers.communicator import Communicator
 
 # What a record of a ranker that grows forests is of: a round of trees, or a boosted tree.
 _ROUND, _STEP = b"r", b"s"
@@ -129,7 +129,7 @@ def _fit(job: Job, ranker: Any, held: list[Rows], communicator: Communicator, se
         journal = Journal(steps, on_boosted if communicator.rank == 0 else None, keeps=True)
     with grown_by(TreeSharing(communicator, ranker.n_jobs, rounds, on_round)):
         options = FitOptions(whole.watched(), **job.fit_options)
-        return ranker._fit(whole.given(), options, Company(journal=journal))
+        return ranker._fit(whole.given(), options, FitWorkers(journal=journal))
 
 
 def _planned_trees(ranker: Any) -> tuple[int, int]:

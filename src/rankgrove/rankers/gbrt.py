@@ -43,5 +43,5 @@ class GBRT(BoostedRanker):
     )
 
     def _objective(self, data: TrainingData) -> Objective:
-        problems = problems_of(data.y, self.task, type(self).__name__, data.share)
+        problems = problems_of(data.y, self.task, type(self).__name__, data.shard)
         return ProblemsSquaredError(data, problems)

@@ -92,7 +92,7 @@ class IGBRT(GBRT):
         forest = self._forest()
         if forest.__sklearn_is_fitted__():
             model, bag = background_of(forest, fit.data, "the forest"), forest.oob_
-        elif not fit.share.alone:
+        elif not fit.shard.single_worker:
             raise ModelError(
                 f"{type(self).__name__} grows a forest first, and no worker has all documents: fit "
                 "a RandomForest and give it as forest"
@@ -119,8 +119,8 @@ class IGBRT(GBRT):
         learnt = forest._learn(
             Fit(
                 data=fit.data,
-                share=fit.share,
-                fill=forest._fill(fit.data, fit.share),
+                shard=fit.shard,
+                fill=forest._fill(fit.data, fit.shard),
                 background=None,
                 seed=fit.seed if forest.random_state is None else forest._seed(),
                 watch=Watch([], True, None),

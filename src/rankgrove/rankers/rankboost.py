@@ -60,7 +60,7 @@ class RankBoost(BaseRanker):
 
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
-        bins = shared_bins(data.X, fit.share, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
+        bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = PairExponential(
             TrainingData(
@@ -69,7 +69,7 @@ class RankBoost(BaseRanker):
                 data.weight,
                 n_threads=resolve_n_jobs(n_jobs),
                 seed=fit.seed,
-                share=fit.share,
+                shard=fit.shard,
             )
         )
         start = Start.of(fit.background, objective, type(self).__name__)
@@ -80,9 +80,9 @@ class RankBoost(BaseRanker):
         boosting = Boosting(
             objective=objective,
             grower=TreeGrower(
-                binned, max_leaf_nodes=2, criterion=rank_gain, n_jobs=n_jobs, share=fit.share
+                binned, max_leaf_nodes=2, criterion=rank_gain, n_jobs=n_jobs, shard=fit.shard
             ),
-            sampler=RowSampler(data.groups, fit.share, 1.0, "queries", fit.seed),
+            sampler=RowSampler(data.groups, fit.shard, 1.0, "queries", fit.seed),
             outputs=start.scores(data, n_jobs),
             learning_rate=1.0,
             seed=fit.seed,

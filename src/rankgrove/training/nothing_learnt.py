@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.data.share import Share
 from rankgrove.errors import DataWarning
 from rankgrove.models.model import Model
+from rankgrove.workers.row_shard import RowShard
 
 
-def labels_are_equal(y: npt.NDArray[np.float64], share: Share) -> bool:
+def labels_are_equal(y: npt.NDArray[np.float64], shard: RowShard) -> bool:
     """Tell whether all labels are equal, with a warning."""
-    highest, lowest = share.maximum(y, -np.inf), -share.maximum(-y, -np.inf)
+    highest, lowest = shard.maximum(y, -np.inf), -shard.maximum(-y, -np.inf)
     if lowest == highest:
         message = (
             f"every label is {lowest:g}: there is no order to learn; check that y holds labels"
@@ -25,12 +25,12 @@ def labels_are_equal(y: npt.NDArray[np.float64], share: Share) -> bool:
 
 
 def warn_of_constant_scores(
-    model: Model, data: RankingInput, share: Share, min_samples_leaf: int | None
+    model: Model, data: RankingInput, shard: RowShard, min_samples_leaf: int | None
 ) -> None:
     """Warn if the model gives all documents the same score."""
-    if not model.constant or not share.first_worker:
+    if not model.constant or not shard.is_first_worker:
         return
-    reason = _reason(data, share, min_samples_leaf)
+    reason = _reason(data, shard, min_samples_leaf)
     warnings.warn(
         f"every document gets the same score: nothing was learnt. {reason}",
         DataWarning,
@@ -38,13 +38,13 @@ def warn_of_constant_scores(
     )
 
 
-def _reason(data: RankingInput, share: Share, min_samples_leaf: int | None) -> str:
-    if share.alone and not _has_pairs(data):
+def _reason(data: RankingInput, shard: RowShard, min_samples_leaf: int | None) -> str:
+    if shard.single_worker and not _has_pairs(data):
         return "No query has two documents with different labels: check that qid holds the queries"
-    if min_samples_leaf is not None and share.n_rows < 2 * min_samples_leaf:
+    if min_samples_leaf is not None and shard.n_rows < 2 * min_samples_leaf:
         return (
             f"A split needs min_samples_leaf={min_samples_leaf} documents on either side, and "
-            f"there are {share.n_rows} in all"
+            f"there are {shard.n_rows} in all"
         )
     return (
         "The features may be constant, the weights too small, or limits such as min_samples_leaf "

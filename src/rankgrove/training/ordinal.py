@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.share import Share
 from rankgrove.errors import DataError
 from rankgrove.trees.links import IDENTITY, GradeSum, Link
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,14 +30,14 @@ class Problems:
     link: Link
 
 
-def problems_of(y: Floats, task: str, owner: str, share: Share | None = None) -> Problems:
+def problems_of(y: Floats, task: str, owner: str, shard: RowShard | None = None) -> Problems:
     """Return the labels as one target, or as a binary target per grade but the lowest.
 
-    ``share`` tells of whose labels these are a part; None: they are all.
+    ``shard`` is the position of these labels among those of all workers; None: they are all.
     """
     if task == "regression":
         return Problems(y[None], IDENTITY)
-    grades = np.unique(y) if share is None else share.distinct(y)
+    grades = np.unique(y) if shard is None else shard.distinct(y)
     if not 2 <= len(grades) <= MAX_GRADES:
         raise DataError(
             f"{owner} with task='classification' learns one problem per grade: y has {len(grades)} "

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.share import Share
 from rankgrove.training.progress import Callback, FitProgress, Measured, progress_bar
 from rankgrove.training.watch import Watch, WatchedSet
+from rankgrove.workers.row_shard import RowShard
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Steps:
     watch : the sets whose metrics are recorded
     callbacks : called after each step; a true answer ends the training. Of several workers, the
         first calls its own, and speaks for all
-    share : the documents that these steps learn from; None: all
+    shard : this worker's rows among those of all workers; None: one worker has all
     resumed : what was measured after each step of an earlier attempt, which are not done again
     """
 
@@ -52,7 +52,7 @@ class Steps:
     n_planned: int
     watch: Watch
     callbacks: Sequence[Callback] = ()
-    share: Share | None = None
+    shard: RowShard | None = None
     resumed: Sequence[Measured] = ()
 
     def follow(
@@ -101,7 +101,7 @@ class RunningSteps(AbstractContextManager["RunningSteps"]):
         self._progress = FitProgress(
             steps.ranker, steps.n_planned, evals_result=steps.watch.history
         )
-        self._first = steps.share is None or steps.share.first_worker
+        self._first = steps.shard is None or steps.shard.is_first_worker
         verbose = steps.ranker.verbose if self._first else 0
         self._bar = progress_bar(steps.ranker.ranker_name, verbose)
         self.interrupted = False
@@ -128,13 +128,13 @@ class RunningSteps(AbstractContextManager["RunningSteps"]):
         progress.best_iteration = watch.best_step
         callbacks = (self._draw, *self._steps.callbacks) if self._first else ()
         wishes = [callback(progress) for callback in callbacks]
-        share = self._steps.share
+        shard = self._steps.shard
         wish = any(wishes)
-        return stop or (wish if share is None else share.any(wish))
+        return stop or (wish if shard is None else shard.any(wish))
 
     def __exit__(self, *error: Any) -> bool:
-        share = self._steps.share
-        alone = share is None or share.alone  # others do not know of the Ctrl-C of one
+        shard = self._steps.shard
+        alone = shard is None or shard.single_worker  # others do not know of the Ctrl-C of one
         self.interrupted = error[0] is KeyboardInterrupt and self.n_steps > 0 and alone
         if self.interrupted:
             error = (None, None, None)

@@ -18,11 +18,11 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.data.ranking_input import RankingInput, ranking_input
 from rankgrove.data.scanning.scan import Scan
-from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
 from rankgrove.training.labels import told_by_row
 from rankgrove.training.leakage import warn_of_shared_queries
 from rankgrove.training.progress import History, Measured
+from rankgrove.workers.row_shard import RowShard
 
 if TYPE_CHECKING:
     from rankgrove.metrics.metric import Metric
@@ -131,7 +131,7 @@ def make_watch(
     *,
     train: RankingInput,
     given: Given,
-    share: Share,
+    shard: RowShard,
     n_jobs: int | None,
 ) -> Watch:
     """Check the sets to be watched and prepare their metrics."""
@@ -150,11 +150,11 @@ def make_watch(
         if name in [watched.name for watched in sets]:
             raise ValueError(f"eval_set has two sets of the name {name!r}")
         is_train = given.is_entry(entry)
-        data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, share)
+        data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, shard)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
         if not is_train:
             warn_of_shared_queries(train, data, f"eval_set {name!r}")
-        own = share if is_train else Share.of(data.groups.offsets, share.communicator)
+        own = shard if is_train else RowShard.of(data.groups.offsets, shard.communicator)
         if own.n_rows == 0:
             raise DataError(f"eval_set {name!r}: there are no rows")
         with told_by_row(data):
@@ -192,8 +192,8 @@ def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
     return data.groups.grouped(ids if data.counting is None else ids[data.counting])
 
 
-def _as_input(entry: Any, what: str, train: RankingInput, share: Share) -> RankingInput:
-    options: dict[str, Any] = {"what": what, "may_be_empty": not share.alone}
+def _as_input(entry: Any, what: str, train: RankingInput, shard: RowShard) -> RankingInput:
+    options: dict[str, Any] = {"what": what, "may_be_empty": not shard.single_worker}
     if is_dataset(entry) or isinstance(entry, str | os.PathLike | Scan):
         return ranking_input(entry, columns=train.columns, absent=train.absent, **options)
     if not isinstance(entry, tuple) or len(entry) != 3:
@@ -203,18 +203,18 @@ def _as_input(entry: Any, what: str, train: RankingInput, share: Share) -> Ranki
 
 
 def _evaluator(
-    metric: Metric, data: RankingInput, share: Share, doc_ids: Any, n_jobs: int | None
+    metric: Metric, data: RankingInput, shard: RowShard, doc_ids: Any, n_jobs: int | None
 ) -> Callable[[Floats], float]:
     """Return what measures scores of a set, or of this worker's part of it, in grouped order."""
     grouped = replace(data.groups, order=None)
-    part = not share.alone
+    part = not shard.single_worker
     prepared = metric.prepare(data.y, grouped, doc_ids=doc_ids, n_jobs=n_jobs, part=part)
     if not part:
         return prepared
-    sizes = share.gathered(data.groups.sizes.astype(np.float64))
+    sizes = shard.gather(data.groups.sizes.astype(np.float64))
     whole = QueryGroups.from_sizes(sizes.astype(np.int64))
 
     def mean(scores: Floats) -> float:
-        return metric.mean(share.gathered(prepared.per_query(scores)), whole, None)
+        return metric.mean(shard.gather(prepared.per_query(scores)), whole, None)
 
     return mean

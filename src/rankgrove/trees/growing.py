@@ -10,7 +10,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Tree
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.share import Share
+from rankgrove.workers.row_shard import RowShard
 
 __all__ = ["SplitCriterion", "Tree", "TreeGrower", "add_leaf_values", "apply_binned"]
 
@@ -42,7 +42,7 @@ class TreeGrower:
     max_features_tree, max_features : share of the features drawn per tree, and of these per node
         (per level, if oblivious)
     monotone : per feature 1 (answers must not fall as it grows), -1 (must not rise) or 0
-    share : which part of all rows the matrix holds; None: it holds all
+    shard : position of the matrix among the rows of all workers; None: it holds all rows
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TreeGrower:
         max_features: float = 1.0,
         monotone: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
-        share: Share | None = None,
+        shard: RowShard | None = None,
     ) -> None:
         if not callable(criterion) and criterion not in ("newton", "least_squares"):
             raise ValueError(
@@ -83,9 +83,9 @@ class TreeGrower:
             None if monotone is None else np.ascontiguousarray(monotone, np.int8),
             criterion if callable(criterion) else None,
             resolve_n_jobs(n_jobs),
-            None if share is None else share.engine,
-            0 if share is None else share.first_row,
-            binned.n_rows if share is None else share.n_rows,
+            None if shard is None else shard.reducer,
+            0 if shard is None else shard.first_row,
+            binned.n_rows if shard is None else shard.n_rows,
         )
 
     def grow(

@@ -1,4 +1,4 @@
-"""The bins of a matrix whose rows are shared out: those of one worker with all rows."""
+"""Bins of a matrix whose rows are sharded over workers: the same as with all rows on one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data.share import Share
-from rankgrove.data.shared_columns import whole_columns
 from rankgrove.trees.binning import Bins, find_bins
+from rankgrove.workers.column_exchange import whole_columns
+from rankgrove.workers.row_shard import RowShard
 
 
 def shared_bins(
     X: npt.NDArray[np.float32],
-    share: Share,
+    shard: RowShard,
     *,
     max_bins: int,
     fill: npt.NDArray[np.float32] | None,
@@ -23,16 +23,16 @@ def shared_bins(
 ) -> Bins:
     """Find each feature's bins from the rows of all workers; see ``find_bins``.
 
-    Each feature's values go to one worker, which finds its bins and tells the others.
+    Each feature's values go to one worker, which finds its bins and sends them to the others.
     """
-    if share.communicator is None:
+    if shard.communicator is None:
         return find_bins(X, max_bins=max_bins, fill=fill, n_jobs=n_jobs)
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
     features: list[int] = []
     cuts: list[npt.NDArray[np.float32]] = []
     flags: list[tuple[int, int]] = []  # whether values are missing, and whether one is infinite
-    for own, columns in whole_columns(X, share):
+    for own, columns in whole_columns(X, shard):
         if own.start == own.stop:
             continue
         bins = find_bins(columns, max_bins=max_bins, fill=fill[own], n_jobs=n_jobs)
@@ -42,8 +42,8 @@ def shared_bins(
         flags += zip(missing.tolist(), infinity.tolist(), strict=True)
     lengths = np.array([len(one) for one in cuts], np.int64)
     table = np.array([[f, n, *two] for f, n, two in zip(features, lengths, flags, strict=True)])
-    rows = _gathered(share, table.astype(np.int64)).reshape(-1, 4)
-    values = _gathered(share, np.concatenate([np.empty(0, np.float32), *cuts]))
+    rows = _gathered(shard, table.astype(np.int64)).reshape(-1, 4)
+    values = _gathered(shard, np.concatenate([np.empty(0, np.float32), *cuts]))
     order = np.argsort(rows[:, 0])
     by_feature = np.split(values, np.cumsum(rows[:-1, 1]))
     return _native.bins_from_arrays(
@@ -55,7 +55,7 @@ def shared_bins(
     )
 
 
-def _gathered(share: Share, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    assert share.communicator is not None
-    parts = share.communicator.gather(np.ascontiguousarray(values).tobytes())
+def _gathered(shard: RowShard, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    assert shard.communicator is not None
+    parts = shard.communicator.gather(np.ascontiguousarray(values).tobytes())
     return np.concatenate([np.frombuffer(part, values.dtype) for part in parts])

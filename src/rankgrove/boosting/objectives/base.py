@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.share import Share
 from rankgrove.trees.links import IDENTITY, Link
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
@@ -38,7 +38,7 @@ class TrainingData:
     n_threads : threads of the kernels; results do not depend on it
     seed : seed of objectives that draw random numbers
     query_ids : the caller's ids of the queries, for messages
-    share : which part of all documents these are; by default they are all
+    shard : position of these documents among those of all workers; by default they are all
     """
 
     y: Floats
@@ -47,11 +47,11 @@ class TrainingData:
     n_threads: int = 1
     seed: int = 0
     query_ids: npt.NDArray[Any] | None = None
-    share: Share = None  # type: ignore[assignment]
+    shard: RowShard = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if self.share is None:
-            object.__setattr__(self, "share", Share.of(self.offsets))
+        if self.shard is None:
+            object.__setattr__(self, "shard", RowShard.of(self.offsets))
 
     @property
     def n_documents(self) -> int:

@@ -34,7 +34,7 @@ class PythonObjective(Objective):
 
     def __init__(self, data: TrainingData, function: Function) -> None:
         _require_signature(function)
-        if not data.share.alone:
+        if not data.shard.single_worker:
             raise ModelError(
                 f"the objective {_name(function)} sees all documents at once, and no worker has "
                 "them: fit in shards with per_query=True"
@@ -89,7 +89,7 @@ class PerQueryObjective(Objective):
         if n == 0:
             return
         y, weight = read_only(self.data.y[rows]), read_only(self.weight[rows])
-        number = self.data.share.first_query + query
+        number = self.data.shard.first_query + query
         returned = self.function(scores[rows].copy(), y, number, weight)
         where = f" for query {self.data.query_name(query)}"
         for target, values in zip(result, _as_pair(self.function, returned, n, where), strict=True):
@@ -108,7 +108,7 @@ class PerQueryObjective(Objective):
         bounds = np.r_[0, np.searchsorted(offsets[:-1], shares), self.data.n_queries]
 
         def run(part: int) -> int:
-            queries = bounds[part], bounds[part + 1], self.data.share.first_query
+            queries = bounds[part], bounds[part + 1], self.data.shard.first_query
             return over_queries(scores, y, weight, offsets, *queries, *result)
 
         with ThreadPoolExecutor(self.data.n_threads) as pool:

@@ -116,8 +116,8 @@ class LambdaGradients(Objective):
 
 
 def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_from: float) -> None:
-    if data.share.n_rows and data.share.maximum(relevance, 0.0) == 0.0:
-        highest = data.share.maximum(data.y, -np.inf)
+    if data.shard.n_rows and data.shard.maximum(relevance, 0.0) == 0.0:
+        highest = data.shard.maximum(data.y, -np.inf)
         message = (
             f"no label is relevant: the highest is {highest:g}, relevant_from={relevant_from:g}; "
             "there is nothing to learn: lower relevant_from"
@@ -127,7 +127,7 @@ def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_f
 
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
     """Return the probabilities of ERR; without a ``max_grade`` the scale ends at the top label."""
-    top = max_grade if max_grade is not None else data.share.maximum(data.y, 0.0)
+    top = max_grade if max_grade is not None else data.shard.maximum(data.y, 0.0)
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
 
 

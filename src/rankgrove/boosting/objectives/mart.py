@@ -36,7 +36,7 @@ class SquaredError(Objective):
 
     def base_score(self) -> Floats:
         """Return the mean target."""
-        return np.array([self.data.share.mean(self.target, self.data.weight)])
+        return np.array([self.data.shard.mean(self.target, self.data.weight)])
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int

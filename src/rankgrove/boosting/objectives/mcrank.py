@@ -44,7 +44,7 @@ class GradeProbabilities(Objective):
     def __init__(self, data: TrainingData, ordinal: bool = False, gain: Gain = "linear") -> None:
         self.data = data
         self.ordinal = ordinal
-        self.grades = data.share.distinct(data.y)
+        self.grades = data.shard.distinct(data.y)
         if len(self.grades) > MAX_GRADES:
             raise DataError(
                 f"McRank learns one class per label, but y has {len(self.grades)} distinct labels "
@@ -69,7 +69,7 @@ class GradeProbabilities(Objective):
     def base_score(self) -> Floats:
         """Return the scores at which the probabilities are the frequencies of the grades."""
         weight = np.ones(self.data.n_documents) if self.data.weight is None else self.data.weight
-        counts = self.data.share.totals(weight, self.classes, len(self.grades))
+        counts = self.data.shard.totals(weight, self.classes, len(self.grades))
         # Half a document more per grade: a weight of 0 must not put a grade out of reach.
         frequencies = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
         if not self.ordinal:

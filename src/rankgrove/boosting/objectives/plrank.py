@@ -57,7 +57,7 @@ class PlackettLuceLikelihood(Objective):
         self.max_step = max_step
         self.constant_hessian = data.weight is None
         self.contexts = _native.PlackettLuce(
-            data.offsets, data.y, k, n_permutations, merge, data.seed, data.share.first_query
+            data.offsets, data.y, k, n_permutations, merge, data.seed, data.shard.first_query
         )
 
     @property
@@ -84,7 +84,7 @@ class PlackettLuceLikelihood(Objective):
             n_nodes,
             self.l2,
             self.max_step,
-            self.data.share.engine,
-            self.data.share.n_rows,
+            self.data.shard.reducer,
+            self.data.shard.n_rows,
             self.data.n_threads,
         )

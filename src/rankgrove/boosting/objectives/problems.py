@@ -26,7 +26,7 @@ class ProblemsSquaredError(Objective):
 
     def base_score(self) -> Floats:
         """Return the mean of each target."""
-        return np.array([self.data.share.mean(t, self.data.weight) for t in self.targets])
+        return np.array([self.data.shard.mean(t, self.data.weight) for t in self.targets])
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int

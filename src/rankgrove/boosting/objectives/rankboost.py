@@ -38,7 +38,7 @@ class PairExponential(Objective):
     ) -> None:
         """Fill gradients: minus the potentials."""
         totals = self.pairs.compute(scores[0], self.data.n_threads, self.potentials)
-        total = self.data.share.total(totals)
+        total = self.data.shard.total(totals)
         if total > 0:
             self.potentials /= total
         np.negative(self.potentials, out=gradients[0], casting="same_kind")
@@ -49,7 +49,7 @@ class PairExponential(Objective):
         """Return the weight of the stump for the documents above its threshold, 0 for others."""
         values = np.zeros(n_nodes)
         if n_nodes == 3:
-            r = self.data.share.total(np.where(leaf_of_row == 2, self.potentials, 0.0))
+            r = self.data.shard.total(np.where(leaf_of_row == 2, self.potentials, 0.0))
             r = float(np.clip(r, -_LARGEST_R, _LARGEST_R))
             values[2] = 0.5 * np.log((1.0 + r) / (1.0 - r))
         return values

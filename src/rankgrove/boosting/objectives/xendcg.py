@@ -48,7 +48,7 @@ class CrossEntropyNDCG(Objective):
             self.data.weight,
             self.data.seed,
             iteration,
-            self.data.share.first_query,
+            self.data.shard.first_query,
             self.terms,
             self.data.n_threads,
             gradients[0],

@@ -60,7 +60,7 @@ class YetiRankPairs(Objective):
             self.n_permutations,
             self.data.seed,
             iteration,
-            self.data.share.first_query,
+            self.data.shard.first_query,
             self.data.n_threads,
             gradients[0],
             hessians[0],

@@ -14,7 +14,6 @@ from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.data.share import Share
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.boosted_steps import take_steps
 from rankgrove.rankers.base.declaration import declared, param
@@ -34,6 +33,7 @@ from rankgrove.trees.binning import BinnedMatrix, bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 Number = TypeVar("Number", int, float)
@@ -154,7 +154,7 @@ class BoostedRanker(BaseRanker):
                 f"parameter criterion of {type(self).__name__} is 'least_squares', which counts "
                 "every document alike: with different sample_weight, use 'newton'"
             )
-        bins = shared_bins(data.X, fit.share, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
+        bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = self._objective(
             TrainingData(
@@ -164,7 +164,7 @@ class BoostedRanker(BaseRanker):
                 n_threads=resolve_n_jobs(n_jobs),
                 seed=fit.seed,
                 query_ids=data.groups.ids,
-                share=fit.share,
+                shard=fit.shard,
             )
         )
         self._refuse_monotone(objective, data.columns.count)
@@ -176,8 +176,8 @@ class BoostedRanker(BaseRanker):
         }
         boosting = Boosting(
             objective=objective,
-            grower=self._grower(binned, fit.share),
-            sampler=RowSampler(data.groups, fit.share, self.subsample, self.sampling, fit.seed),
+            grower=self._grower(binned, fit.shard),
+            sampler=RowSampler(data.groups, fit.shard, self.subsample, self.sampling, fit.seed),
             outputs=start.training_scores(data, n_jobs),
             learning_rate=self.learning_rate,
             seed=fit.seed,
@@ -230,8 +230,8 @@ class BoostedRanker(BaseRanker):
     def _least_documents(self) -> int:
         return _limit(self.min_samples_leaf, 1 if self.tree == "oblivious" else 20)
 
-    def _grower(self, binned: BinnedMatrix, share: Share) -> TreeGrower:
-        max_leaf_nodes = share.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
+    def _grower(self, binned: BinnedMatrix, shard: RowShard) -> TreeGrower:
+        max_leaf_nodes = shard.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
         oblivious = self.tree == "oblivious"
         if oblivious and max_depth is None:
@@ -250,7 +250,7 @@ class BoostedRanker(BaseRanker):
             max_features_tree=self.max_features_tree,
             monotone=self.monotone,
             n_jobs=self.n_jobs,
-            share=share,
+            shard=shard,
         )
 
 
@@ -258,7 +258,7 @@ def _weights_differ(fit: Fit) -> bool:
     weight = fit.data.weight
     if weight is None:
         return False
-    return fit.share.maximum(weight, -np.inf) != -fit.share.maximum(-weight, -np.inf)
+    return fit.shard.maximum(weight, -np.inf) != -fit.shard.maximum(-weight, -np.inf)
 
 
 def _limit(given: Number | None, default: Number) -> Number:

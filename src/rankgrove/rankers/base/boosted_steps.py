@@ -63,8 +63,8 @@ def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
         "functions": code_digests(ranker.get_params(deep=True)),
         "random_state": seed if isinstance(seed, int) else None,
         "seed": fit.seed,
-        "rows": fit.share.n_rows,
-        "queries": fit.share.n_queries,
+        "rows": fit.shard.n_rows,
+        "queries": fit.shard.n_queries,
         "labels": _checksum(fit.data.y, fit),
         "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit),
         "features": cuts.hexdigest(),
@@ -74,9 +74,9 @@ def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
 
 def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
     """Sum the bits of the values of all workers, each times its place."""
-    places = np.arange(1, len(values) + 1, dtype=np.int64) + fit.share.first_row
+    places = np.arange(1, len(values) + 1, dtype=np.int64) + fit.shard.first_row
     with np.errstate(over="ignore"):
-        return int(fit.share.sum([np.sum(values.view(np.int64) * places)])[0])
+        return int(fit.shard.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
 def model_digest(model: Model) -> str:

@@ -20,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import RegressorTags, check_random_state
 
-from rankgrove.data.matrix.missing import fill_values
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import as_scan
-from rankgrove.data.share import Share
 from rankgrove.models.scoring import scores
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
@@ -39,11 +37,13 @@ from rankgrove.rankers.base.parameters import (
     check_parameters,
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
-from rankgrove.training.company import Company
+from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.labels import told_by_row
+from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
 from rankgrove.training.watch import Given, Watch, make_watch
+from rankgrove.workers.row_shard import RowShard
 
 Self = TypeVar("Self", bound="BaseRanker")
 
@@ -147,33 +147,33 @@ class BaseRanker(FittedRanker):
             raise TypeError("callbacks must be a list of functions, not one function")
         given = Given(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
-        return self._fit(given, options, Company())
+        return self._fit(given, options, FitWorkers())
 
-    def _fit(self: Self, given: Given, options: FitOptions, company: Company) -> Self:
-        """Fit to the given data, or to this worker's part of them in the company of others."""
+    def _fit(self: Self, given: Given, options: FitOptions, workers: FitWorkers) -> Self:
+        """Fit to the given data, or to this worker's shard of them with the other workers."""
         self._refuse_without_effect(options)
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        data, share = company.input_of(given)
+        data, shard = workers.checked_input(given)
         self._refuse_idle(data)
-        equal = labels_are_equal(data.y, share)
+        equal = labels_are_equal(data.y, shard)
         watch = make_watch(
             options.eval_set,
             options.eval_metric,
             options.early_stopping_rounds,
             train=data,
             given=given,
-            share=share,
+            shard=shard,
             n_jobs=self.n_jobs,
         )
         fit = Fit(
             data=data,
-            share=share,
-            fill=self._fill(data, share),
+            shard=shard,
+            fill=self._fill(data, shard),
             background=background_of(options.init_model, data),
-            seed=company.seed(self._seed()),
+            seed=workers.seed(self._seed()),
             watch=watch,
             callbacks=options.callbacks or (),
-            journal=company.journal,
+            journal=workers.journal,
         )
         with told_by_row(data):
             learnt = self._learn(fit)
@@ -182,7 +182,7 @@ class BaseRanker(FittedRanker):
         self.best_iteration_ = watch.best_step if self.learns_in_steps else None
         self.evals_result_ = watch.history
         if not equal:
-            warn_of_constant_scores(self.model_, data, share, self._least_documents)
+            warn_of_constant_scores(self.model_, data, shard, self._least_documents)
         if learnt.interrupted:
             raise KeyboardInterrupt
         return self
@@ -192,9 +192,9 @@ class BaseRanker(FittedRanker):
         """Documents that a leaf must have, where a parameter says so."""
         return getattr(self, "min_samples_leaf", None)
 
-    def _fill(self, data: RankingInput, share: Share) -> npt.NDArray[np.float32] | None:
+    def _fill(self, data: RankingInput, shard: RowShard) -> npt.NDArray[np.float32] | None:
         """Return what stands in for missing values, per feature; None: they stay missing."""
-        return None if self.missing == "keep" else fill_values(data.X, self.missing, share)
+        return None if self.missing == "keep" else fill_values(data.X, self.missing, shard)
 
     def _seed(self) -> int:
         """Draw the seed of a fit from ``random_state``."""

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.data.share import Share
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
 from rankgrove.training.journal import Journal
 from rankgrove.training.progress import Callback
 from rankgrove.training.steps import Steps
 from rankgrove.training.watch import Watch
+from rankgrove.workers.row_shard import RowShard
 
 if TYPE_CHECKING:
     from rankgrove.rankers.base.estimator import BaseRanker
@@ -41,7 +41,7 @@ class Fit:
     Attributes
     ----------
     data : the training data
-    share : which part of all data they are
+    shard : position of these rows among those of all workers, and all-reduce over them
     fill : per feature, the value that stands in for NaN; None: it stays missing
     background : the model whose scores are to be improved, with the columns of the data, or None
     seed : seed of everything random
@@ -51,7 +51,7 @@ class Fit:
     """
 
     data: RankingInput
-    share: Share
+    shard: RowShard
     fill: npt.NDArray[np.float32] | None
     background: Model | None
     seed: int
@@ -62,7 +62,7 @@ class Fit:
     def steps(self, ranker: BaseRanker, n_planned: int) -> Steps:
         """Return the loop of this fit."""
         callbacks = (*self.journal.callbacks, *self.callbacks)
-        return Steps(ranker, n_planned, self.watch, callbacks, self.share, self.journal.measured)
+        return Steps(ranker, n_planned, self.watch, callbacks, self.shard, self.journal.measured)
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,20 @@
-"""One worker's share of the documents of a fit, and what all workers know together.
+"""Position of one worker's rows among those of all workers, and all-reduce operations over them.
 
-A fit on one machine has one share that is everything. Whatever a fit needs to know of all documents
-(sums, extremes, distinct labels) it asks of the share, so that it comes out the same however the
-documents are parted: sums of real numbers are taken in integers, which add up to the same bits in
-any order.
+A fit on one machine has one shard that holds all rows. A fit takes everything that it needs to know
+of all rows (sums, extremes, distinct labels) from its shard, so that the result does not depend on
+how rows are divided: real numbers are summed as integers, which give the same bits in any order.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from rankgrove.distributed.communicator import Communicator
+from rankgrove.workers.communicator import Communicator
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,54 +23,54 @@ _LOW_BITS = 32
 
 
 @dataclass(frozen=True)
-class Share:
-    """The documents of one worker among those of all, which stand in the order of the workers.
+class RowShard:
+    """The range of rows and queries that this worker holds; rows are in order of workers.
 
     Attributes
     ----------
-    n_rows, n_queries : of all workers
-    first_row, first_query : numbers of this worker's first ones among those of all
-    n_filled, first_filled : the same of queries that have documents
-    communicator : to the other workers; None: there are none
+    n_rows, n_queries : totals over all workers
+    first_row, first_query : global numbers of this worker's first row and query
+    n_nonempty_queries, first_nonempty_query : the same, counting only queries with documents
+    communicator : connects the workers; None: there is only one
     """
 
     n_rows: int
     n_queries: int
     first_row: int = 0
     first_query: int = 0
-    n_filled: int = 0
-    first_filled: int = 0
+    n_nonempty_queries: int = 0
+    first_nonempty_query: int = 0
     communicator: Communicator | None = None
 
     @classmethod
-    def of(cls, offsets: Integers, communicator: Communicator | None = None) -> Share:
-        """Return the share that queries with these offsets are."""
+    def of(cls, offsets: Integers, communicator: Communicator | None = None) -> RowShard:
+        """Return the shard of queries with these offsets; a collective call."""
         own = np.array([offsets[-1], len(offsets) - 1, np.count_nonzero(np.diff(offsets))])
         if communicator is None:
-            return cls(int(own[0]), int(own[1]), n_filled=int(own[2]))
+            return cls(int(own[0]), int(own[1]), n_nonempty_queries=int(own[2]))
         gathered = b"".join(communicator.gather(_bytes(own)))
         counts = np.frombuffer(gathered, np.int64).reshape(-1, 3)
-        n_rows, n_queries, n_filled = counts.sum(axis=0).tolist()
-        row, query, filled = counts[: communicator.rank].sum(axis=0).tolist()
-        return cls(n_rows, n_queries, row, query, n_filled, filled, communicator)
+        n_rows, n_queries, n_nonempty = counts.sum(axis=0).tolist()
+        row, query, nonempty = counts[: communicator.rank].sum(axis=0).tolist()
+        return cls(n_rows, n_queries, row, query, n_nonempty, nonempty, communicator)
 
     @property
-    def alone(self) -> bool:
-        """Whether one worker has everything."""
+    def single_worker(self) -> bool:
+        """Whether one worker holds all rows."""
         return self.communicator is None
 
     @property
-    def first_worker(self) -> bool:
-        """Whether this is the worker that speaks for all."""
+    def is_first_worker(self) -> bool:
+        """Whether this is worker 0, which alone shows progress and warnings."""
         return self.communicator is None or self.communicator.rank == 0
 
     @property
-    def engine(self) -> Any:
-        """What kernels call to add up integers; None if one worker has everything."""
-        return None if self.communicator is None else self.communicator.engine
+    def reducer(self) -> Any:
+        """The object that kernels call for all-reduces; None if there is only one worker."""
+        return None if self.communicator is None else self.communicator.reducer
 
     def any(self, flag: bool) -> bool:
-        """Tell whether something is true of any worker."""
+        """Return whether the flag is set on any worker."""
         if self.communicator is None:
             return flag
         count = np.array([flag], np.int64)
@@ -80,14 +78,14 @@ class Share:
         return bool(count[0])
 
     def sum(self, values: npt.ArrayLike) -> Integers:
-        """Add up integers of all workers."""
+        """Return integers summed over all workers."""
         sums = np.array(values, np.int64)
         if self.communicator is not None:
             self.communicator.sum(sums.reshape(-1))
         return sums
 
     def maximum(self, values: Floats, least: float) -> float:
-        """Return the largest value of all workers, or ``least`` if all are lower."""
+        """Return the largest value on any worker, or ``least`` if all are lower."""
         largest = max(least, float(values.max(initial=least)))
         if self.communicator is None:
             return largest
@@ -95,11 +93,11 @@ class Share:
         self.communicator.maximum(key)
         return _keyed_value(int(key[0]))
 
-    def headroom(self, largest: Floats) -> Integers:
-        """Return the powers of two that values can be scaled by to be added up as integers.
+    def scale_exponents(self, largest: Floats) -> Integers:
+        """Return exponents e such that values times 2^e can be summed as 64-bit integers.
 
-        ``largest`` are the greatest absolute values of this worker; the powers are those of all
-        workers. No sum over documents or queries reaches 2^62.
+        ``largest`` are the greatest absolute values on this worker; the exponents are the same on
+        all workers. No sum over documents or queries reaches 2^62.
         """
         bits = largest.view(np.int64).copy()  # ordered as the numbers are, as none is negative
         if self.communicator is not None:
@@ -109,12 +107,12 @@ class Share:
         return exponents
 
     def total(self, values: Floats) -> float:
-        """Return the sum of values of documents, or queries, of all workers."""
+        """Return the sum of values, one per document or query, over all workers."""
         return float(self.totals(values, np.zeros(len(values), np.int64), 1)[0])
 
     def totals(self, values: Floats, groups: npt.NDArray[Any], n_groups: int) -> Floats:
-        """Return the sum of values by group, a number from 0 for each value."""
-        exponent = int(self.headroom(np.array([np.abs(values).max(initial=0.0)]))[0])
+        """Return the sums over all workers by group of values (numbered from 0)."""
+        exponent = int(self.scale_exponents(np.array([np.abs(values).max(initial=0.0)]))[0])
         scaled = np.ldexp(np.asarray(values, np.float64), exponent)
         whole = np.trunc(scaled)
         sums = np.zeros((2, n_groups), np.int64)
@@ -128,19 +126,19 @@ class Share:
         )
 
     def mean(self, values: Floats, weight: Floats | None) -> float:
-        """Return the mean of values of documents of all workers; 0 if nothing weighs anything."""
+        """Return the weighted mean over the documents of all workers; 0 if all weights are 0."""
         if weight is None:
             return self.total(values) / max(self.n_rows, 1)
         total = self.total(weight)
         return self.total(values * weight) / total if total > 0 else 0.0
 
     def distinct(self, values: Floats) -> Floats:
-        """Return the different values of all workers, ascending; 0 and -0 are one, 0."""
-        different: Floats = np.unique(self.gathered(np.unique(values))) + 0.0
+        """Return the distinct values of all workers, ascending; -0 counts as 0."""
+        different: Floats = np.unique(self.gather(np.unique(values))) + 0.0
         return different
 
-    def gathered(self, values: Floats) -> Floats:
-        """Return the values of all workers, in their order."""
+    def gather(self, values: Floats) -> Floats:
+        """Return the concatenated values of all workers, in order of rank."""
         if self.communicator is None:
             return values
         parts = self.communicator.gather(_bytes(np.asarray(values, np.float64)))
@@ -152,7 +150,7 @@ def _bytes(values: npt.NDArray[Any]) -> bytes:
 
 
 def _ordered_key(value: float) -> int:
-    """Return an integer that is ordered as the number is."""
+    """Return an integer key that sorts like the number."""
     bits = int(np.float64(value).view(np.int64))
     return bits if bits >= 0 else bits ^ (2**63 - 1)
 

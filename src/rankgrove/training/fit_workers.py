@@ -1,39 +1,36 @@
-"""With whom a fit is done: alone, or with other workers that each have a part of the data."""
+"""The workers of a fit (one, or several connected by a communicator) and its resume journal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.data.ranking_input import RankingInput, ranking_input, refuse_vanishing_weights
 from rankgrove.data.scanning.scan import Scan
-from rankgrove.data.share import Share
 from rankgrove.errors import DataError
 from rankgrove.training.journal import Journal
 from rankgrove.training.watch import Given
-
-if TYPE_CHECKING:
-    from rankgrove.distributed.communicator import Communicator
+from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.row_shard import RowShard
 
 
 @dataclass
-class Company:
-    """The workers of a fit, and the records that it goes on from.
+class FitWorkers:
+    """The workers of a fit, and the records from which it resumes.
 
     Attributes
     ----------
-    communicator : to the other workers; None: there are none
-    journal : records of steps
+    communicator : connects the workers; None: there is only one
+    journal : records of finished steps
     """
 
     communicator: Communicator | None = None
     journal: Journal = field(default_factory=Journal)
 
-    def input_of(self, given: Given) -> tuple[RankingInput, Share]:
-        """Check the data of this worker; return them, and which part of all they are."""
+    def checked_input(self, given: Given) -> tuple[RankingInput, RowShard]:
+        """Check this worker's data; return them and their position among those of all workers."""
         weight = given.sample_weight
         if isinstance(given.X, Scan) and weight is not None:
             raise DataError("fit: a scan brings its weights: name their column, weight=")
@@ -47,16 +44,16 @@ class Company:
             sample_weight=weight,
             may_be_empty=self.communicator is not None,
         )
-        share = Share.of(data.groups.offsets, self.communicator)
-        if share.n_rows == 0:
+        shard = RowShard.of(data.groups.offsets, self.communicator)
+        if shard.n_rows == 0:
             raise DataError("fit: there are no rows, or their sample_weight is 0 in all of them")
-        # Every worker asks, with or without weights.
+        # A collective call: every worker makes it, with or without weights.
         weights = np.ones(1) if data.weight is None else data.weight
-        refuse_vanishing_weights(share.maximum(weights, 0.0))
-        return data, share
+        refuse_vanishing_weights(shard.maximum(weights, 0.0))
+        return data, shard
 
     def seed(self, drawn: int) -> int:
-        """Return the seed of the fit: that of an earlier attempt, or what the first worker drew."""
+        """Return the seed of the fit: that of the resumed attempt, or the one worker 0 drew."""
         own = drawn if self.journal.seed is None else self.journal.seed
         if self.communicator is None:
             return own

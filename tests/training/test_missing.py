@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankgrove.data.matrix.missing import fill_values
+from rankgrove.training.missing import fill_values
 
 NAN = np.nan
 X = np.array(

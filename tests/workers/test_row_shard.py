@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgrove.data.matrix.missing import fill_values
 from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.share import Share
 from rankgrove.distributed import Hub, join
+from rankgrove.training.missing import fill_values
 from rankgrove.trees.binning import find_bins
 from rankgrove.trees.shared_binning import shared_bins
+from rankgrove.workers.row_shard import RowShard
 
 TOKEN = secrets.token_bytes(32)
 NUMBERS = st.floats(-1e300, 1e300) | st.sampled_from([0.0, -0.0, 1e-320, -5e-324, 0.1, 1e16])
 
 
 def in_parts(values, bounds, ask):
-    """Ask every worker's share of the values; all must answer alike."""
+    """Ask every worker's shard of the values; all must answer alike."""
     edges = [0, *sorted(bounds), len(values)]
     size = len(edges) - 1
     hub = Hub()
@@ -36,8 +36,8 @@ def in_parts(values, bounds, ask):
             else join(hub.address, rank, size, TOKEN, timeout=30)
         ) as communicator:
             own = values[edges[rank] : edges[rank + 1]]
-            share = Share.of(np.array([0, len(own)], np.int64), communicator)
-            answers[rank] = ask(share, own)
+            shard = RowShard.of(np.array([0, len(own)], np.int64), communicator)
+            answers[rank] = ask(shard, own)
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
     for thread in threads:
@@ -48,7 +48,7 @@ def in_parts(values, bounds, ask):
 
 
 def whole(values):
-    return Share.of(np.array([0, len(values)], np.int64))
+    return RowShard.of(np.array([0, len(values)], np.int64))
 
 
 @settings(max_examples=25)
@@ -57,7 +57,7 @@ def test_totals_are_exact_enough_and_the_same_for_any_parts(data):
     values = np.array(data.draw(st.lists(NUMBERS, min_size=1, max_size=40)))
     bounds = data.draw(st.lists(st.integers(0, len(values)), max_size=2))
     alone = whole(values).total(values)
-    for answer in in_parts(values, bounds, lambda share, own: share.total(own)):
+    for answer in in_parts(values, bounds, lambda shard, own: shard.total(own)):
         assert np.float64(answer).tobytes() == np.float64(alone).tobytes()
     size = np.abs(values).max()
     assert abs(alone / size - math.fsum(values / size)) < 1e-12 if size else alone == 0
@@ -69,8 +69,8 @@ def test_extremes_distinct_and_gathered_values_are_those_of_all(data):
     values = np.array(data.draw(st.lists(NUMBERS, min_size=1, max_size=20)))
     bounds = data.draw(st.lists(st.integers(0, len(values)), max_size=2))
 
-    def ask(share, own):
-        return share.maximum(own, -np.inf), share.distinct(own), share.gathered(own)
+    def ask(shard, own):
+        return shard.maximum(own, -np.inf), shard.distinct(own), shard.gather(own)
 
     for largest, distinct, gathered in in_parts(values, bounds, ask):
         assert largest == values.max()
@@ -83,14 +83,14 @@ def test_numbers_of_rows_and_queries():
     sizes = [np.array([0, 2, 2, 5]), np.array([0]), np.array([0, 4])]
     edges = np.arange(3)
 
-    def ask(share, own):
+    def ask(shard, own):
         offsets = sizes[int(own[0])]
-        return Share.of(offsets.astype(np.int64), share.communicator)
+        return RowShard.of(offsets.astype(np.int64), shard.communicator)
 
     first, second, third = in_parts(edges, [1, 2], ask)
-    assert (first.n_rows, first.n_queries, first.n_filled) == (9, 4, 3)
-    assert (second.first_row, second.first_query, second.first_filled) == (5, 3, 2)
-    assert (third.first_row, third.first_query, third.first_filled) == (5, 3, 2)
+    assert (first.n_rows, first.n_queries, first.n_nonempty_queries) == (9, 4, 3)
+    assert (second.first_row, second.first_query, second.first_nonempty_query) == (5, 3, 2)
+    assert (third.first_row, third.first_query, third.first_nonempty_query) == (5, 3, 2)
 
 
 MATRIX = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
@@ -110,9 +110,9 @@ def test_fill_values_are_those_of_all_rows(policy, sparse):
     np.testing.assert_allclose(alone[:4], plain, rtol=1e-6)
     assert alone[4] == 0.0
 
-    def ask(share, own):
+    def ask(shard, own):
         own = SparseMatrix.of(scipy_sparse.csr_array(own)) if sparse else own
-        return fill_values(own, policy, share)
+        return fill_values(own, policy, shard)
 
     for answer in in_parts(MATRIX, [20, 150], ask):
         assert answer.tobytes() == alone.tobytes()
@@ -127,8 +127,8 @@ def test_bins_are_those_of_all_rows(max_bins, size):
     alone = find_bins(MATRIX, max_bins=max_bins, fill=fill).arrays()
     bounds = np.linspace(0, 200, size + 1).astype(int)[1:-1].tolist()
 
-    def ask(share, own):
-        return shared_bins(own, share, max_bins=max_bins, fill=fill, n_jobs=1).arrays()
+    def ask(shard, own):
+        return shared_bins(own, shard, max_bins=max_bins, fill=fill, n_jobs=1).arrays()
 
     for answer in in_parts(MATRIX, bounds, ask):
         for own, expected in zip(answer, alone, strict=True):

@@ -1,0 +1,1 @@
+"""The workers of one fit: collective messages between them, and which rows each holds."""
