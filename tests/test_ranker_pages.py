@@ -10,26 +10,26 @@ import pytest
 @pytest.fixture(scope="module")
 def pages(repository):
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(repository / "docs"))
+        patch.syspath_prepend(str(repository / "tools"))
         return importlib.import_module("ranker_pages")
 
 
 def test_pages_are_up_to_date(pages):
     for name in pages.NAMES:
         text = (pages.DOCS / "rankers" / f"{name}.md").read_text()
-        assert text == pages.page(name), "run python docs/ranker_pages.py"
+        assert text == pages.page(name), "run python tools/ranker_pages.py"
         assert (pages.DOCS / "rankers" / "images" / f"{name}.svg").read_text().startswith("<svg")
 
 
 def test_pages_of_classical_rankers_are_up_to_date(pages):
     for name in pages.CLASSICAL:
         text = (pages.DOCS / "rankers" / f"{name}.md").read_text()
-        assert text == pages.classical_page(name), "run python docs/ranker_pages.py"
+        assert text == pages.classical_page(name), "run python tools/ranker_pages.py"
 
 
 def test_guide_lists_the_shared_parameters(pages):
     text = (pages.DOCS / "boosting.md").read_text()
-    assert text == pages.guide(text), "run python docs/ranker_pages.py"
+    assert text == pages.guide(text), "run python tools/ranker_pages.py"
 
 
 def test_formulas_become_those_of_markdown(pages):

@@ -27,10 +27,6 @@ class DataWarning(UserWarning):
     """Data that may not be meant as they were read, or whose result means little; says why."""
 
 
-class TrainingInterrupted(UserWarning):
-    """Ctrl-C ended a fit early; the model is what was finished."""
-
-
 class WorkerError(RankgroveError):
     """Another worker of a distributed fit is gone or gave up; says which.
 

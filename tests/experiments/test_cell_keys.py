@@ -12,7 +12,7 @@ from rankgrove.experiments.study import make_study
 from rankgrove.forests import criteria
 from rankgrove.metrics import registry as metrics
 from rankgrove.rankers.base import registry as rankers
-from rankgrove.rankers.base.code_digest import code_digests
+from rankgrove.rankers.base.fit_key import code_digests
 
 MODULE = """
 import rankgrove

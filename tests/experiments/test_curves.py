@@ -61,5 +61,5 @@ def test_nothing_to_draw_is_an_error(small_data):
 
 
 def test_ticks_are_round():
-    texts = re.findall(r'text-anchor="end">([^<]+)<', history_svg(HISTORY))
+    texts = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', history_svg(HISTORY))
     assert [float(text) for text in texts] == [0.4, 0.5, 0.6, 0.7]

@@ -72,8 +72,8 @@ def test_tolerance_of_the_hinge_bounds_the_distance_to_the_optimum():
         for tolerance in (1e-2, 1e-6)
     )
     from rankgrove.data.ranking_input import ranking_input
-    from rankgrove.linear.features import LinearFeatures
     from rankgrove.linear.hinge import PairHingeLoss
+    from rankgrove.models.linear_features import LinearFeatures
 
     checked = ranking_input(data)
     features = LinearFeatures.of(

@@ -9,8 +9,8 @@ import rankgrove
 from oracles.list_losses import gradient, plackett_luce
 from rankgrove.data.ranking_input import ranking_input
 from rankgrove.datasets import make_ranking
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.likelihood import PermutationLikelihood
+from rankgrove.models.linear_features import LinearFeatures
 
 
 @pytest.mark.parametrize("k", [1, 3, None])

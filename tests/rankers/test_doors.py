@@ -10,7 +10,7 @@ from rankgrove import LambdaMART, RFPair, RFPoint
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 from rankgrove.experiments.convergence import convergence
-from rankgrove.trees.top_k import EarlyExit
+from rankgrove.models.early_exit import EarlyExit
 
 pandas = pytest.importorskip("pandas")
 

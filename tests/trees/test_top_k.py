@@ -12,9 +12,9 @@ from tests.oracles.ensembles import random_ensemble, rows_for
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import ModelError
+from rankgrove.models.early_exit import EarlyExit
 from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.scorer import Scorer
-from rankgrove.trees.top_k import EarlyExit
 
 
 @settings(max_examples=60, deadline=None)

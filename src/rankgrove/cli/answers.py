@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._svg import Drawing
 from rankgrove.cli.output import escape, table
 from rankgrove.explain import (
     Comparison,
@@ -20,7 +21,6 @@ from rankgrove.explain import (
 )
 from rankgrove.explain.explanation import feature_names, rows_of_query
 from rankgrove.explain.pictures import bars, curve, force_by_rank, waterfall
-from rankgrove.explain.svg import Sheet
 
 
 class Answer(ABC):
@@ -36,7 +36,7 @@ class Answer(ABC):
         """Texts and tables for a terminal, with so many features (0: all)."""
 
     @abstractmethod
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """The answer as a picture."""
 
 
@@ -78,7 +78,7 @@ class Importances(Answer):
         ]
         return [table(["feature", *self.columns], rows, self.title), *_more(order, shown)]
 
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """Draw bars of the first number."""
         return bars(self.title, [(self.features[j], self.numbers[j, 0]) for j in self._order])
 
@@ -186,7 +186,7 @@ class Dependence(Answer):
             )
         return parts
 
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """Draw curves."""
         return curve(self._title, self.found)
 
@@ -225,7 +225,7 @@ class TopOfList(Answer):
         )
         return [ranks, effects, *_more(found.effects, shown)]
 
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """Draw the forces by rank."""
         return force_by_rank(f"query {self.query}: what lifts and what pulls", self.found)
 
@@ -273,7 +273,7 @@ class OneDocument(Answer):
         )
         return [table(["feature", "value", "effect"], rows, escape(title)), *_more(effects, shown)]
 
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """Draw a waterfall."""
         effects = [
             (f"{e.feature} = {_number(e.value)}", e.effect) for e in self.found.document(self.row)
@@ -322,7 +322,7 @@ class TwoDocuments(Answer):
         head = ["feature", escape(found.first), escape(found.second), "effect"]
         return [table(head, rows, escape(self._title)), *_more(found.differences, shown)]
 
-    def picture(self) -> Sheet:
+    def picture(self) -> Drawing:
         """Draw a waterfall from the second document's score to the first's."""
         found = self.found
         effects = [

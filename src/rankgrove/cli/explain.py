@@ -67,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove import load_model
+    from rankgrove._svg import check_picture_name, write_picture
     from rankgrove.cli.answers import Answer
     from rankgrove.cli.output import print_json, show
-    from rankgrove.explain.svg import check_picture_name, write_picture
 
     _check(arguments)
     if arguments.out is not None:

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove import load_model
-    from rankgrove.explain.svg import check_picture_name, write_picture
+    from rankgrove._svg import check_picture_name, write_picture
     from rankgrove.explain.tree_drawing import read_tree, tree_picture, tree_text
 
     if arguments.out is not None:

@@ -12,8 +12,8 @@ from rankgrove.distributed.agreement import refuse_differences, refuse_shared_qu
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError, ModelError, WorkerError
-from rankgrove.rankers.base.boosted_steps import model_digest
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fit_key import model_digest
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.state import encoded_params
 from rankgrove.training.fit_workers import FitWorkers

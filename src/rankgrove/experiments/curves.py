@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rankgrove._optional import require
-from rankgrove.explain.svg import round_ticks
+from rankgrove._svg import PALE, PALETTE, Drawing, round_ticks
 
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#c98a1b", "#5c6b73")
 _WIDTH, _HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 36, 46
 
@@ -99,51 +97,28 @@ def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iterati
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'font-family="sans-serif" font-size="12" fill="#444">',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
-    ]
+    drawing = Drawing(_WIDTH, _HEIGHT, title)
     for value in y_ticks:
-        parts.append(_line(_LEFT, y(value), _WIDTH - _RIGHT, y(value), "#e4e4e4"))
-        parts.append(_text(_LEFT - 8, y(value) + 4, f"{value:.6g}", "end"))
-    parts.extend(
-        _text(x(value), _HEIGHT - _BOTTOM + 18, f"{value:g}", "middle")
-        for value in x_ticks
-        if first <= value <= last
-    )
-    parts.append(_line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), "#888"))
-    parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, x_title, "middle"))
-    parts.append(_text(_LEFT, 20, title, "start", bold=True))
+        drawing.line(_LEFT, y(value), _WIDTH - _RIGHT, y(value))
+        drawing.text(_LEFT - 8, y(value) + 4, f"{value:.6g}", anchor="end", colour=PALE)
+    for value in x_ticks:
+        if first <= value <= last:
+            drawing.text(
+                x(value), _HEIGHT - _BOTTOM + 18, f"{value:g}", anchor="middle", colour=PALE
+            )
+    drawing.line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), PALE)
+    drawing.text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, x_title, anchor="middle", colour=PALE)
+    drawing.text(_LEFT, 20, title, bold=True)
     for number, curve in enumerate(curves):
-        colour = _COLOURS[number % len(_COLOURS)]
-        places = [
+        colour = PALETTE[number % len(PALETTE)]
+        points = [
             (x(i), y(v)) for i, v in zip(curve.x, curve.values, strict=True) if math.isfinite(v)
         ]
-        points = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
-        parts.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
-        )
+        drawing.polyline(points, colour)
         if curve.has_few_points:
-            parts.extend(
-                f'<circle cx="{across:.1f}" cy="{down:.1f}" r="3.5" fill="{colour}"/>'
-                for across, down in places
-            )
-        place = _HEIGHT - _BOTTOM - 14 - 16 * (len(curves) - 1 - number)
-        parts.append(_line(_WIDTH - 190, place - 4, _WIDTH - 170, place - 4, colour, 3))
-        parts.append(_text(_WIDTH - 164, place, curve.name, "start"))
-    return "\n".join([*parts, "</svg>\n"])
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-        f'stroke="{colour}" stroke-width="{width}"/>'
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str, bold: bool = False) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{html.escape(text)}</text>'
-    )
+            for across, down in points:
+                drawing.dot(across, down, colour)
+        legend = _HEIGHT - _BOTTOM - 14 - 16 * (len(curves) - 1 - number)
+        drawing.line(_WIDTH - 190, legend - 4, _WIDTH - 170, legend - 4, colour, 3)
+        drawing.text(_WIDTH - 164, legend, curve.name)
+    return str(drawing)

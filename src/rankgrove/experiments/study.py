@@ -21,8 +21,9 @@ from rankgrove.experiments.sources import Source, StudyFold, read_sources
 from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.metric import metric as as_metric
-from rankgrove.rankers.base.code_digest import code_digests, is_users
+from rankgrove.rankers.base.fit_key import code_digests
 from rankgrove.rankers.base.registry import ranker_class
+from rankgrove.training.code_digest import is_users
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,20 +7,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from rankgrove.explain.partial_dependence import PartialDependence
-from rankgrove.explain.query import QueryExplanation
-from rankgrove.explain.svg import (
+from rankgrove._svg import (
     DOWN,
     GRID,
     INK,
     PALE,
     PALETTE,
     UP,
-    Sheet,
+    Drawing,
     round_ticks,
     shortened,
     width_of,
 )
+from rankgrove.explain.partial_dependence import PartialDependence
+from rankgrove.explain.query import QueryExplanation
 
 _ROW, _BAR, _CHART, _TOP = 22, 15, 420, 44
 _LEAST, _MOST, _LONGEST = 110.0, 350.0, 48  # width of a column of names, letters of a name
@@ -32,7 +32,7 @@ def waterfall(
     effects: Sequence[tuple[str, float]],
     end: tuple[str, float],
     n_shown: int = 15,
-) -> Sheet:
+) -> Drawing:
     """Draw how effects lead from one score to another; small ones are one step."""
     shown = list(effects[:n_shown])
     rest = sum(effect for _, effect in effects[n_shown:])
@@ -40,7 +40,7 @@ def waterfall(
         shown.append((f"{len(effects) - n_shown} other features", rest))
     levels = start[1] + np.r_[0.0, np.cumsum([effect for _, effect in shown])]
     labels = _column([start[0], end[0], *(name for name, _ in shown)])
-    sheet = _sheet(labels, _TOP + (len(shown) + 2) * _ROW + 16, title)
+    drawing = _drawing(labels, _TOP + (len(shown) + 2) * _ROW + 16, title)
     low, high = min(levels.min(), end[1]), max(levels.max(), end[1])
     scale = _CHART / (high - low) if high > low else 0.0
 
@@ -48,20 +48,20 @@ def waterfall(
         return float(labels + (score - low) * scale)
 
     for (name, score), at in ((start, _TOP), (end, _TOP + (len(shown) + 1) * _ROW)):
-        sheet.text(labels - 8, at + 12, shortened(name, _LONGEST), anchor="end", colour=PALE)
-        sheet.line(place(score), at, place(score), at + _BAR, INK, 2)
-        sheet.text(place(score) + 6, at + 12, f"{score:.4f}", colour=PALE)
+        drawing.text(labels - 8, at + 12, shortened(name, _LONGEST), anchor="end", colour=PALE)
+        drawing.line(place(score), at, place(score), at + _BAR, INK, 2)
+        drawing.text(place(score) + 6, at + 12, f"{score:.4f}", colour=PALE)
     for k, (name, effect) in enumerate(shown):
         y = _TOP + (k + 1) * _ROW
         left, right = sorted((place(levels[k]), place(levels[k + 1])))
-        sheet.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
-        sheet.line(place(levels[k]), y - _ROW + _BAR, place(levels[k]), y)
-        sheet.bar(left, y, right - left, _BAR, UP if effect >= 0 else DOWN, f"{name}: {effect:+}")
-        sheet.text(right + 6, y + 12, f"{effect:+.4f}")
-    return sheet
+        drawing.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
+        drawing.line(place(levels[k]), y - _ROW + _BAR, place(levels[k]), y)
+        drawing.bar(left, y, right - left, _BAR, UP if effect >= 0 else DOWN, f"{name}: {effect:+}")
+        drawing.text(right + 6, y + 12, f"{effect:+.4f}")
+    return drawing
 
 
-def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) -> Sheet:
+def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) -> Drawing:
     """Draw, for each document of a list, the features that lift it above the list's mean.
 
     What lifts a document goes to the right, what pulls it down to the left; the mark is the sum.
@@ -78,11 +78,11 @@ def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) ->
     labels = _column([f"{rank}. {entry.name}" for rank, entry in enumerate(documents, 1)])
     zero = labels + left * scale
     height = _TOP + len(documents) * _ROW + 24 + (len(names) + 1) // 2 * 18
-    sheet = _sheet(labels, height, title)
-    sheet.line(zero, _TOP - 6, zero, _TOP + len(documents) * _ROW, INK)
+    drawing = _drawing(labels, height, title)
+    drawing.line(zero, _TOP - 6, zero, _TOP + len(documents) * _ROW, INK)
     for rank, (document, row) in enumerate(zip(documents, parts, strict=True), 1):
         y = _TOP + (rank - 1) * _ROW
-        sheet.text(
+        drawing.text(
             labels - 8, y + 12, shortened(f"{rank}. {document.name}", _LONGEST), anchor="end"
         )
         for sign in (1, -1):
@@ -91,19 +91,19 @@ def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) ->
                 if part * sign > 0:
                     width = abs(part) * scale
                     at = x if sign > 0 else x - width
-                    sheet.bar(at, y, width, _BAR, colour, f"{name}: {part:+}")
+                    drawing.bar(at, y, width, _BAR, colour, f"{name}: {part:+}")
                     x += sign * width
         total = zero + row.sum() * scale
-        sheet.line(total, y - 2, total, y + _BAR + 2, INK, 2)
-        sheet.text(labels + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
+        drawing.line(total, y - 2, total, y + _BAR + 2, INK, 2)
+        drawing.text(labels + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
     for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
         x, y = 24 + k % 2 * (labels + _CHART) / 2, _TOP + len(documents) * _ROW + 16 + k // 2 * 18
-        sheet.bar(x, y, 10, 10, colour)
-        sheet.text(x + 16, y + 9, shortened(name, 50))
-    return sheet
+        drawing.bar(x, y, 10, 10, colour)
+        drawing.text(x + 16, y + 9, shortened(name, 50))
+    return drawing
 
 
-def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> Sheet:
+def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> Drawing:
     """Draw named values as bars, in their order."""
     shown = values[:n_shown]
     low = min(0.0, *(value for _, value in shown)) if shown else 0.0
@@ -111,37 +111,37 @@ def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> 
     scale = _CHART / (high - low) if high > low else 0.0
     labels = _column([name for name, _ in shown])
     zero = labels - low * scale
-    sheet = _sheet(labels, _TOP + len(shown) * _ROW + 12, title)
+    drawing = _drawing(labels, _TOP + len(shown) * _ROW + 12, title)
     for k, (name, value) in enumerate(shown):
         y = _TOP + k * _ROW
         left, right = sorted((zero, zero + value * scale))
-        sheet.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
-        sheet.bar(left, y, right - left, _BAR, UP if value >= 0 else DOWN, f"{name}: {value}")
-        sheet.text(right + 6, y + 12, f"{value:.4g}")
-    return sheet
+        drawing.text(labels - 8, y + 12, shortened(name, _LONGEST), anchor="end")
+        drawing.bar(left, y, right - left, _BAR, UP if value >= 0 else DOWN, f"{name}: {value}")
+        drawing.text(right + 6, y + 12, f"{value:.4g}")
+    return drawing
 
 
-def curve(title: str, found: PartialDependence) -> Sheet:
+def curve(title: str, found: PartialDependence) -> Drawing:
     """Draw how the lead depends on one feature, or on two (a line for each value of the second)."""
     grid = found.grids[0]
     lines = found.values.reshape(len(grid), -1).T
     left, top, width, height = 70.0, 44.0, 520.0, 280.0
     legend = 190 if len(lines) > 1 else 30
-    sheet = Sheet(left + width + legend, top + height + 48, title)
-    sheet.text(12, 24, title)
+    drawing = Drawing(left + width + legend, top + height + 48, title)
+    drawing.text(12, 24, title)
     x_scale = width / (grid[-1] - grid[0]) if grid[-1] > grid[0] else 0.0
     ticks = round_ticks(float(lines.min()), float(lines.max()))
     low, high = ticks[0], ticks[-1]
     y_scale = height / (high - low)
     for tick in ticks:
         y = top + (high - tick) * y_scale
-        sheet.line(left, y, left + width, y)
-        sheet.text(left - 8, y + 4, f"{tick:.6g}", anchor="end", colour=PALE)
+        drawing.line(left, y, left + width, y)
+        drawing.text(left - 8, y + 4, f"{tick:.6g}", anchor="end", colour=PALE)
     for tick in round_ticks(float(grid[0]), float(grid[-1])):
         if grid[0] <= tick <= grid[-1]:
             x = left + (tick - grid[0]) * x_scale
-            sheet.text(x, top + height + 18, f"{tick:.6g}", anchor="middle", colour=PALE)
-    sheet.text(left + width / 2, top + height + 38, found.features[0], anchor="middle")
+            drawing.text(x, top + height + 18, f"{tick:.6g}", anchor="middle", colour=PALE)
+    drawing.text(left + width / 2, top + height + 38, found.features[0], anchor="middle")
     for k, line in enumerate(lines):
         colour = PALETTE[k % len(PALETTE)]
         points = [
@@ -149,11 +149,11 @@ def curve(title: str, found: PartialDependence) -> Sheet:
             for x, y in zip(grid, line, strict=True)
         ]
         for (x1, y1), (x2, y2) in pairwise(points):
-            sheet.line(x1, y1, x2, y2, colour, 2)
+            drawing.line(x1, y1, x2, y2, colour, 2)
         if len(lines) > 1:
             name = f"{found.features[1]} = {found.grids[1][k]:.4g}"
-            sheet.text(left + width + 10, top + 12 + k * 15, shortened(name, 26), colour=colour)
-    return sheet
+            drawing.text(left + width + 10, top + 12 + k * 15, shortened(name, 26), colour=colour)
+    return drawing
 
 
 def _column(names: Sequence[str]) -> float:
@@ -162,8 +162,8 @@ def _column(names: Sequence[str]) -> float:
     return min(_MOST, max(_LEAST, widest + 20))
 
 
-def _sheet(labels: float, height: float, title: str) -> Sheet:
+def _drawing(labels: float, height: float, title: str) -> Drawing:
     """Begin a picture of named rows with its title."""
-    sheet = Sheet(max(labels + _CHART + 90, width_of(title) + 24), height, title)
-    sheet.text(12, 24, title)
-    return sheet
+    drawing = Drawing(max(labels + _CHART + 90, width_of(title) + 24), height, title)
+    drawing.text(12, 24, title)
+    return drawing

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._svg import INK, PALE, UP, Drawing, shortened
 from rankgrove.errors import ModelError
 from rankgrove.explain.explanation import feature_names, model_of
-from rankgrove.explain.svg import INK, PALE, UP, Sheet, shortened
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -117,30 +117,30 @@ def _lines(node: Node, before: str, below: str, answer: str) -> Iterator[str]:
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 190.0, 40.0, 12.0, 34.0
 
 
-def tree_picture(root: Node, title: str) -> Sheet:
+def tree_picture(root: Node, title: str) -> Drawing:
     """Draw a tree: left where a condition holds, right where not; ends side by side."""
     ends = sum(1 for node in _all(root) if not node.children)
     levels = _depth(root) + 1
-    sheet = Sheet(
+    drawing = Drawing(
         max(ends * (_WIDTH + _GAP_X) + _GAP_X, 400.0), 44 + levels * (_HEIGHT + _GAP_Y), title
     )
-    sheet.text(12, 24, title)
-    _draw(sheet, root, 0, 0)
-    return sheet
+    drawing.text(12, 24, title)
+    _draw(drawing, root, 0, 0)
+    return drawing
 
 
-def _draw(sheet: Sheet, node: Node, level: int, n_before: int) -> tuple[float, int]:
+def _draw(drawing: Drawing, node: Node, level: int, n_before: int) -> tuple[float, int]:
     """Draw a node below its place; return its middle and how many ends are drawn so far."""
     y = 44 + level * (_HEIGHT + _GAP_Y)
     middles = []
     for child in node.children:
-        middle, n_before = _draw(sheet, child, level + 1, n_before)
+        middle, n_before = _draw(drawing, child, level + 1, n_before)
         middles.append(middle)
     if node.children:
         x = sum(middles) / len(middles)
         for middle, label in zip(middles, ("yes", "no"), strict=True):
-            sheet.line(x, y + _HEIGHT, middle, y + _HEIGHT + _GAP_Y, PALE)
-            sheet.text(
+            drawing.line(x, y + _HEIGHT, middle, y + _HEIGHT + _GAP_Y, PALE)
+            drawing.text(
                 (x + middle) / 2,
                 y + _HEIGHT + _GAP_Y / 2,
                 label,
@@ -153,12 +153,12 @@ def _draw(sheet: Sheet, node: Node, level: int, n_before: int) -> tuple[float, i
         n_before += 1
     is_leaf = not node.children and not node.n_hidden
     colour = "#eff6ff" if is_leaf else "#f3f4f6"
-    sheet.bar(x - _WIDTH / 2, y, _WIDTH, _HEIGHT, colour, node.text)
+    drawing.bar(x - _WIDTH / 2, y, _WIDTH, _HEIGHT, colour, node.text)
     text = shortened(node.text, 28)
-    sheet.text(x, y + 16, text, anchor="middle", colour=UP if is_leaf else INK)
+    drawing.text(x, y + 16, text, anchor="middle", colour=UP if is_leaf else INK)
     count = f"{node.count:,}" + (f" in {node.n_hidden} leaves" if node.n_hidden else "")
     missing = f", missing: {node.missing}" if node.missing else ""
-    sheet.text(x, y + 32, count + missing, anchor="middle", colour=PALE)
+    drawing.text(x, y + 32, count + missing, anchor="middle", colour=PALE)
     return x, n_before
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.line import LineMetric
+from rankgrove.models.linear_features import LinearFeatures
 
 Floats = npt.NDArray[np.float64]
 

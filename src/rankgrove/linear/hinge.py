@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.linear.features import LinearFeatures
+from rankgrove.models.linear_features import LinearFeatures
 
 Floats = npt.NDArray[np.float64]
 LARGEST_C = 1e12  # times the largest weight

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.line import query_weights
+from rankgrove.models.linear_features import LinearFeatures
 
 Floats = npt.NDArray[np.float64]
 

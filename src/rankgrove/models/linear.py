@@ -13,7 +13,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.sparse import SparseMatrix, as_array
 from rankgrove.errors import ModelError
-from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
+from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
 
 

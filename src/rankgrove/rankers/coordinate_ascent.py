@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from rankgrove.linear.coordinate_ascent import CoordinateSearch
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.line import LineMetric
 from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.models.linear_features import LinearFeatures
+from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker
-from rankgrove.rankers.base.metric_parameter import metric_param
 from rankgrove.rankers.base.parameters import Integer, Real
 from rankgrove.rankers.base.registry import register_ranker
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.lbfgs import minimise
 from rankgrove.linear.likelihood import PermutationLikelihood
+from rankgrove.models.linear_features import LinearFeatures
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker

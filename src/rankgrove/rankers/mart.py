@@ -8,8 +8,8 @@ from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.mart import TARGETS, SquaredError
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 

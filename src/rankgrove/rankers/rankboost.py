@@ -11,7 +11,7 @@ from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.boosted_steps import take_steps
+from rankgrove.rankers.base.boosted import take_steps
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt

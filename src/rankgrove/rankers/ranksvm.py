@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from rankgrove.errors import DataWarning
 from rankgrove.linear.cutting_planes import minimise_with_corners
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.hinge import LARGEST_C, PairHingeLoss
 from rankgrove.linear.lbfgs import minimise
+from rankgrove.models.linear_features import LinearFeatures
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rankgrove.forests.growing import Growth
-from rankgrove.rankers.base.criterion_parameter import CRITERION
+from rankgrove.rankers.base.common_parameters import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing
 from rankgrove.rankers.base.registry import register_ranker

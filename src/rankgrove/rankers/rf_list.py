@@ -8,9 +8,9 @@ from dataclasses import replace
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.listwise_metric import PositionMetric, is_position_metric, position_metric
+from rankgrove.rankers.base.common_parameters import TABLE
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.gain_parameter import TABLE
 from rankgrove.rankers.base.parameters import AnyOf, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 

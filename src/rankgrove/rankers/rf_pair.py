@@ -15,7 +15,7 @@ from rankgrove.forests.pairs import sample_pairs
 from rankgrove.models.model import Model
 from rankgrove.models.pairs import PairsModel, differences, filled
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.criterion_parameter import CRITERION
+from rankgrove.rankers.base.common_parameters import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankgrove.errors import DataError
-from rankgrove.linear.features import LinearFeatures
 from rankgrove.linear.line import LineMetric
 from rankgrove.metrics.metric import metric as as_metric
 from rankgrove.models.linear import LinearModel
+from rankgrove.models.linear_features import LinearFeatures
+from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.linear import LinearRanker
-from rankgrove.rankers.base.metric_parameter import metric_param
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 

@@ -7,8 +7,8 @@ from typing import Any
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.yetirank import YetiRankPairs
 from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.gain_parameter import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing, Real
 from rankgrove.rankers.base.registry import register_ranker
 

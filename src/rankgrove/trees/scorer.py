@@ -18,7 +18,7 @@ from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
 from rankgrove.trees.precise import Ranks, has_precise_thresholds
-from rankgrove.trees.top_k import EarlyExit, top_k
+from rankgrove.trees.top_k import ExitRule, check_k, exit_stages
 
 
 class Scorer:
@@ -158,7 +158,7 @@ class Scorer:
         return out
 
     def top_k(
-        self, X: Any, k: int, early_exit: EarlyExit | None = None
+        self, X: Any, k: int, early_exit: ExitRule | None = None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Find the k best documents of one query without scoring all of them to the end.
 
@@ -166,16 +166,29 @@ class Scorer:
         ----------
         X : the documents of one query: an array, data frame or Dataset
         k : how many are wanted
-        early_exit : what ``EarlyExit.learn`` learnt, to drop documents that are unlikely to reach
-            the first k. None: only documents that cannot reach them are dropped, and the answer is
-            exactly that of ``predict``.
+        early_exit : what ``models.early_exit.EarlyExit.learn`` learnt, to drop documents that are
+            unlikely to reach the first k. None: only documents that cannot reach them are dropped,
+            and the answer is exactly that of ``predict``.
 
         Returns
         -------
         rows of the (up to) k best documents, best first (equal scores in the order of X), and their
         scores, which are those of ``predict``
         """
-        rows, scores = top_k(self, as_array(self._matrix(X), "top_k"), k, early_exit)
+        check_k(self.n_outputs, k)
+        matrix = as_array(self._matrix(X), "top_k")
+        rows = np.arange(len(matrix), dtype=np.int64)
+        scores = np.empty(len(matrix))
+        done = 0
+        for stage, slack in exit_stages(self.ensemble, k, early_exit):
+            alive = matrix if len(rows) == len(matrix) else matrix[rows]
+            self.part(done, stage).add_to(scores, alive, done > 0)
+            done = stage
+            if slack is not None and len(rows) > k:
+                kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k] - slack
+                rows, scores = rows[kept], scores[kept]
+        best = np.argsort(-scores, kind="stable")[:k]
+        rows, scores = rows[best], scores[best]
         return rows, scores if self._link is None else self._link.apply(scores[None, :])
 
     def part(self, first: int, last: int) -> Scorer:

@@ -63,11 +63,6 @@ def refuse_rounded(
             )
 
 
-def is_number(value: Any) -> bool:
-    """Tell whether a Python object is a real number or stands for a missing one."""
-    return _is_number_type(type(value))
-
-
 def _is_number_type(kind: type) -> bool:
     return (
         issubclass(kind, numbers.Real | np.bool_ | Decimal)

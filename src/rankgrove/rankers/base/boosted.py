@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,9 +15,9 @@ from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.boosted_steps import take_steps
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fit_key import fit_key
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import (
     AnyOf,
@@ -29,7 +29,9 @@ from rankgrove.rankers.base.parameters import (
     Span,
     numbers_reader,
 )
-from rankgrove.trees.binning import BinnedMatrix, bin_matrix
+from rankgrove.training.steps import Outcome
+from rankgrove.training.watch import WatchedSet
+from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
@@ -263,3 +265,24 @@ def _weights_differ(fit: Fit) -> bool:
 
 def _limit(given: Number | None, default: Number) -> Number:
     return default if given is None else given
+
+
+def take_steps(
+    ranker: Any, fit: Fit, boosting: Boosting, followed: Mapping[str, Followed], bins: Bins
+) -> Outcome:
+    """Take the steps of a fit, after those that its journal has.
+
+    Parameters
+    ----------
+    followed : watched sets by name; others are the training data, whose outputs boosting has
+    bins : of the training data
+    """
+    fit.journal.open(fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
+    boosting.replay(fit.journal.trees)
+    n_steps, n_threads = ranker.n_estimators, resolve_n_jobs(ranker.n_jobs)
+
+    def scores_of(watched: WatchedSet) -> npt.NDArray[np.float64]:
+        keeper = followed.get(watched.name, boosting)
+        return boosting.objective.link.apply(keeper.outputs, n_threads)
+
+    return fit.steps(ranker, n_steps).follow(boosting.steps(n_steps), scores_of)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from rankgrove.data.matrix.sparse import as_array
 from rankgrove.data.ranking_input import RankingInput
-from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.linear import LinearModel
+from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt

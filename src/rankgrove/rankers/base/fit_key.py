@@ -1,51 +1,26 @@
-"""The steps of a boosted fit: watched, recorded, and resumed where an earlier attempt ended."""
+"""Keys of a fit (its data, parameters and code), by which kept results are found and checked."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._threads import resolve_n_jobs
-from rankgrove.boosting.loop import Boosting, Followed
+from rankgrove.forests.criteria import find_criterion
+from rankgrove.metrics.metric import metric
 from rankgrove.models.model import Model, pack_model
-from rankgrove.rankers.base.code_digest import code_digests
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.state import encoded_params
-from rankgrove.training.steps import Outcome
-from rankgrove.training.watch import WatchedSet
+from rankgrove.training.code_digest import code_digest, is_users
 from rankgrove.trees.binning import Bins
 
-if TYPE_CHECKING:
-    from rankgrove.rankers.base.estimator import BaseRanker
-    from rankgrove.rankers.base.fitting import Fit
 
-
-def take_steps(
-    ranker: Any, fit: Fit, boosting: Boosting, followed: Mapping[str, Followed], bins: Bins
-) -> Outcome:
-    """Take the steps of a fit, after those that its journal has.
-
-    Parameters
-    ----------
-    followed : watched sets by name; others are the training data, whose outputs boosting has
-    bins : of the training data
-    """
-    fit.journal.open(_fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
-    boosting.replay(fit.journal.trees)
-    n_steps, n_threads = ranker.n_estimators, resolve_n_jobs(ranker.n_jobs)
-
-    def scores_of(watched: WatchedSet) -> npt.NDArray[np.float64]:
-        keeper = followed.get(watched.name, boosting)
-        return boosting.objective.link.apply(keeper.outputs, n_threads)
-
-    return fit.steps(ranker, n_steps).follow(boosting.steps(n_steps), scores_of)
-
-
-def _fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
+def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
     """Return seed, parameters and sums of the data of a fit; empty if nobody keeps records.
 
     It is the same for any number of workers. How many steps are planned is no part of it.
@@ -86,3 +61,41 @@ def model_digest(model: Model) -> str:
     for name in sorted(arrays):
         digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     return digest.hexdigest()
+
+
+def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of each parameter that is code: a function, or a class of a user's own.
+
+    A name of a metric or a criterion that is written in Python stands for it, and a ranker for its
+    class.
+    """
+    code = {name: _code_of(name, value) for name, value in sorted(params.items())}
+    return {name: code_digest(value) for name, value in code.items() if value is not None}
+
+
+def _code_of(name: str, value: Any) -> Any:
+    """Return the function or class that a parameter is or means, None if there is none."""
+    if callable(value):
+        return value
+    if isinstance(value, BaseRanker):
+        return type(value) if is_users(type(value)) else None
+    if isinstance(value, str) and name.endswith("metric"):
+        return _metric_class(value)
+    if isinstance(value, str) and name.endswith("criterion"):
+        return _criterion_function(value)
+    return None
+
+
+def _metric_class(text: str) -> type | None:
+    try:
+        family = type(metric(text))
+    except ValueError:  # the fit will say so
+        return None
+    return family if is_users(family) else None
+
+
+def _criterion_function(name: str) -> Any:
+    try:
+        return find_criterion(name).function
+    except ValueError:  # one of another library, or the fit will say so
+        return None

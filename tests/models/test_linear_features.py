@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.linear.features import NORMALISATIONS, LinearFeatures
+from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 
 LARGEST = float(np.finfo(np.float32).max)
 

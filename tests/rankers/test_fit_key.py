@@ -13,7 +13,7 @@ import pytest
 import rankgrove
 from rankgrove.forests import criteria
 from rankgrove.metrics import registry as metrics
-from rankgrove.rankers.base.code_digest import code_digests
+from rankgrove.rankers.base.fit_key import code_digests
 
 
 def scaled(by):
@@ -100,7 +100,7 @@ def test_other_libraries_count_by_name(module):
 def test_digests_are_the_same_in_every_process(module, tmp_path):
     source = (
         "import threading\n"
-        "from rankgrove.rankers.base.code_digest import code_digests\n"
+        "from rankgrove.rankers.base.fit_key import code_digests\n"
         "lock, names = threading.Lock(), {'some', 'few', 'names'}\n"
         "class Helper:\n"
         " def __call__(self, y): return y in {'three', 'other', 'names'} or y in names\n"

@@ -1,7 +1,7 @@
 """Tables that ``benchmarks/bench_papers.py`` measured, as the pages of the rankers quote them.
 
-Results that are new come into the pages by ``python docs/ranker_pages.py`` and ``python
-docs/forest_page.py``.
+Results that are new come into the pages by ``python tools/ranker_pages.py`` and ``python
+tools/forest_page.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write the pages of boosted and classical rankers from their docstrings and parameters.
 
-``python docs/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker, draws the
+``python tools/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker, draws the
 plots and measures the classical ones. A test sees to it that the pages are up to date.
 """
 
@@ -18,7 +18,7 @@ from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAMES = (
     "gbrt",
     "igbrt",
@@ -122,7 +122,7 @@ rankgrove train {name} train.txt --test test.txt --metric ndcg@10 --out model.rg
 ## Measured
 
 NDCG@10 of the classical rankers with their default parameters, trained on 300 queries of
-`make_ranking(preset="letor4")` and tested on 150 others, by `python docs/ranker_pages.py --plots`:
+`make_ranking(preset="letor4")` and tested on 150 others, by `python tools/ranker_pages.py --plots`:
 
 {measured}
 """

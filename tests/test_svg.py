@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rankgrove._svg import round_ticks
 from rankgrove.explain.pictures import bars
-from rankgrove.explain.svg import round_ticks
 
 
 @pytest.mark.parametrize(

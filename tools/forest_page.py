@@ -1,7 +1,7 @@
 """Renew the tables in the pages of forests, BROOF and data: parameters, and what was measured.
 
-``python docs/forest_page.py`` renews the tables, ``--plots`` also draws the strength curves. A test
-sees to it that the tables are up to date.
+``python tools/forest_page.py`` renews the tables, ``--plots`` also draws the strength curves. A
+test sees to it that the tables are up to date.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
-FOLDER = Path(__file__).resolve().parent / "rankers"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rankers"
 PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "data.md")
 _PARAMETERS = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _MEASURED = re.compile(r"(<!-- measured: (\S+), (.+?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)

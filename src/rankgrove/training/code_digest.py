@@ -7,7 +7,6 @@ import functools
 import hashlib
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -18,19 +17,13 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LOOKS_UP = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
-def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each parameter that is code: a function, or a class of a user's own.
+def code_digest(code: Any) -> str:
+    """Return the digest of a function or class.
 
-    A name of a metric or a criterion that is written in Python stands for it, and a ranker for its
-    class. Equal digests mean equal code, defaults and enclosed values, also of the functions,
-    classes and constants of the same package that the code looks up by their names. What it takes
-    from modules (``module.name``) and from other packages is no part of it.
+    Equal digests mean equal code, defaults and enclosed values, also of the functions, classes and
+    constants of the same package that the code looks up by their names. What it takes from modules
+    (``module.name``) and from other packages is no part of it.
     """
-    code = {name: _code_of(name, value) for name, value in sorted(params.items())}
-    return {name: _digest(value) for name, value in code.items() if value is not None}
-
-
-def _digest(code: Any) -> str:
     facts = _Reader(code).facts(code)
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
@@ -38,40 +31,6 @@ def _digest(code: Any) -> str:
 def is_users(definition: Any) -> bool:
     """Tell whether a class or a function is none of rankgrove, whose version says what it does."""
     return _module(definition).partition(".")[0] != "rankgrove"
-
-
-def _code_of(name: str, value: Any) -> Any:
-    """Return the function or class that a parameter is or means, None if there is none."""
-    from rankgrove.rankers.base.estimator import BaseRanker
-
-    if callable(value):
-        return value
-    if isinstance(value, BaseRanker):
-        return type(value) if is_users(type(value)) else None
-    if isinstance(value, str) and name.endswith("metric"):
-        return _metric_class(value)
-    if isinstance(value, str) and name.endswith("criterion"):
-        return _criterion_function(value)
-    return None
-
-
-def _metric_class(text: str) -> type | None:
-    from rankgrove.metrics.metric import metric
-
-    try:
-        family = type(metric(text))
-    except ValueError:  # the fit will say so
-        return None
-    return family if is_users(family) else None
-
-
-def _criterion_function(name: str) -> Any:
-    from rankgrove.forests.criteria import find_criterion
-
-    try:
-        return find_criterion(name).function
-    except ValueError:  # one of another library, or the fit will say so
-        return None
 
 
 class _Reader:

@@ -1,9 +1,10 @@
-"""Plain SVG: a few shapes on a sheet, so that pictures need no library."""
+"""A small SVG writer, so that charts need no plotting library."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from rankgrove._files import replacing
@@ -15,8 +16,8 @@ UP, DOWN = "#2563eb", "#d97706"
 PALETTE = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#be185d", "#65a30d")
 
 
-class Sheet:
-    """Shapes in the order in which they are drawn."""
+class Drawing:
+    """An SVG image: shapes in the order in which they are drawn."""
 
     def __init__(self, width: float, height: float, title: str):
         self.width, self.height, self.title = width, height, title
@@ -31,11 +32,14 @@ class Sheet:
         anchor: str = "start",
         colour: str = INK,
         halo: bool = False,
+        bold: bool = False,
     ) -> None:
         """Write a line of text; a halo keeps it readable on a line."""
-        around = ' paint-order="stroke" stroke="white" stroke-width="5"' if halo else ""
+        style = ' paint-order="stroke" stroke="white" stroke-width="5"' if halo else ""
+        if bold:
+            style += ' font-weight="bold"'
         self._shapes.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{around}>'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{style}>'
             f"{escape(_printable(text))}</text>"
         )
 
@@ -57,8 +61,21 @@ class Sheet:
             f'stroke-width="{width}"/>'
         )
 
+    def polyline(
+        self, points: Iterable[tuple[float, float]], colour: str, width: float = 2
+    ) -> None:
+        """Draw a line through points."""
+        places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._shapes.append(
+            f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+        )
+
+    def dot(self, x: float, y: float, colour: str, radius: float = 3.5) -> None:
+        """Draw a filled circle."""
+        self._shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
+
     def __str__(self) -> str:
-        """Return the picture as SVG."""
+        """Return the image as SVG text."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} '
             f'{self.height:.0f}" width="{self.width:.0f}" height="{self.height:.0f}" '
@@ -75,12 +92,12 @@ def check_picture_name(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"pictures are written as .svg or .html, not as {str(path)!r}")
 
 
-def write_picture(sheet: Sheet, path: str | os.PathLike[str]) -> None:
+def write_picture(drawing: Drawing, path: str | os.PathLike[str]) -> None:
     """Write a picture as SVG, or as a page that shows it; the file appears when it is complete."""
     check_picture_name(path)
-    text = str(sheet)
+    text = str(drawing)
     if str(path).endswith(".html"):
-        title = escape(_printable(sheet.title))
+        title = escape(_printable(drawing.title))
         text = (
             f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
             f'<body style="font-family: {FONT}">\n{text}</body></html>\n'

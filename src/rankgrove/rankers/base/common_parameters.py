@@ -1,0 +1,63 @@
+"""Constraints and declarations of parameters that several rankers have: criterion, gain, metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankgrove.forests.criteria import is_criterion, native_names
+from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Satisfies
+
+# The split criterion of a forest.
+CRITERION = Satisfies(
+    is_criterion,
+    f"{Choice(*native_names()).describe()}, or a name given to register_criterion",
+    str,
+)
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, str) or np.ndim(value) != 1:
+        return False
+    table = np.asarray(value)
+    if not len(table) or table.dtype.kind not in "iuf":
+        return False
+    return bool((np.isfinite(table) & (table >= 0)).all())
+
+
+def _read_table(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+# The gain of a document by its label.
+TABLE = Satisfies(_is_table, "a list of numbers of at least 0", _read_table)
+GAIN = AnyOf(Choice("exp", "linear"), TABLE)
+GAIN_MEANING = (
+    "worth of a label r: 'exp' is 2^r - 1, 'linear' is r, a table lists the gain of each label"
+)
+
+
+def _is_metric(value: Any) -> bool:
+    from rankgrove.metrics.metric import Metric, metric
+
+    if isinstance(value, Metric):
+        return True
+    try:
+        return isinstance(value, str) and bool(metric(value))
+    except ValueError:
+        return False
+
+
+def _read_metric(text: str) -> str:
+    from rankgrove.metrics.metric import metric
+
+    metric(text)
+    return text
+
+
+def metric_param(default: str, meaning: str) -> Any:
+    """Declare the metric that a ranker optimises: its text, or a Metric."""
+    words = "a metric or its text, such as 'ndcg@10' or 'map'"
+    return param(default, Satisfies(_is_metric, words, _read_metric), meaning)
