@@ -125,7 +125,7 @@ def run_child(name: str, folder: Path, args: argparse.Namespace) -> dict[str, An
     before = memory_now()
     trained = CONTESTANTS[name](data)
     peak = memory_peak() - before
-    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.parsing import metric
 
     y, sizes = np.load(folder / "test_y.npy"), np.load(folder / "test_sizes.npy")
     scores = np.asarray(trained.predict(np.load(folder / "test_X.npy")), np.float64)

@@ -11,7 +11,7 @@ import pytest
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.folds import Fold, kfold
 from rankgrove.experiments.peers import fit_peer
-from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parsing import metric as as_metric
 
 PEERS = {
     "lightgbm": ("lambdarank", {"n_estimators": 5, "min_child_samples": 2}),

@@ -133,7 +133,7 @@ def add_metric_options(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def _metric_name(text: str) -> str:
-    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.parsing import metric
 
     metric(text)
     return text

@@ -217,7 +217,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _metrics(arguments: argparse.Namespace) -> list[Any]:
     """Return what is reported, if there is something to measure."""
-    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.parsing import metric
 
     if arguments.metrics and arguments.valid is None and arguments.test is None:
         raise ValueError("--metrics has no effect without --valid or --test")

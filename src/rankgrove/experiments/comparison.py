@@ -27,7 +27,7 @@ from rankgrove.experiments.significance import (
 )
 from rankgrove.experiments.store import Entry, Store
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parsing import metric as as_metric
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.conversion import refuse_other_reading
-from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parsing import metric as as_metric
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rankgrove.experiments.peers import peer_version
 from rankgrove.experiments.sources import Source, StudyFold, read_sources
 from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parsing import metric as as_metric
 from rankgrove.rankers.base.fit_key import code_digests
 from rankgrove.rankers.base.registry import ranker_class
 from rankgrove.training.code_digest import is_users

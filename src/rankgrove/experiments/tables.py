@@ -17,8 +17,8 @@ from rankgrove._counts import counted
 from rankgrove._html import html_table
 from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.frames import by_fold, by_ranker
-from rankgrove.metrics.metric import metric as as_metric
 from rankgrove.metrics.parameters import format_value
+from rankgrove.metrics.parsing import metric as as_metric
 
 BETTER, WORSE = "▲", "▼"
 _BLANK = "\u00a0"  # keeps numbers aligned where plain blanks at the end are dropped

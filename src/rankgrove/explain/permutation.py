@@ -22,7 +22,7 @@ def permutation_importances(
     doc_ids: Any = None,
 ) -> npt.NDArray[np.float64]:
     """Mean loss of the metric over ``n_repeats`` shuffles of each column over all rows."""
-    from rankgrove.metrics.metric import metric as as_metric
+    from rankgrove.metrics.parsing import metric as as_metric
 
     measure = as_metric(metric)
     labels = data.groups.restored(data.y)

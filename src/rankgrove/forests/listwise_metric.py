@@ -18,8 +18,8 @@ from rankgrove.metrics.arithmetic import (
     worths,
 )
 from rankgrove.metrics.dcg import DCG
-from rankgrove.metrics.metric import metric
 from rankgrove.metrics.ndcg import NDCG
+from rankgrove.metrics.parsing import metric
 from rankgrove.metrics.precision import Precision
 from rankgrove.metrics.rank_biased_precision import RBP
 

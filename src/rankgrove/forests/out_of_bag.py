@@ -172,7 +172,7 @@ def _bits(values: Any) -> npt.NDArray[np.uint64]:
 
 def oob_metric(y: Floats, scores: Floats, sizes: npt.NDArray[np.int64]) -> float:
     """NDCG@10, by which out-of-bag predictions are measured."""
-    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.parsing import metric
 
     return float(metric("ndcg@10")(y, scores, group_sizes=sizes))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rankgrove.metrics.evaluation import Evaluation, evaluate
-from rankgrove.metrics.metric import Metric, PreparedMetric, metric
+from rankgrove.metrics.metric import Metric, PreparedMetric
+from rankgrove.metrics.parsing import metric
 from rankgrove.metrics.presets import PRESETS
-from rankgrove.metrics.registry import metric_names, register_metric
+from rankgrove.metrics.registration import register_metric
+from rankgrove.metrics.registry import metric_names
 
 __all__ = [
     "PRESETS",

@@ -8,7 +8,7 @@ from rankgrove import _native
 from rankgrove.metrics.arithmetic import relevance_worth
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
-from rankgrove.metrics.registry import register_metric
+from rankgrove.metrics.registration import register_metric
 
 
 @register_metric("map", "ap")

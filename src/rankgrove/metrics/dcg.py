@@ -9,7 +9,7 @@ from rankgrove import _native
 from rankgrove.metrics.arithmetic import discounts, gain_worth
 from rankgrove.metrics.metric import Metric, leading_ranks
 from rankgrove.metrics.parameters import empty_value
-from rankgrove.metrics.registry import register_metric
+from rankgrove.metrics.registration import register_metric
 
 
 @register_metric("dcg")

@@ -24,8 +24,9 @@ from rankgrove.metrics.judgments import (
     judged_queries,
     judgments,
 )
-from rankgrove.metrics.metric import Metric, metric, query_values
+from rankgrove.metrics.metric import Metric, query_values
 from rankgrove.metrics.parameters import format_value
+from rankgrove.metrics.parsing import metric
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset

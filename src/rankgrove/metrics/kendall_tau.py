@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
-from rankgrove.metrics.registry import register_metric
+from rankgrove.metrics.registration import register_metric
 
 
 @register_metric("tau", "kendall", "kendalltau")

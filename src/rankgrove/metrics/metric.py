@@ -15,11 +15,10 @@ Calling the metric itself does 2 and 3 at once.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,19 +36,21 @@ from rankgrove.metrics.judgments import (
     judgments,
 )
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, format_value
-from rankgrove.metrics.registry import metric_class
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
-    from rankgrove.metrics.python_metric import FunctionKernel
 
-    Kernel: TypeAlias = _native.QueryMetric | FunctionKernel
+    Kernel: TypeAlias = _native.QueryMetric | "PythonKernel"
 
 _Self = TypeVar("_Self", bound="Metric")
 
-_TEXT = re.compile(
-    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*)\s*(?:@\s*(?P<k>[^()\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
-)
+
+class PythonKernel(Protocol):
+    """A metric written in Python, prepared for the labels that it measures against."""
+
+    def values(self, scores: npt.NDArray[Any], groups: QueryGroups) -> npt.NDArray[np.float64]:
+        """Return the value of each query; NaN for those that are left out."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,17 @@ class Metric:
 
     def replace(self: _Self, **params: Any) -> _Self:
         """Return the same metric with some parameters changed."""
-        return _build(type(self), {**self.params, **params})
+        return self.from_params({**self.params, **params})
+
+    @classmethod
+    def from_params(cls: type[_Self], params: Mapping[str, Any]) -> _Self:
+        """Build a metric of this family; unknown parameters are refused by name."""
+        valid = cls.defaults()
+        for key in params:
+            if key not in valid:
+                names = ", ".join(valid) or "none"
+                raise ValueError(f"{cls.name} has no parameter {key!r}: its parameters are {names}")
+        return cls(**params)
 
     def __str__(self) -> str:
         defaults = self.defaults()
@@ -263,66 +274,3 @@ def query_values(
             for kernel in kernels
         ]
     )
-
-
-def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metric:
-    """Read a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
-
-    Parameters
-    ----------
-    text : name, cut-off and options; a Metric is taken as it is
-    preset : conventions of another tool (see ``rankgrove.metrics.presets``) for all parameters that
-        are not given
-    params : further parameters, by name
-    """
-    if isinstance(text, Metric):
-        if preset is not None:
-            raise ValueError(f"a preset needs the name of a metric, not the ready {text!r}")
-        return text.replace(**params) if params else text
-    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if callable(text):
-        raise ValueError(
-            f"a function is no metric yet: register it with rankgrove.register_metric, and give "
-            f"the name instead of {text!r}"
-        )
-    if match is None or "," in (match["k"] or ""):
-        raise ValueError(
-            f"cannot read the metric {text!r}: write it as name, name@k or "
-            "name@k(option=value,...), and several as a list (apart on the command line)"
-        )
-    family = metric_class(match["name"])
-    given = _read_options(text, match["options"])
-    if match["k"] is not None:
-        given["k"] = match["k"]
-    for key, value in params.items():
-        if key in given:
-            raise ValueError(f"{key} is given twice: in {text!r} and as {key}={value!r}")
-        given[key] = value
-    if preset is not None:
-        from rankgrove.metrics.presets import preset_params
-
-        given = preset_params(preset, family, given)
-    return _build(family, given)
-
-
-def _read_options(text: str, options: str | None) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for option in (options or "").split(","):
-        key, equals, value = (part.strip() for part in option.partition("="))
-        if not option.strip():
-            continue
-        if not equals or not value:
-            raise ValueError(f"cannot read the option {option.strip()!r} of the metric {text!r}")
-        if key in given:
-            raise ValueError(f"{key} is given twice in {text!r}")
-        given[key] = value
-    return given
-
-
-def _build(family: type[_Self], params: dict[str, Any]) -> _Self:
-    valid = family.defaults()
-    for key in params:
-        if key not in valid:
-            names = ", ".join(valid) or "none"
-            raise ValueError(f"{family.name} has no parameter {key!r}: its parameters are {names}")
-    return family(**params)

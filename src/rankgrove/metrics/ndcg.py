@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankgrove.metrics.dcg import DCG
-from rankgrove.metrics.registry import register_metric
+from rankgrove.metrics.registration import register_metric
 
 
 @register_metric("ndcg")

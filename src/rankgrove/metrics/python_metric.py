@@ -17,6 +17,7 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like
+from rankgrove.metrics.registry import add_metric, metric_class
 
 # What a function takes, by the word in ``of``.
 ARGUMENTS = {"ranked": ("labels",), "scores": ("labels", "scores")}
@@ -159,11 +160,10 @@ def _restore(
     greater_is_better: bool,
     params: dict[str, Any],
 ) -> Metric:
-    from rankgrove.metrics.registry import metric_class, register_metric
-
+    family: type[Metric]
     try:
         family = metric_class(name)
     except ValueError:
-        register_metric(name, of=of, greater_is_better=greater_is_better)(function)
-        family = metric_class(name)
+        family = function_metric(name, function, of, greater_is_better)
+        add_metric(family, name, [])
     return family(**params)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.registry import register_metric
+from rankgrove.metrics.registration import register_metric
 
 
 @register_metric("rmse")

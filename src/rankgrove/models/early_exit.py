@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.ranking_input import ranking_input
-from rankgrove.metrics.metric import metric
+from rankgrove.metrics.parsing import metric
 from rankgrove.trees.scorer import Scorer
 from rankgrove.trees.top_k import check_k, stages_at
 

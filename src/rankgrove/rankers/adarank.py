@@ -10,7 +10,7 @@ import numpy as np
 
 from rankgrove.linear.adarank import FeatureBoosting
 from rankgrove.linear.line import LineMetric
-from rankgrove.metrics.metric import metric as as_metric
+from rankgrove.metrics.parsing import metric as as_metric
 from rankgrove.models.linear_features import LinearFeatures
 from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param

@@ -135,7 +135,7 @@ def make_watch(
     n_jobs: int | None,
 ) -> Watch:
     """Check the sets to be watched and prepare their metrics."""
-    from rankgrove.metrics.metric import metric as as_metric
+    from rankgrove.metrics.parsing import metric as as_metric
 
     if patience is not None and (
         not isinstance(patience, int | np.integer) or isinstance(patience, bool) or patience < 1

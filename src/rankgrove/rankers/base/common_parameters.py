@@ -40,7 +40,8 @@ GAIN_MEANING = (
 
 
 def _is_metric(value: Any) -> bool:
-    from rankgrove.metrics.metric import Metric, metric
+    from rankgrove.metrics.metric import Metric
+    from rankgrove.metrics.parsing import metric
 
     if isinstance(value, Metric):
         return True
@@ -51,7 +52,7 @@ def _is_metric(value: Any) -> bool:
 
 
 def _read_metric(text: str) -> str:
-    from rankgrove.metrics.metric import metric
+    from rankgrove.metrics.parsing import metric
 
     metric(text)
     return text

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.forests.criteria import find_criterion
-from rankgrove.metrics.metric import metric
+from rankgrove.metrics.parsing import metric
 from rankgrove.models.model import Model, pack_model
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit

@@ -155,7 +155,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         """
         if sample_weight is not None:
             raise ValueError("score has no use for sample_weight: metrics weigh queries alike")
-        from rankgrove.metrics.metric import metric as as_metric
+        from rankgrove.metrics.parsing import metric as as_metric
 
         measure = as_metric(metric)
         X = as_scan(X)

@@ -1,0 +1,66 @@
+"""Metrics by their texts, such as ``ndcg@10`` or ``ndcg@5(gain=linear,empty=skip)``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.presets import preset_params
+from rankgrove.metrics.registry import metric_class
+
+_TEXT = re.compile(
+    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*)\s*(?:@\s*(?P<k>[^()\s]+)\s*)?(?:\((?P<options>.*)\))?\s*"
+)
+
+
+def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metric:
+    """Read a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
+
+    Parameters
+    ----------
+    text : name, cut-off and options; a Metric is taken as it is
+    preset : conventions of another tool (see ``rankgrove.metrics.presets``) for all parameters that
+        are not given
+    params : further parameters, by name
+    """
+    if isinstance(text, Metric):
+        if preset is not None:
+            raise ValueError(f"a preset needs the name of a metric, not the ready {text!r}")
+        return text.replace(**params) if params else text
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if callable(text):
+        raise ValueError(
+            f"a function is no metric yet: register it with rankgrove.register_metric, and give "
+            f"the name instead of {text!r}"
+        )
+    if match is None or "," in (match["k"] or ""):
+        raise ValueError(
+            f"cannot read the metric {text!r}: write it as name, name@k or "
+            "name@k(option=value,...), and several as a list (apart on the command line)"
+        )
+    family = metric_class(match["name"])
+    given = _read_options(text, match["options"])
+    if match["k"] is not None:
+        given["k"] = match["k"]
+    for key, value in params.items():
+        if key in given:
+            raise ValueError(f"{key} is given twice: in {text!r} and as {key}={value!r}")
+        given[key] = value
+    if preset is not None:
+        given = preset_params(preset, family, given)
+    return family.from_params(given)
+
+
+def _read_options(text: str, options: str | None) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for option in (options or "").split(","):
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not option.strip():
+            continue
+        if not equals or not value:
+            raise ValueError(f"cannot read the option {option.strip()!r} of the metric {text!r}")
+        if key in given:
+            raise ValueError(f"{key} is given twice in {text!r}")
+        given[key] = value
+    return given
