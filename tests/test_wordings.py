@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas
 import pytest
 
@@ -90,10 +92,32 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
         ("early_stopping_rounds", "an option of fit"),
         ("objective", "CustomMART"),
         ("num_leaves", "'max_leaf_nodes'"),
+        ("l2_regularization", "'l2'"),
+        ("reg_lambda", "'l2'"),
+        ("monotonic_cst", "'monotone'"),
+        ("monotone_constraints", "'monotone'"),
+        ("max_iter", "'n_estimators'"),
+        ("iterations", "'n_estimators'"),
+        ("depth", "'max_depth'"),
+        ("eta", "'learning_rate'"),
+        ("colsample_bytree", "'max_features_tree'"),
+        ("bagging_fraction", "'subsample'"),
+        ("label_gain", "'gain'"),
+        ("lambdarank_truncation_level", "'truncation'"),
+        ("min_child_samples", "'min_samples_leaf'"),
+        ("random_seed", "'random_state'"),
+        ("thread_count", "'n_jobs'"),
+        ("n_iter_no_change", "early_stopping_rounds=N"),
+        ("categorical_features", "encode categories"),
+        ("cat_features", "encode categories"),
+        ("lambda_l1", "no L1 penalty"),
+        ("boosting_type", "each has a class"),
+        ("eval_names", "eval_set={'valid': data}"),
+        ("tree_method", "histograms"),
     ],
 )
-def test_a_name_that_belongs_elsewhere_is_told_where(name, answer):
-    with pytest.raises(TypeError, match=answer):
+def test_a_name_of_another_library_is_answered_with_ours(name, answer):
+    with pytest.raises(TypeError, match=re.escape(answer)):
         rankgrove.LambdaMART(**{name: 5})
 
 
@@ -120,3 +144,26 @@ def test_a_file_that_its_name_makes_text_may_be_a_table(tmp_path):
     path.write_text("search,rating,f\n1,2,3\n")
     with pytest.raises(ValueError, match="format='csv'"):
         rankgrove.load(path, label="rating", query="search")
+
+
+def test_every_foreign_name_leads_to_a_parameter_or_an_advice():
+    from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.registry import ranker_class, ranker_names
+    from rankgrove.rankers.base.wording import ADVICE, PARAMETERS_ELSEWHERE
+
+    rankers = [ranker_class(name) for name in ranker_names()]
+    ours = {parameter.name for cls in rankers for parameter in parameter_table(cls)}
+    assert set(PARAMETERS_ELSEWHERE.values()) <= ours
+    assert not set(PARAMETERS_ELSEWHERE) & set(ADVICE)
+
+
+def test_a_parameter_that_this_ranker_lacks_is_still_named():
+    with pytest.raises(TypeError, match="which other rankers call 'max_leaf_nodes'"):
+        rankgrove.AdaRank(num_leaves=7)
+
+
+def test_fit_answers_names_of_other_libraries(data):
+    with pytest.raises(TypeError, match="a dict names the sets"):
+        rankgrove.MART().fit(data, eval_names=["valid"])
+    with pytest.raises(TypeError, match="encode categories"):
+        rankgrove.MART().fit(data, categorical_feature=[0])

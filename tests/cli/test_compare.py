@@ -55,8 +55,8 @@ def test_json_and_other_formats(rankgrove, folder):
     found = json.loads(rankgrove(*command, "--json").stdout)
     assert [row["ranker"] for row in found["results"]]
     assert len(found["folds"]) == 6
-    assert rankgrove(*command, "--format", "latex").stdout.startswith(r"\begin{table}")
-    assert rankgrove(*command, "--format", "markdown", "--by-fold").stdout.count("|:---") == 2
+    assert rankgrove(*command, "--table-format", "latex").stdout.startswith(r"\begin{table}")
+    assert rankgrove(*command, "--table-format", "markdown", "--by-fold").stdout.count("|:---") == 2
 
 
 def test_a_study_file_says_it_all(rankgrove, folder):

@@ -10,7 +10,9 @@ pytest.importorskip("plotly")
 
 
 def test_compares_and_says_which_differences_are_real(rankgrove, tmp_path):
-    run = rankgrove("demo", "--queries", 6, "--rankers", "lambdamart", "rf-point", "--json")
+    run = rankgrove(
+        "demo", "--queries", 6, "--ranker", "lambdamart", "--ranker", "rf-point", "--json"
+    )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert (tmp_path / found["page"]).stat().st_size > 1_000_000
@@ -22,6 +24,6 @@ def test_compares_and_says_which_differences_are_real(rankgrove, tmp_path):
 
 
 def test_unknown_ranker_is_a_usage_error(rankgrove):
-    run = rankgrove("demo", "--rankers", "lambda-mart")
+    run = rankgrove("demo", "--ranker", "lambda-mart")
     assert run.returncode == 2
     assert "unknown choice 'lambda-mart': did you mean 'lambdamart'?" in run.stderr

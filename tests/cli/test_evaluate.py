@@ -16,7 +16,7 @@ SCORES = [0.1, 0.5, 0.2, 0.3, 0.0]
 
 
 def test_json_equals_python(rankgrove, data_file, score_file):
-    run = rankgrove("evaluate", score_file, data_file, "--metrics", "ndcg@2", "map", "--json")
+    run = rankgrove("evaluate", score_file, data_file, "--metric", "ndcg@2", "map", "--json")
     assert (run.returncode, run.stderr) == (0, "")
     expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=["ndcg@2", "map"])
     assert json.loads(run.stdout)["metrics"] == pytest.approx(expected.to_dict())
@@ -30,7 +30,7 @@ def test_table_of_default_metrics(rankgrove, data_file, score_file):
 
 def test_preset_decides(rankgrove, data_file, score_file):
     def value(*preset):
-        run = rankgrove("evaluate", score_file, data_file, "--metrics", "ndcg@1", "--json", *preset)
+        run = rankgrove("evaluate", score_file, data_file, "--metric", "ndcg@1", "--json", *preset)
         (result,) = json.loads(run.stdout)["metrics"].values()
         return result
 
@@ -54,7 +54,7 @@ def test_scores_from_other_places(rankgrove, data_file, score_file, tmp_path, ki
 
 def test_per_query_file(rankgrove, data_file, score_file, tmp_path):
     run = rankgrove(
-        "evaluate", score_file, data_file, "--metrics", "mrr", "--per-query", "values.csv"
+        "evaluate", score_file, data_file, "--metric", "mrr", "--per-query", "values.csv"
     )
     assert run.returncode == 0
     rows = list(csv.DictReader((tmp_path / "values.csv").open()))
@@ -95,7 +95,7 @@ def test_damaged_binary_scores_are_named(rankgrove, data_file, tmp_path, name):
 def test_scores_of_rows_that_are_dropped_are_dropped_with_them(rankgrove, tmp_path):
     (tmp_path / "part.txt").write_text("-1 qid:1 1:1\n0 qid:1 1:2\n1 qid:1 1:3\n")
     (tmp_path / "scores.txt").write_text("9\n1\n2\n")
-    options = ("--negative-labels", "drop", "--metrics", "mrr", "--json")
+    options = ("--negative-labels", "drop", "--metric", "mrr", "--json")
     run = rankgrove("evaluate", "scores.txt", "part.txt", *options)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == {"queries": 1, "rows": 2, "metrics": {"mrr": 1.0}}

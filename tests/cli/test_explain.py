@@ -70,7 +70,7 @@ def test_importances_of_a_model_are_sorted(explain, folder):
 
 
 def test_two_documents_are_compared(explain, folder):
-    found = answer(explain("--query", "q2", "--document", "@1", "--above", "@2", "--json"))
+    found = answer(explain("--query-id", "q2", "--document", "@1", "--above", "@2", "--json"))
     data = rankgrove.load(folder / "data.parquet")
     model = rankgrove.load_model(folder / "model.rg")
     rows = np.flatnonzero(data.qid == "q2")
@@ -79,28 +79,28 @@ def test_two_documents_are_compared(explain, folder):
     assert found["first"]["score"] == pytest.approx(model.predict(data)[best[0]])
     total = sum(row["effect"] for row in found["differences"])
     assert total == pytest.approx(found["first"]["score"] - found["second"]["score"])
-    text = explain("--query", "q2", "--document", data.doc_ids[best[0]], "--above", "@2").out
+    text = explain("--query-id", "q2", "--document", data.doc_ids[best[0]], "--above", "@2").out
     assert "stands above" in text
     assert NAMES[1] in text
 
 
 def test_columns_of_a_table_are_matched_by_name(explain):
-    question = ("--query", "q3", "--document", "@1", "--json")
+    question = ("--query-id", "q3", "--document", "@1", "--json")
     assert answer(explain(*question)) == answer(explain(*question, data="shuffled.csv"))
 
 
 def test_what_carries_the_top_of_a_list(explain):
-    found = answer(explain("--query", "q4", "--top", "2", "--json"))
+    found = answer(explain("--query-id", "q4", "--top", "2", "--json"))
     scores = [document["score"] for document in found["documents"]]
     assert scores == sorted(scores, reverse=True)
     lead = np.mean(scores[:2]) - np.mean(scores)
     assert sum(row["effect"] for row in found["effects"]) == pytest.approx(lead)
-    assert "what lifts the first 2" in explain("--query", "q4", "--top", "2").out
+    assert "what lifts the first 2" in explain("--query-id", "q4", "--top", "2").out
 
 
 def test_other_questions_are_answered(explain):
     assert len(answer(explain("--json"))["features"]) == 6
-    losses = answer(explain("--permutation", "--repeats", "2", "--json"))["features"]
+    losses = answer(explain("--permutation", "--shuffles", "2", "--json"))["features"]
     assert {row["feature"] for row in losses} == set(NAMES)
     assert "and 4 more" in explain("--permutation", "--show", "2").out
     assert answer(explain("--interactions", "--json"))["features"][0]["effect"] > 0
@@ -115,9 +115,9 @@ def test_other_questions_are_answered(explain):
     "question",
     [
         (),
-        ("--query", "q1"),
-        ("--query", "q1", "--document", "@2"),
-        ("--query", "q1", "--document", "@2", "--above", "@1"),
+        ("--query-id", "q1"),
+        ("--query-id", "q1", "--document", "@2"),
+        ("--query-id", "q1", "--document", "@2", "--above", "@1"),
         ("--dependence", NAMES[3]),
     ],
     ids=lambda question: "".join(question[:1]) + str(len(question)),
@@ -130,23 +130,22 @@ def test_pictures_are_drawn(explain, question, suffix, tmp_path):
     svg = text[text.index("<svg") : text.index("</svg>") + 6]
     shapes = ElementTree.fromstring(svg)
     assert len(shapes) > 5
-    if question[:1] != ("--query",):
+    if question[:1] != ("--query-id",):
         assert any("[3] <&>" in (shape.text or "") for shape in shapes.iter())
 
 
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        (("--query", "nobody"), "there is no query 'nobody' among 12"),
-        (("--query", "q1", "--document", "nothing"), "no document 'nothing' of query q1"),
-        (("--query", "q1", "--document", "@99"), "rank of query q1"),
-        (("--query", "q1", "--above", "@1"), "--above needs --document"),
-        (("--document", "@1"), "--document needs --query"),
-        (("--query", "q1", "--permutation"), "one of --query and --permutation at a time"),
+        (("--query-id", "nobody"), "there is no query 'nobody' among 12"),
+        (("--query-id", "q1", "--document", "nothing"), "no document 'nothing' of query q1"),
+        (("--query-id", "q1", "--document", "@99"), "rank of query q1"),
+        (("--query-id", "q1", "--above", "@1"), "--above needs --document"),
+        (("--document", "@1"), "--document needs --query-id"),
+        (("--query-id", "q1", "--permutation"), "one of --query-id and --permutation at a time"),
         (("--dependence", "nothing"), "no feature 'nothing'"),
-        (("--permutation", "--metric", "nothing"), "nothing"),
-        (("--query", "q1", "--top", "0"), "--top must be at least 1, not 0"),
-        (("--query", "q1", "--out", "picture.png"), "written as .svg or .html, not as"),
+        (("--query-id", "q1", "--top", "0"), "--top must be at least 1, not 0"),
+        (("--query-id", "q1", "--out", "picture.png"), "written as .svg or .html, not as"),
     ],
 )
 def test_bad_questions_are_refused(explain, question, message, tmp_path):
@@ -158,16 +157,16 @@ def test_bad_questions_are_refused(explain, question, message, tmp_path):
 
 
 def test_a_question_about_data_needs_data(explain):
-    process = explain("--query", "q1", data=None)
+    process = explain("--query-id", "q1", data=None)
     assert process.returncode == 1
-    assert "--query needs a data file" in process.err
+    assert "--query-id needs a data file" in process.err
 
 
 def test_pairs_are_refused_by_name(explain):
-    process = explain("--query", "q1", model="pairs.rg")
+    process = explain("--query-id", "q1", model="pairs.rg")
     assert process.returncode == 1
     assert "a model of the kind 'pairs' cannot tell what each feature contributes" in process.err
-    assert explain("--permutation", "--repeats", "1", model="pairs.rg").returncode == 0
+    assert explain("--permutation", "--shuffles", "1", model="pairs.rg").returncode == 0
 
 
 def test_a_tree_is_shown(explain, folder, tmp_path):

@@ -71,7 +71,7 @@ def test_no_verb_is_a_usage_error(rankgrove):
         (["xyz"], "unknown verb 'xyz': choose from info, convert"),
         (["info"], "the following arguments are required: DATA"),
         (["info", "a", "--nonsense"], "unrecognized arguments: --nonsense"),
-        (["evaluate", "s", "d", "--metrics", "ncdg@10"], "ncdg"),
+        (["evaluate", "s", "d", "--metric", "ncdg@10"], "ncdg"),
     ],
 )
 def test_wrong_usage_exits_with_2(rankgrove, arguments, message):

@@ -142,7 +142,7 @@ def test_files_that_share_queries_are_joined_as_one_says(run, tmp_path, how):
     assert (code, json.loads(out)["queries"]) == (0, 40)
 
 
-@pytest.mark.parametrize("option", ["--metric map", "--repeats 2", "--seed 1"])
+@pytest.mark.parametrize("option", ["--metric map", "--shuffles 2", "--seed 1"])
 def test_options_of_permutation_are_refused_elsewhere(run, option):
     code, _, err = run(f"explain model.rg data.txt {option}")
     assert code == 1

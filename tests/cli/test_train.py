@@ -146,7 +146,7 @@ def test_rankers_answer_to_the_names_of_their_classes(run):
     assert json.loads(out)["ranker"] == "lambdamart"
 
 
-@pytest.mark.parametrize("metrics", ["--metric map --metric err", "--metrics map err"])
+@pytest.mark.parametrize("metrics", ["--metric map --metric err", "--metric map err"])
 def test_metrics_are_given_one_by_one_or_at_once(run, folder, metrics):
     code, out, _ = run(f"{TRAIN} --test test.txt {metrics} --json --out m.rg")
     assert list(json.loads(out)["metrics"]["test"]) == ["map", "err"]

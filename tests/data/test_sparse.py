@@ -232,7 +232,7 @@ def test_the_command_line_takes_wide_text(tmp_path):
     path, model, scores = (tmp_path / name for name in ("wide.txt", "model.rg", "scores.txt"))
     path.write_text("\n".join(wide_text()))
     train = ["train", "lambdamart", str(path), "--out", str(model), "--n-estimators", "3"]
-    assert main([*train, "--min-samples-leaf", "2", "--random-state", "0"]) == 0
+    assert main([*train, "--min-samples-leaf", "2", "--seed", "0"]) == 0
     assert main(["predict", str(model), str(path), "--out", str(scores)]) == 0
     dense = rankgrove.load(path, sparse=False)
     ranker = rankgrove.LambdaMART(n_estimators=3, min_samples_leaf=2, random_state=0).fit(dense)

@@ -87,7 +87,7 @@ def test_killed_studies_go_on_and_end_with_the_same_bits(data_file, tmp_path, re
 
 def test_folds_of_a_killed_process_are_removed(data_file, tmp_path):
     folder = tmp_path / "results"
-    command = [sys.executable, "-m", "rankgrove", "compare", str(data_file), "--jobs", "2"]
+    command = [sys.executable, "-m", "rankgrove", "compare", str(data_file), "--workers", "2"]
     command += ["--folds", "3", "--out", str(folder), "--ranker"]
     process = subprocess.Popen(
         [*command, "mart:n_estimators=1000000"], stderr=subprocess.DEVNULL, start_new_session=True
@@ -286,7 +286,7 @@ def test_data_that_cannot_be_read_stop_the_study(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_stops_at_once_and_keeps_what_is_finished(data_file, tmp_path, jobs):
     rankers = ["--ranker", "quick=mart:n_estimators=1", "--ranker", "mart:n_estimators=1000000"]
-    options = ["--folds", "3", "--jobs", str(jobs), "--out", str(tmp_path / "results")]
+    options = ["--folds", "3", "--workers", str(jobs), "--out", str(tmp_path / "results")]
     process = subprocess.Popen(
         [sys.executable, "-m", "rankgrove", "compare", str(data_file), *rankers, *options],
         stderr=subprocess.PIPE,

@@ -107,7 +107,7 @@ def test_a_criterion_of_a_module_works_on_the_command_line(own_module, small_dat
     for criterion in ("entropy", "own-entropy"):
         command = [sys.executable, "-m", "rankgrove", "train", "rf-point", "train.txt"]
         command += ["--import", "own_criteria", "--criterion", criterion, "--n-estimators", "2"]
-        command += ["--max-depth", "5", "--random-state", "3", "--out", f"{criterion}.rg"]
+        command += ["--max-depth", "5", "--seed", "3", "--out", f"{criterion}.rg"]
         subprocess.run(command, cwd=own_module, check=True, capture_output=True)
     native, own = (
         rankgrove.load_model(own_module / f"{criterion}.rg")

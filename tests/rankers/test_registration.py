@@ -88,7 +88,7 @@ def test_workers_of_a_comparison_import_it(tmp_path, request, capsys):
     rankgrove.compare(data, ["mart:n_estimators=2"], folds=3, jobs=2)
     module = request.getfixturevalue("module")
     rankgrove.write_letor(data, tmp_path / "train.txt")
-    command = "compare train.txt --ranker smooth-mart:n_estimators=2 --folds 3 --jobs 2 --quiet"
+    command = "compare train.txt --ranker smooth-mart:n_estimators=2 --folds 3 --workers 2 --quiet"
     assert main([*command.split(), "--import", module]) == 0
     assert "smooth-mart" in capsys.readouterr().out
 

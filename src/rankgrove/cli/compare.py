@@ -23,8 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove.cli.options import (
     add_data_options,
+    add_early_stopping_option,
+    add_fold_options,
     add_json_option,
-    add_metric_options,
+    add_metric_option,
+    add_preset_option,
+    add_quiet_option,
+    add_ranker_option,
+    add_repeats_option,
+    add_seed_option,
+    add_significance_options,
+    add_workers_option,
     checked,
     data_options,
 )
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   rankgrove compare MQ2008/ --ranker lambdamart --ranker plrank --ranker rf-list --preset letor4
   rankgrove compare train.txt --ranker "rcrank:max_depth=3..6" --ranker mart --baseline mart
-  rankgrove compare MQ2008/ --ranker lambdamart --ranker lightgbm:lambdarank --repeats 3 --jobs 2
+  rankgrove compare MQ2008/ --ranker lambdamart --ranker lightgbm:lambdarank --repeats 3 --workers 2
   rankgrove compare --study study.toml --out results/
   rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1"""
 
@@ -58,35 +67,23 @@ _CONTENT = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.metrics.presets import PRESETS
-
     parser.add_argument("data", nargs="*", metavar="DATA", help="file or folder of folds")
-    parser.add_argument(
-        "--ranker", action="append", dest="rankers", metavar="RANKER", help="may be repeated"
-    )
+    add_ranker_option(parser)
     parser.add_argument(
         "--study",
         metavar="FILE",
         help="TOML file that holds the rankers and options, or the name of a study that comes with "
         "rankgrove (rcrank); options given here win",
     )
-    add_metric_options(
-        parser, "what to measure; the first decides on validation (default: ndcg@10 map mrr)"
-    )
+    add_metric_option(parser, ["ndcg@10", "map", "mrr"])
+    add_preset_option(parser)
+    add_fold_options(parser)
+    add_repeats_option(parser)
+    add_seed_option(parser)
+    add_early_stopping_option(parser)
     parser.add_argument(
-        "--preset", choices=list(PRESETS), metavar="NAME", help="conventions of a tool for metrics"
+        "--label-shift", type=int, metavar="N", help="added to all labels (default: 0)"
     )
-    whole = {"type": int, "metavar": "N"}
-    parser.add_argument("--folds", **whole, help="for a file (default: 5)")  # type: ignore[arg-type]
-    parser.add_argument("--max-folds", **whole, help="use only the first N folds")  # type: ignore[arg-type]
-    parser.add_argument("--repeats", **whole, help="seeds per setting (default: 1)")  # type: ignore[arg-type]
-    parser.add_argument("--seed", **whole, help="of folds and rankers (default: 0)")  # type: ignore[arg-type]
-    parser.add_argument(
-        "--early-stopping-rounds",
-        **whole,  # type: ignore[arg-type]
-        help="stop after N rounds without gain",
-    )
-    parser.add_argument("--label-shift", **whole, help="added to all labels (default: 0)")  # type: ignore[arg-type]
     parser.add_argument("--baseline", metavar="LABEL", help="ranker to mark the others against")
     add_run_options(parser)
     add_table_options(parser)
@@ -96,7 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="train the ranker and setting with the best validation value for use, and write it",
     )
-    add_data_options(parser, format_option="--data-format")
+    add_data_options(parser)
+    parser.set_defaults(folds=None, repeats=None, seed=None)  # a study file may say otherwise
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +105,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--out", default="results", metavar="FOLDER", help="folder of results (default: results)"
     )
-    group.add_argument("--jobs", type=int, default=1, metavar="N", help="fits at a time (1)")
+    add_workers_option(group)
     group.add_argument(
         "--backend", default="loky", metavar="NAME", help="of joblib: loky (default), dask, ray"
     )
@@ -118,30 +116,19 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="of all running fits together, such as 8GB; a fit that wants more fails",
     )
     group.add_argument("--retry", action="store_true", help="run fits that failed once more")
-    group.add_argument("--quiet", action="store_true", help="no progress bars")
+    add_quiet_option(group)
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add how differences are tested and the table is printed."""
-    from rankgrove.experiments.significance import TESTS
-
     group = parser.add_argument_group("the table")
-    group.add_argument(
-        "--test",
-        choices=TESTS,
-        default=TESTS[0],
-        help=f"of differences between queries' values (default: {TESTS[0]})",
-    )
-    group.add_argument(
-        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
-    )
+    add_significance_options(group)
     group.add_argument("--by-fold", action="store_true", help="also a table of the folds")
     group.add_argument(
-        "--format",
-        dest="table_format",
+        "--table-format",
         choices=("text", "markdown", "latex"),
         default="text",
-        help="of the table (default: text)",
+        help="format of the printed table (default: text)",
     )
     add_json_option(parser)
 
@@ -175,8 +162,8 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
     from rankgrove.experiments.running import Run
     from rankgrove.experiments.store import Store
 
-    run = Run(arguments.jobs, arguments.backend, arguments.n_jobs, arguments.memory_limit)
-    significance = Significance(arguments.test, arguments.alpha)
+    run = Run(arguments.workers, arguments.backend, arguments.n_jobs, arguments.memory_limit)
+    significance = Significance(arguments.significance_test, arguments.alpha)
     with Store(arguments.out) as store:
         if arguments.retry:
             store.forget_failures()
@@ -225,6 +212,11 @@ def _plain(text: str) -> Any:
 def _study(arguments: argparse.Namespace) -> Study:
     from rankgrove.experiments.study import make_study, read_study_file
 
+    if arguments.format in ("text", "markdown", "latex"):
+        raise ValueError(
+            f"--format is the format of the data: --table-format {arguments.format} chooses that "
+            "of the table"
+        )
     content: dict[str, Any] = {}
     if arguments.study is not None:
         content = read_study_file(arguments.study)

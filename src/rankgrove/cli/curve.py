@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from rankgrove.cli.compare import add_run_options, tell_of_resuming
-from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options
+from rankgrove.cli.options import (
+    add_data_options,
+    add_fold_options,
+    add_json_option,
+    add_metric_option,
+    add_preset_option,
+    add_ranker_option,
+    add_repeats_option,
+    add_seed_option,
+)
 from rankgrove.cli.output import print_json, show
 
 EXAMPLES = """\
@@ -34,20 +43,15 @@ KINDS = ("learning", "convergence", "size", "subsample", "n-min", "levels", "str
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.metrics.presets import PRESETS
-
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help="what is varied")
     parser.add_argument("data", nargs="+", metavar="DATA", help="file or folder of folds")
-    parser.add_argument(
-        "--ranker", action="append", dest="rankers", required=True, metavar="RANKER"
-    )
+    add_ranker_option(parser, required=True)
     parser.add_argument("--points", nargs="+", type=float, metavar="X", help="where to measure")
-    add_metric_options(parser, "what to measure (default: ndcg@10)")
-    parser.add_argument("--preset", choices=list(PRESETS), metavar="NAME", help="conventions")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="for a file (5)")
-    parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds (1)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    add_metric_option(parser, ["ndcg@10"])
+    add_preset_option(parser)
+    add_fold_options(parser)
+    add_repeats_option(parser)
+    add_seed_option(parser)
     add_run_options(parser)
     parser.set_defaults(out="curves")
     add_json_option(parser)
@@ -62,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.store import Store
 
     study = _study(arguments)
-    how = Run(arguments.jobs, arguments.backend, arguments.n_jobs, arguments.memory_limit)
+    how = Run(arguments.workers, arguments.backend, arguments.n_jobs, arguments.memory_limit)
     with Store(arguments.out) as store:
         if arguments.retry:
             store.forget_failures()

@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING
 
 from rankgrove.cli.compare import add_run_options, add_table_options, run_and_compare
 from rankgrove.cli.compare import show_comparison as show_tables
+from rankgrove.cli.options import (
+    add_ranker_option,
+    add_repeats_option,
+    add_seed_option,
+    add_threads_option,
+)
 from rankgrove.cli.output import print_json, show
 
 if TYPE_CHECKING:
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   rankgrove demo
-  rankgrove demo --rankers lambdamart rf-point --queries 100
+  rankgrove demo --ranker lambdamart --ranker rf-point --queries 100
   rankgrove demo --out /tmp/demo --repeats 3"""
 
 METRICS = ("ndcg@10", "err", "map")
@@ -46,27 +52,23 @@ RANKERS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.rankers.base.registry import ranker_names
-
-    known = [name for name in RANKERS if name in ranker_names()]
-    parser.add_argument(
-        "--rankers",
-        nargs="+",
-        choices=known,
-        default=known,
-        metavar="NAME",
-        help=f"what to train (default: {' '.join(known)})",
-    )
+    add_ranker_option(parser, choices=_known_rankers())
     parser.add_argument(
         "--queries", type=int, default=150, metavar="N", help="training queries (default: 150)"
     )
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds (default: 1)")
-    parser.add_argument("--seed", type=int, default=1, help="of data and rankers (default: 1)")
+    add_repeats_option(parser)
+    add_seed_option(parser, default=1)
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
-    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+    add_threads_option(parser)
     add_run_options(parser)
     parser.set_defaults(out="demo")
     add_table_options(parser)
+
+
+def _known_rankers() -> list[str]:
+    from rankgrove.rankers.base.registry import ranker_names
+
+    return [name for name in RANKERS if name in ranker_names()]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -99,12 +101,13 @@ def run(arguments: argparse.Namespace) -> None:
 def _study(fold: Fold, arguments: argparse.Namespace) -> Study:
     from rankgrove.experiments.study import make_study
 
-    rankers = [f"{name}:{RANKERS[name]}" for name in arguments.rankers]
+    names = arguments.rankers or _known_rankers()
+    rankers = [f"{name}:{RANKERS[name]}" for name in names]
     return make_study(
         {"synthetic web search": [fold]},
         rankers,
         metrics=METRICS,
-        baseline=BASELINE if BASELINE in arguments.rankers else None,
+        baseline=BASELINE if BASELINE in names else None,
         seed=arguments.seed,
         repeats=arguments.repeats,
         early_stopping_rounds=50,

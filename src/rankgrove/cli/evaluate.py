@@ -12,8 +12,9 @@ from rankgrove._counts import counted
 from rankgrove.cli.options import (
     add_json_option,
     add_judgment_options,
-    add_metric_options,
+    add_metric_option,
     add_negative_labels_option,
+    add_preset_option,
     add_threads_option,
     load_data,
 )
@@ -22,8 +23,8 @@ from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove evaluate scores.txt test.txt
-  rankgrove evaluate scores.txt test.txt --metrics ndcg@10 map err@20 --preset mslr
-  rankgrove evaluate scores.npy test.parquet --metrics "ndcg@5(gain=linear)" --per-query values.csv
+  rankgrove evaluate scores.txt test.txt --metric ndcg@10 map err@20 --preset mslr
+  rankgrove evaluate scores.npy test.parquet --metric "ndcg@5(gain=linear)" --per-query values.csv
   cat scores.txt | rankgrove evaluate - test.txt --json
 """
 
@@ -31,23 +32,13 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     from rankgrove.metrics.evaluation import DEFAULT_METRICS
-    from rankgrove.metrics.presets import PRESETS
 
     parser.add_argument("scores", metavar="SCORES", help="file of scores, or - for standard input")
     parser.add_argument(
         "data", metavar="DATA", type=data_path, help="the judged data; -: standard input"
     )
-    add_metric_options(
-        parser,
-        "what to measure, as name, name@k or name@k(option=value,...); by default "
-        f"{' '.join(DEFAULT_METRICS)}",
-    )
-    parser.add_argument(
-        "--preset",
-        choices=list(PRESETS),
-        metavar="NAME",
-        help=f"conventions of a tool: {', '.join(PRESETS)}",
-    )
+    add_metric_option(parser, DEFAULT_METRICS)
+    add_preset_option(parser)
     parser.add_argument(
         "--per-query", metavar="FILE", type=out_path, help="write one line per query as CSV"
     )

@@ -2,9 +2,9 @@
 
   MODEL                                 which features the model splits by
   MODEL DATA                            which features move the scores of these documents
-  MODEL DATA --query Q                  what carries the top of the query's list
-  MODEL DATA --query Q --document A     what makes up the document's score
-  MODEL DATA --query Q --document A --above B
+  MODEL DATA --query-id Q                  what carries the top of the query's list
+  MODEL DATA --query-id Q --document A     what makes up the document's score
+  MODEL DATA --query-id Q --document A --above B
                                         why A stands above (or below) B
   MODEL DATA --permutation              what a metric loses when a feature is shuffled
   MODEL DATA --dependence F [G]         how scores depend on a feature, or on two
@@ -19,19 +19,25 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rankgrove.cli.options import add_column_options, add_json_option, add_threads_option
+from rankgrove.cli.options import (
+    add_column_options,
+    add_json_option,
+    add_metric_option,
+    add_seed_option,
+    add_threads_option,
+)
 from rankgrove.cli.paths import data_path, out_path
 
 EXAMPLES = """\
   rankgrove explain model.rg
-  rankgrove explain model.rg test.txt --query 7968
-  rankgrove explain model.rg test.txt --query 7968 --document @1 --above @2 --out why.svg
+  rankgrove explain model.rg test.txt --query-id 7968
+  rankgrove explain model.rg test.txt --query-id 7968 --document @1 --above @2 --out why.svg
   rankgrove explain model.rg test.txt --permutation --metric ndcg@10
   rankgrove explain model.rg test.txt --dependence bm25 --json
 """
 
 
-_OF_PERMUTATION = {"metric": "ndcg@10", "repeats": 5, "seed": 0}
+_OF_PERMUTATION = {"metrics": ["ndcg@10"], "shuffles": 5, "seed": 0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,16 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data", metavar="DATA", nargs="?", type=data_path, help="documents to explain"
     )
     question = parser.add_argument_group("what to explain")
-    question.add_argument("--query", dest="query_id", metavar="Q", help="id of a query")
+    question.add_argument("--query-id", metavar="Q", help="id of a query")
     question.add_argument("--document", metavar="A", help="a document of the query: id or @rank")
     question.add_argument("--above", metavar="B", help="another one, to compare the first with")
     question.add_argument("--permutation", action="store_true", help="permutation importances")
     question.add_argument("--dependence", nargs="+", metavar="FEATURE", help="one or two features")
     question.add_argument("--interactions", action="store_true", help="pairs of features")
     details = parser.add_argument_group("details")
-    details.add_argument("--metric", help="for --permutation (ndcg@10)")
-    details.add_argument("--repeats", type=int, help="shuffles per feature (5)")
-    details.add_argument("--seed", type=int, help="of the shuffles (0)")
+    add_metric_option(details, ["ndcg@10"])
+    details.add_argument(
+        "--shuffles", type=int, metavar="N", help="of each feature, for --permutation (default: 5)"
+    )
+    add_seed_option(details)
+    parser.set_defaults(seed=None)  # it has no effect without --permutation
     details.add_argument(
         "--top", type=int, default=3, help="documents at the top of a query's list (3)"
     )
@@ -61,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", type=out_path, help="draw a picture: .svg or .html"
     )
     add_json_option(parser)
-    add_threads_option(add_column_options(parser, query_option="--query-column"))
+    add_threads_option(add_column_options(parser))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -88,10 +97,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that do not belong together."""
+    from rankgrove.cli.model_data import is_text
+
     questions = [
         name
         for name, asked in (
-            ("--query", arguments.query_id is not None),
+            ("--query-id", arguments.query_id is not None),
             ("--permutation", arguments.permutation),
             ("--dependence", arguments.dependence is not None),
             ("--interactions", arguments.interactions),
@@ -103,15 +114,24 @@ def _check(arguments: argparse.Namespace) -> None:
     if questions and arguments.data is None:
         raise ValueError(f"{questions[0]} needs a data file")
     if arguments.document is not None and arguments.query_id is None:
-        raise ValueError("--document needs --query: which query's document is it?")
+        raise ValueError("--document needs --query-id: which query's document is it?")
+    if arguments.query not in (None, "comment") and is_text(arguments.data, arguments):
+        raise ValueError(
+            f"--query names a column of a table: --query-id {arguments.query} chooses a query"
+        )
     if arguments.above is not None and arguments.document is None:
         raise ValueError("--above needs --document: which document is to be compared?")
     for name, usual in _OF_PERMUTATION.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, usual)
         elif not arguments.permutation:
-            raise ValueError(f"--{name} has no effect without --permutation")
-    for name, least in (("show", 0), ("top", 1), ("repeats", 1)):
+            raise ValueError(
+                f"--{name.removesuffix('s') if name == 'metrics' else name} has no effect "
+                "without --permutation"
+            )
+    if len(arguments.metrics) > 1:
+        raise ValueError(f"--permutation takes one --metric, not {len(arguments.metrics)}")
+    for name, least in (("show", 0), ("top", 1), ("shuffles", 1)):
         if getattr(arguments, name) < least:
             raise ValueError(f"--{name} must be at least {least}, not {getattr(arguments, name)}")
 
@@ -126,7 +146,7 @@ def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
         names = getattr(ranker, "feature_names_in_", None)
         judged = load_like(arguments.data, ranker.n_features_in_, names, arguments)
         return answers.PermutationImportances.of(
-            ranker, judged, arguments.metric, arguments.repeats, arguments.seed
+            ranker, judged, arguments.metrics[0], arguments.shuffles, arguments.seed
         )
     needs_queries = (
         arguments.query_id is not None

@@ -1,4 +1,4 @@
-"""Help texts: laid out by argparse, coloured on a terminal."""
+"""Argument parser of the command line: help texts, and answers to unknown options."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ import re
 import sys
 from typing import IO, Any
 
+# Names that people try -> the options of that meaning, of which a verb has one.
+_OTHER_NAMES = {
+    "--random-state": ("--seed",),
+    "--metrics": ("--metric",),
+    "--eval-metric": ("--metric",),
+    "--eval-at": ("--metric",),
+    "--rankers": ("--ranker",),
+    "--jobs": ("--workers", "--n-jobs"),
+    "--threads": ("--n-jobs",),
+    "--n-repeats": ("--repeats", "--shuffles"),
+    "--repeats": ("--shuffles",),
+    "--query-column": ("--query",),
+    "--qid": ("--query",),
+    "--data-format": ("--format",),
+    "--test": ("--significance-test",),
+    "--validation": ("--valid",),
+    "--eval-set": ("--valid",),
+    "--early-stopping": ("--early-stopping-rounds",),
+    "--early-stopping-round": ("--early-stopping-rounds",),
+    "--n-iter-no-change": ("--early-stopping-rounds",),
+    "--od-wait": ("--early-stopping-rounds",),
+    "--output": ("--out",),
+}
 _HEADING = re.compile(r"^[a-z][a-z ]*:", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 
 class HelpParser(argparse.ArgumentParser):
-    """An argument parser that keeps the line breaks of its texts and knows colour."""
+    """An argument parser that keeps the line breaks of its texts and colours them on a terminal."""
 
     def __init__(self, **options: Any):
         super().__init__(
@@ -24,25 +47,31 @@ class HelpParser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-[\d.][\d.,eE+-]*$")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, and help with an option that is misspelt."""
+        """Parse, and help with an option that is misspelt or named as in other libraries."""
         parsed, unknown = super().parse_known_args(args, namespace)
         for text in unknown:
             option = text.partition("=")[0]
-            meant = self._meant(option) if option.startswith("--") else None
-            if meant is not None:
-                self.error(f"unknown option {option}: did you mean {meant}?")
+            hint = self._hint(option) if option.startswith("--") else None
+            if hint is not None:
+                self.error(f"unknown option {option}: {hint}")
         return parsed, unknown
 
-    def _meant(self, option: str) -> str | None:
-        """Return the option that other libraries call so, or one with nearly this name."""
-        from rankgrove.rankers.base.wording import PARAMETERS_ELSEWHERE
+    def _hint(self, option: str) -> str | None:
+        """Return what to do instead of an unknown option, if that is known."""
+        from rankgrove.rankers.base.wording import ADVICE, PARAMETERS_ELSEWHERE
 
-        parameter = PARAMETERS_ELSEWHERE.get(option[2:].replace("-", "_"), "")
-        meant = "--" + parameter.replace("_", "-")
-        if meant in self._option_string_actions:
-            return meant
-        near = difflib.get_close_matches(option, self._option_string_actions, n=1)
-        return near[0] if near else None
+        known = self._option_string_actions
+        name = option[2:].replace("-", "_")
+        parameter = PARAMETERS_ELSEWHERE.get(name, "")
+        for meant in (*_OTHER_NAMES.get(option, ()), "--" + parameter.replace("_", "-")):
+            if meant in known:
+                return f"did you mean {meant}?"
+        if parameter == "random_state" and "--seed" in known:
+            return "did you mean --seed?"
+        if name in ADVICE:
+            return ADVICE[name]
+        near = difflib.get_close_matches(option, known, n=1)
+        return f"did you mean {near[0]}?" if near else None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Help with a choice that is misspelt."""

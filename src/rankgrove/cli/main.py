@@ -61,7 +61,7 @@ examples:
   rankgrove convert train.txt train.parquet
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
   rankgrove predict model.rg test.txt --out scores.txt
-  rankgrove evaluate scores.txt test.txt --metrics ndcg@10 map
+  rankgrove evaluate scores.txt test.txt --metric ndcg@10 map
 
 `rankgrove VERB --help` explains a verb."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -17,37 +17,24 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
-def add_column_options(
-    parser: argparse.ArgumentParser,
-    *,
-    query_option: str = "--query",
-    format_option: str = "--format",
-) -> argparse._ArgumentGroup:
+def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options that say what a data file is and what its columns are."""
-    group = add_judgment_options(parser, query_option=query_option, format_option=format_option)
+    group = add_judgment_options(parser)
     add_feature_options(group)
     return group
 
 
-def add_judgment_options(
-    parser: argparse.ArgumentParser,
-    *,
-    query_option: str = "--query",
-    format_option: str = "--format",
-) -> argparse._ArgumentGroup:
+def add_judgment_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options that say where the labels, queries and document ids of a file are."""
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
         "and .npz are told apart by the name of the file.",
     )
-    group.add_argument(
-        format_option, dest="format", metavar="NAME", help="format of the data, whatever its name"
-    )
+    group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
     group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
     group.add_argument(
-        query_option,
-        dest="query",
+        "--query",
         metavar="COLUMN",
         help="column of a table with the query ids (text without qid: 'comment')",
     )
@@ -104,31 +91,125 @@ def add_shared_queries_option(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_data_options(parser: argparse.ArgumentParser, format_option: str = "--format") -> None:
+def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add all options that say how to read judged data."""
-    group = add_column_options(parser, format_option=format_option)
+    group = add_column_options(parser)
     add_negative_labels_option(group)
     add_threads_option(group)
 
 
-def add_threads_option(group: argparse._ArgumentGroup) -> None:
+def add_threads_option(parser: argparse._ActionsContainer) -> None:
     """Add ``--n-jobs``."""
-    group.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
 
 
-def add_metric_options(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add ``--metrics`` of several names, and ``--metric`` of one, which may be repeated."""
-    read = checked(_metric_name)
+def add_seed_option(parser: argparse._ActionsContainer, default: int = 0) -> None:
+    """Add ``--seed``."""
     parser.add_argument(
-        "--metrics", nargs="+", action="extend", metavar="NAME", type=read, help=help
+        "--seed",
+        type=int,
+        default=default,
+        metavar="N",
+        help=f"seed of everything that is random (default: {default})",
+    )
+
+
+def add_quiet_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--quiet``."""
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_early_stopping_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--early-stopping-rounds``."""
+    parser.add_argument(
+        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
+    )
+
+
+def add_fold_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--folds`` and ``--max-folds``."""
+    parser.add_argument(
+        "--folds",
+        type=int,
+        default=5,
+        metavar="N",
+        help="divide the queries of a file into N folds (default: 5)",
+    )
+    parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
+
+
+def add_repeats_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--repeats``."""
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="fits of each setting, with different seeds (default: 1)",
+    )
+
+
+def add_ranker_option(
+    parser: argparse.ArgumentParser, *, required: bool = False, choices: list[str] | None = None
+) -> None:
+    """Add ``--ranker``, which may be repeated."""
+    parser.add_argument(
+        "--ranker",
+        action="append",
+        dest="rankers",
+        required=required,
+        choices=choices,
+        metavar="RANKER",
+        help="ranker to fit and measure; may be repeated"
+        + (f" (default: {', '.join(choices)})" if choices else ""),
+    )
+
+
+def add_workers_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--workers``."""
+    parser.add_argument(
+        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
+    )
+
+
+def add_significance_options(parser: argparse._ActionsContainer) -> None:
+    """Add ``--significance-test`` and ``--alpha``."""
+    from rankgrove.experiments.significance import TESTS
+
+    parser.add_argument(
+        "--significance-test",
+        choices=TESTS,
+        default=TESTS[0],
+        help=f"test of differences between queries' values (default: {TESTS[0]})",
     )
     parser.add_argument(
+        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
+    )
+
+
+def add_preset_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--preset``."""
+    from rankgrove.metrics.presets import PRESETS
+
+    parser.add_argument(
+        "--preset",
+        choices=list(PRESETS),
+        metavar="NAME",
+        help=f"conventions of a tool for metrics: {', '.join(PRESETS)}",
+    )
+
+
+def add_metric_option(parser: argparse._ActionsContainer, default: Sequence[str]) -> None:
+    """Add ``--metric``, which takes several names and may be repeated."""
+    parser.add_argument(
         "--metric",
-        action="append",
+        nargs="+",
+        action="extend",
         dest="metrics",
         metavar="NAME",
-        type=read,
-        help="one of them; may be repeated",
+        type=checked(_metric_name),
+        help="what to measure: name, name@k or name@k(option=value,...); where one metric decides, "
+        f"it is the first (default: {' '.join(default)})",
     )
 
 
@@ -165,6 +246,14 @@ def load_data(path: str, arguments: argparse.Namespace, **changes: Any) -> Datas
     from rankgrove.data.reading.loading import load
 
     return load(path, **(data_options(arguments) | changes))
+
+
+def positive_int(text: str) -> int:
+    """Read a whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
 
 
 def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from rankgrove.cli.options import add_column_options
+from rankgrove.cli.options import add_column_options, add_threads_option
 from rankgrove.cli.paths import data_path, refuse_overwriting
 
 EXAMPLES = """\
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="file to write (default, or -: standard output)"
     )
-    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+    add_threads_option(parser)
     add_column_options(parser)
 
 

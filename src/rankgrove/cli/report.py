@@ -12,6 +12,7 @@ import argparse
 import webbrowser
 from pathlib import Path
 
+from rankgrove.cli.options import add_significance_options
 from rankgrove.cli.output import show
 from rankgrove.cli.paths import out_path
 
@@ -22,16 +23,11 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.experiments.significance import TESTS
-
     parser.add_argument("results", metavar="RESULTS", help="folder of results")
     parser.add_argument(
         "--out", metavar="FILE", type=out_path, help="page to write (RESULTS/index.html)"
     )
-    parser.add_argument("--test", choices=TESTS, default=TESTS[0], help="of differences")
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
-    )
+    add_significance_options(parser)
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
 
 
@@ -42,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.store import Store
 
     with Store.existing(arguments.results) as store:
-        significance = Significance(arguments.test, arguments.alpha)
+        significance = Significance(arguments.significance_test, arguments.alpha)
         comparison = Comparison.from_store(store, significance)
     page = Path(arguments.out or Path(arguments.results) / "index.html")
     write_report(page, comparison)

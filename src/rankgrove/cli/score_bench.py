@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rankgrove._counts import counted
-from rankgrove.cli.options import add_column_options, add_json_option, checked
+from rankgrove.cli.options import add_column_options, add_json_option, add_threads_option, checked
 from rankgrove.cli.output import escape, print_json, show, table
 from rankgrove.cli.paths import data_path
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="time for each measurement",
     )
-    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads (default: all)")
+    add_threads_option(parser)
     add_json_option(parser)
     add_column_options(parser)
 

@@ -16,6 +16,8 @@ import argparse
 import re
 from pathlib import Path
 
+from rankgrove.cli.options import add_threads_option, add_workers_option, positive_int
+
 EXAMPLES = """\
   rankgrove serve model.rg --port 8000
   rankgrove serve web=web.rg images=images.rg --port 8000 --workers 4
@@ -32,23 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=8000, help="port to listen on; 0: any free one (%(default)s)"
     )
+    add_workers_option(parser)
+    add_threads_option(parser)
     parser.add_argument(
-        "--workers", type=_count, default=1, metavar="N", help="processes (%(default)s)"
-    )
-    parser.add_argument("--n-jobs", type=int, metavar="N", help="threads for one large request")
-    parser.add_argument(
-        "--max-body", type=_count, default=16 << 20, metavar="BYTES", help="(%(default)s)"
+        "--max-body", type=positive_int, default=16 << 20, metavar="BYTES", help="(%(default)s)"
     )
     parser.add_argument(
         "--max-rows",
-        type=_count,
+        type=positive_int,
         default=100_000,
         metavar="N",
         help="rows to score in one request; of RF-pair, comparisons (%(default)s)",
     )
     parser.add_argument(
         "--max-concurrent",
-        type=_count,
+        type=positive_int,
         default=64,
         metavar="N",
         help="requests in work at the same time, per process; more get 503 (%(default)s)",
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stop-seconds",
-        type=_count,
+        type=positive_int,
         default=30,
         metavar="S",
         help="how long a stop waits for requests in flight (%(default)s)",
@@ -118,10 +118,3 @@ def _named(words: list[str]) -> dict[str, str]:
             )
         models[name] = path
     return models
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
-    return value

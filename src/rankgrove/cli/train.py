@@ -18,9 +18,14 @@ from rankgrove._counts import counted
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.options import (
     add_column_options,
-    add_metric_options,
+    add_early_stopping_option,
+    add_json_option,
+    add_metric_option,
     add_negative_labels_option,
+    add_quiet_option,
+    add_seed_option,
     add_shared_queries_option,
+    add_threads_option,
 )
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 from rankgrove.errors import ModelError
@@ -32,7 +37,7 @@ EXAMPLES = """\
   rankgrove train lambdamart parts/ --stream --cache codes/ --out model.rg
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
-_SET_HERE = ("verbose", "random_state")
+_SET_HERE = ("verbose", "random_state", "n_jobs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,18 +79,17 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.description = (inspect.getdoc(ranker_class(name)) or "").partition("\n\n")[0]
     parser.usage = f"{parser.prog} DATA --out MODEL [options]"
     _add_data_arguments(parser)
-    add_metric_options(parser, "metrics to report; the first one decides (default: ndcg@10)")
-    parser.add_argument(
-        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
-    )
+    add_metric_option(parser, ["ndcg@10"])
+    add_early_stopping_option(parser)
     parser.add_argument("--init-model", metavar="MODEL", help="model to start from")
-    parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="(default: 0)")
+    add_seed_option(parser)
+    add_threads_option(parser)
     loudness = parser.add_mutually_exclusive_group()
-    loudness.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_quiet_option(loudness)
     loudness.add_argument(
         "--verbose", action="store_true", help="a line per step on standard error, for a log"
     )
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    add_json_option(parser)
     parser.add_argument(
         "--debug",
         action="store_true",
@@ -220,7 +224,7 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
     from rankgrove.metrics.parsing import metric
 
     if arguments.metrics and arguments.valid is None and arguments.test is None:
-        raise ValueError("--metrics has no effect without --valid or --test")
+        raise ValueError("--metric has no effect without --valid or --test: give data to measure")
     if arguments.early_stopping_rounds is not None and arguments.valid is None:
         raise ValueError("--early-stopping-rounds needs validation data: give --valid")
     return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
@@ -237,7 +241,8 @@ def _ranker(arguments: argparse.Namespace) -> Any:
     }
     return make_ranker(
         arguments.ranker,
-        random_state=arguments.random_state,
+        random_state=arguments.seed,
+        n_jobs=arguments.n_jobs,
         verbose=0 if arguments.quiet else 2 if arguments.verbose else 1,
         **params,
     )

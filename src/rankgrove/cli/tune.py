@@ -13,7 +13,16 @@ import argparse
 import sys
 from typing import Any
 
-from rankgrove.cli.options import add_data_options, add_json_option, add_metric_options
+from rankgrove.cli.options import (
+    add_data_options,
+    add_early_stopping_option,
+    add_fold_options,
+    add_json_option,
+    add_metric_option,
+    add_preset_option,
+    add_quiet_option,
+    add_seed_option,
+)
 from rankgrove.cli.output import print_json, show
 
 EXAMPLES = """\
@@ -23,21 +32,16 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.metrics.presets import PRESETS
-
     parser.add_argument("ranker", metavar="RANKER", help="name, perhaps with fixed parameters")
     parser.add_argument("data", metavar="DATA", help="file or folder of folds")
     parser.add_argument("--trials", type=int, default=50, metavar="N", help="(default: 50)")
-    add_metric_options(parser, "what decides (default: ndcg@10)")
-    parser.add_argument("--preset", choices=list(PRESETS), metavar="NAME", help="conventions")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="for a file (5)")
-    parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
-    parser.add_argument(
-        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
-    )
+    add_metric_option(parser, ["ndcg@10"])
+    add_preset_option(parser)
+    add_fold_options(parser)
+    add_seed_option(parser)
+    add_early_stopping_option(parser)
     parser.add_argument("--out", default="tuning", metavar="FOLDER", help="of fits (tuning)")
-    parser.add_argument("--quiet", action="store_true", help="no line per trial")
+    add_quiet_option(parser)
     add_json_option(parser)
     add_data_options(parser)
 

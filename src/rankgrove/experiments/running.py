@@ -58,7 +58,7 @@ class Run:
         if self.jobs == 1 and self.backend != "loky":
             raise ValueError(
                 f"the backend {self.backend!r} runs fits side by side: say how many, as in jobs=2 "
-                "(--jobs 2)"
+                "(--workers 2)"
             )
 
     @property

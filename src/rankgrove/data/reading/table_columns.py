@@ -154,11 +154,10 @@ class _Finder:
 
     def nothing_like(self, what: str, kind: str, option: str) -> DataError:
         """Return the error of a table that lacks a column."""
-        elsewhere = "; explain: --query-column" if kind == QUERY else ""
         return DataError(
             f"no column of {what} (such as {', '.join(_CONVENTIONS[kind][:3])}) among "
             f"{_shown(self.names)}: name it with {option}= "
-            f"(--{option} on the command line{elsewhere})"
+            f"(--{option} on the command line)"
         )
 
 

@@ -5,34 +5,35 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-# What users of other libraries call our parameters and options.
-PARAMETERS_ELSEWHERE = {
-    "num_leaves": "max_leaf_nodes",
-    "max_leaves": "max_leaf_nodes",
-    "depth": "max_depth",
-    "eta": "learning_rate",
-    "shrinkage": "learning_rate",
-    "num_iterations": "n_estimators",
-    "num_boost_round": "n_estimators",
-    "iterations": "n_estimators",
-    "n_trees": "n_estimators",
-    "min_data_in_leaf": "min_samples_leaf",
-    "min_child_samples": "min_samples_leaf",
-    "lambda_l2": "l2",
-    "reg_lambda": "l2",
-    "l2_leaf_reg": "l2",
-    "bagging_fraction": "subsample",
-    "feature_fraction": "max_features_tree",
-    "colsample_bytree": "max_features_tree",
-    "colsample_bynode": "max_features",
-    "max_bin": "max_bins",
-    "seed": "random_state",
-    "num_threads": "n_jobs",
-    "nthread": "n_jobs",
-    "monotone_constraints": "monotone",
-    "min_split_gain": "min_gain",
-    "gamma": "min_gain",
+# Names in LightGBM, XGBoost, CatBoost, scikit-learn and RankLib, by our parameter of that meaning.
+_SYNONYMS = {
+    "n_estimators": "num_iterations num_iteration num_boost_round num_round num_rounds num_trees "
+    "iterations max_iter n_iter n_trees",
+    "learning_rate": "eta shrinkage shrinkage_rate",
+    "max_leaf_nodes": "num_leaves num_leaf max_leaves max_leaf leaves leaf",
+    "max_depth": "depth",
+    "min_samples_leaf": "min_data_in_leaf min_data min_child_samples min_data_per_leaf mls",
+    "min_child_weight": "min_sum_hessian_in_leaf min_sum_hessian min_hessian",
+    "min_gain": "min_split_gain min_gain_to_split min_split_loss min_impurity_decrease gamma",
+    "l2": "lambda_l2 lambda reg_lambda l2_regularization l2_leaf_reg",
+    "subsample": "bagging_fraction bagging sub_row max_samples row_sample",
+    "max_features_tree": "feature_fraction sub_feature colsample_bytree rsm",
+    "max_features": "feature_fraction_bynode colsample_bynode colsample_bylevel",
+    "max_bins": "max_bin border_count",
+    "tree": "grow_policy",
+    "monotone": "monotone_constraints mc monotonic_cst",
+    "gain": "label_gain ndcg_exp_gain",
+    "truncation": "lambdarank_truncation_level lambdarank_num_pair_per_sample",
+    "norm": "lambdarank_norm lambdamart_norm lambdarank_normalization",
+    "sigma": "sigmoid",
+    "max_step": "max_delta_step",
+    "tolerance": "tol",
+    "metric": "lambdarank_target",
+    "random_state": "seed random_seed bagging_seed feature_fraction_seed data_random_seed",
+    "n_jobs": "num_threads num_thread nthread nthreads thread_count",
+    "verbose": "verbosity silent",
 }
+PARAMETERS_ELSEWHERE = {name: ours for ours, names in _SYNONYMS.items() for name in names.split()}
 _FIT_OPTIONS = {
     "group": "group_sizes",
     "groups": "qid (one id per row) or group_sizes",
@@ -42,10 +43,13 @@ _FIT_OPTIONS = {
     "weights": "sample_weight",
     "eval_group": "eval_set (whose entries bring their queries: a Dataset or (X, y, qid))",
     "eval_qid": "eval_set (whose entries bring their queries: a Dataset or (X, y, qid))",
+    "eval_names": "eval_set (a dict names the sets: {'valid': data})",
     "validation_data": "eval_set",
     "valid_sets": "eval_set",
     "early_stopping": "early_stopping_rounds",
+    "n_iter_no_change": "early_stopping_rounds",
     "xgb_model": "init_model",
+    "init_score": "init_model (a fitted ranker to start from)",
     "metric": "eval_metric",
     "eval_at": "eval_metric (such as 'ndcg@5')",
     "label": "y, or rankgrove.load(X, label=..., query=...)",
@@ -62,14 +66,52 @@ _FIT_NAMES = (
     "callbacks",
 )
 
+_STOPPING = "fit(..., eval_set=data, early_stopping_rounds=N) stops early"
+_ENCODING = "features are numbers: encode categories first (one column per category, or ordered)"
+_NO_L1 = "there is no L1 penalty; l2 is the L2 penalty"
+_RANKER_SAYS = "the ranker is the choice: each has a class, and rankgrove.CustomMART takes a loss"
+_SUBSAMPLE = "each tree draws a sample anew; subsample is its size, and sampling what is drawn"
+_PROCESSOR = "training uses the processor, with n_jobs threads and histograms of max_bins bins"
 
-# Names that are known, but not as parameters of a ranker.
-_OTHER_PLACES = {
+# Names of other libraries that are no parameter of any ranker -> what to do instead.
+ADVICE = {
     "warm_start": "fit(..., init_model=ranker) goes on from a model",
-    "objective": "the class tells it, and rankgrove.CustomMART takes a function",
-    "eval_at": "fit(..., eval_metric='ndcg@5') says what is watched",
+    "init": "fit(..., init_model=ranker) goes on from a model",
+    "eval_at": "fit(..., eval_metric='ndcg@5') says what is measured",
+    "eval_names": "fit(..., eval_set={'valid': data}) names the sets",
+    "early_stopping": _STOPPING,
+    "early_stopping_round": _STOPPING,
+    "n_iter_no_change": _STOPPING,
+    "validation_fraction": _STOPPING,
+    "od_wait": _STOPPING,
+    "od_type": _STOPPING,
+    "use_best_model": "a fit with eval_set keeps the best iteration",
+    "class_weight": "fit(..., sample_weight=w) weighs documents",
+    "scale_pos_weight": "fit(..., sample_weight=w) weighs documents",
+    "importance_type": "ranker.importances('gain'), ('split') or ('permutation', data)",
+    "deterministic": "the same seed gives the same model for any number of threads",
+    **dict.fromkeys(
+        ("objective", "loss_function", "boosting", "boosting_type", "booster"), _RANKER_SAYS
+    ),
+    **dict.fromkeys(("lambda_l1", "reg_alpha", "alpha", "l1"), _NO_L1),
+    **dict.fromkeys(
+        ("categorical_feature", "categorical_features", "cat_features", "enable_categorical"),
+        _ENCODING,
+    ),
+    **dict.fromkeys(("bagging_freq", "subsample_freq", "bootstrap_type"), _SUBSAMPLE),
+    **dict.fromkeys(("device", "device_type", "task_type", "tree_method", "gpu_id"), _PROCESSOR),
     **{name: f"it is an option of fit: fit(..., {name}=...)" for name in _FIT_NAMES},
 }
+
+
+def meant_parameter(name: str, known: Iterable[str]) -> str | None:
+    """Return the known parameter that other libraries call ``name``, or a similar name."""
+    names = list(known)
+    meant = PARAMETERS_ELSEWHERE.get(name)
+    if meant in names:
+        return meant
+    near = difflib.get_close_matches(name, names, n=1)
+    return near[0] if near and name not in ADVICE else None
 
 
 def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -78,13 +120,12 @@ def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) ->
     for name in given:
         if name in names:
             continue
-        meant = PARAMETERS_ELSEWHERE.get(name)
-        if meant not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = near[0] if near else None
+        meant = meant_parameter(name, names)
         hint = f": did you mean {meant!r}?" if meant else ""
-        if name in _OTHER_PLACES:
-            hint = f": {_OTHER_PLACES[name]}"
+        if meant is None and name in ADVICE:
+            hint = f": {ADVICE[name]}"
+        elif meant is None and name in PARAMETERS_ELSEWHERE:
+            hint = f", which other rankers call {PARAMETERS_ELSEWHERE[name]!r}"
         raise TypeError(f"{owner} has no parameter {name!r}{hint}")
 
 
@@ -98,4 +139,6 @@ def refuse_fit_options(owner: str, given: Iterable[str]) -> None:
         if meant is None and name in PARAMETERS_ELSEWHERE:
             meant = f"{PARAMETERS_ELSEWHERE[name]}, a parameter of {owner}(...)"
         hint = f": did you mean {meant}?" if meant else f"; it knows {', '.join(_FIT_NAMES)}"
+        if meant is None and name in ADVICE:
+            hint = f": {ADVICE[name]}"
         raise TypeError(f"{owner}.fit has no option {name!r}{hint}")
