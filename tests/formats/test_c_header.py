@@ -12,7 +12,7 @@ from tests.fuzz.mutate_models import mutant
 
 import rankgrove
 from rankgrove.formats.container import to_bytes, write_container
-from rankgrove.rankers.base.state import pack
+from rankgrove.formats.ranker_state import pack
 
 N_FEATURES = 6
 NAMES = ["title", "ünïcode", "日本", 'a "quoted" one', "back\\slash", "🌳"]

@@ -7,7 +7,7 @@ import rankgrove
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import ModelError
 from rankgrove.formats.container import write_container
-from rankgrove.rankers.base.state import pack
+from rankgrove.formats.ranker_state import pack
 from rankgrove.rankers.lambdamart import LambdaMART
 from rankgrove.rankers.mcrank import McRank
 from rankgrove.trees.scorer import Scorer

@@ -12,7 +12,7 @@ import numpy as np
 from rankgrove._svg import Drawing
 from rankgrove.cli.output import escape, table
 from rankgrove.explain import (
-    Comparison,
+    DocumentComparison,
     Explanation,
     PartialDependence,
     QueryExplanation,
@@ -288,7 +288,7 @@ class TwoDocuments(Answer):
     """Why one document stands above another."""
 
     query: str
-    found: Comparison
+    found: DocumentComparison
 
     @classmethod
     def of(cls, ranker: Any, data: Any, query: str, first: str, second: str) -> TwoDocuments:

@@ -16,10 +16,10 @@ from rankgrove.distributed.query_plan import SPLIT_QUERIES
 from rankgrove.distributed.worker import grows_forests
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.container import read_container
+from rankgrove.formats.ranker_state import set_learnt
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.parameters import check_parameters
-from rankgrove.rankers.base.state import set_learnt
 from rankgrove.training.progress import progress_bar
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)

@@ -15,7 +15,7 @@ from rankgrove.errors import DataError, ModelError, WorkerError
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fit_key import model_digest
 from rankgrove.rankers.base.fitting import FitOptions
-from rankgrove.rankers.base.state import encoded_params
+from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal, OnStep
 from rankgrove.training.watch import Given

@@ -317,10 +317,10 @@ def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[st
 
 def encoded(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; of what JSON cannot hold, a description."""
-    from rankgrove.rankers.base.state import _encoded_param
+    from rankgrove.rankers.base.parameter_encoding import encoded_param
 
     return {
-        name: _encoded_param(value)
+        name: encoded_param(value)
         for name, value in sorted(params.items())
         if name not in ("n_jobs", "verbose", "random_state")
     }

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from rankgrove.explain.explanation import Explanation
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -28,7 +24,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DocumentComparison:
     """Two documents side by side.
 
     The effects of ``differences`` add up to ``first_score - second_score``.
@@ -56,26 +52,3 @@ class Comparison:
             "scale": self.scale,
             "differences": [vars(difference) for difference in self.differences],
         }
-
-
-def compare(explanation: Explanation, first: int, second: int) -> Comparison:
-    """Compare two documents of an explanation, by their rows."""
-    values, data = explanation.values, explanation.data
-    effects = values[first] - values[second]
-    scores = explanation.scores
-    return Comparison(
-        first=explanation.name_of(first),
-        second=explanation.name_of(second),
-        first_score=float(scores[first]),
-        second_score=float(scores[second]),
-        scale=explanation.scale,
-        differences=tuple(
-            Difference(
-                explanation.features[j],
-                float(data[first, j]),
-                float(data[second, j]),
-                float(effects[j]),
-            )
-            for j in np.argsort(-np.abs(effects), kind="stable")
-        ),
-    )

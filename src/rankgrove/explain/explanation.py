@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,13 @@ from rankgrove.data.matrix.conversion import is_dataset, refuse_other_reading
 from rankgrove.data.matrix.sparse import as_array
 from rankgrove.data.ranking_input import groups_of
 from rankgrove.errors import DataError, ModelError
+from rankgrove.explain.comparison import Difference, DocumentComparison
 from rankgrove.explain.contributions import contributions
+from rankgrove.explain.effect import Effect
+from rankgrove.explain.query import QueryExplanation, RankedDocument
 from rankgrove.models.model import Model
 
-if TYPE_CHECKING:
-    from rankgrove.explain.comparison import Comparison
-    from rankgrove.explain.query import QueryExplanation
-
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What one feature adds to a document's score, and the value it has there."""
-
-    feature: str
-    value: float
-    effect: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,19 +67,54 @@ class Explanation:
             for j in order
         ]
 
-    def compare(self, first: int, second: int) -> Comparison:
-        """Say why one document (a row) stands above or below another."""
-        from rankgrove.explain.comparison import compare
-
+    def compare(self, first: int, second: int) -> DocumentComparison:
+        """Explain why one document (a row) ranks above or below another."""
         self._check_row(first)
         self._check_row(second)
-        return compare(self, first, second)
+        effects = self.values[first] - self.values[second]
+        scores = self.scores
+        return DocumentComparison(
+            first=self.name_of(first),
+            second=self.name_of(second),
+            first_score=float(scores[first]),
+            second_score=float(scores[second]),
+            scale=self.scale,
+            differences=tuple(
+                Difference(
+                    self.features[j],
+                    float(self.data[first, j]),
+                    float(self.data[second, j]),
+                    float(effects[j]),
+                )
+                for j in np.argsort(-np.abs(effects), kind="stable")
+            ),
+        )
 
     def query(self, query: Any = None, top: int = 3) -> QueryExplanation:
-        """Say what carries the top of a query's list; None: of the only query there is."""
-        from rankgrove.explain.query import explain_query
-
-        return explain_query(self, self.rows_of(query), top)
+        """Explain what lifts the top of a query's list; None: of the only query there is."""
+        rows = self.rows_of(query)
+        if top < 1:
+            raise ValueError(f"top must be at least 1, not {top}")
+        if len(rows) == 0:
+            raise DataError("there are no documents to explain")
+        scores = self.scores
+        rows = rows[np.argsort(-scores[rows], kind="stable")]
+        lifts = self.values[rows] - self.values[rows].mean(axis=0)
+        first = lifts[:top].mean(axis=0)
+        data = _means(self.data[rows[:top]])
+        return QueryExplanation(
+            top=min(top, len(rows)),
+            documents=tuple(
+                RankedDocument(self.name_of(row), float(scores[row]), int(row)) for row in rows
+            ),
+            effects=tuple(
+                Effect(self.features[j], float(data[j]), float(first[j]))
+                for j in np.argsort(-np.abs(first), kind="stable")
+            ),
+            features=self.features,
+            lifts=lifts,
+            scale=self.scale,
+        )
 
     def rows_of(self, query: Any = None) -> npt.NDArray[np.int64]:
         """Rows of a query, by its id (or its id as text)."""
@@ -260,3 +285,12 @@ def _number(text: str, count: int, what: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= count:
         raise DataError(f"there is no {what} with number {text!r}: there are 1 to {count}")
     return int(text) - 1
+
+
+def _means(data: npt.NDArray[Any]) -> Floats:
+    """Mean of each column over the values that are not missing; NaN if all are."""
+    known = ~np.isnan(data)
+    total = np.where(known, data, 0).sum(axis=0, dtype=np.float64)
+    count = known.sum(axis=0)
+    means: Floats = np.divide(total, count, out=np.full(data.shape[1], np.nan), where=count > 0)
+    return means

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.errors import DataError
-from rankgrove.explain.explanation import Effect, Explanation
+from rankgrove.explain.effect import Effect
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,41 +58,3 @@ class QueryExplanation:
             ],
             "effects": [vars(effect) for effect in self.effects],
         }
-
-
-def explain_query(
-    explanation: Explanation, rows: npt.NDArray[np.int64], top: int
-) -> QueryExplanation:
-    """Explain the list of the documents in these rows."""
-    if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}")
-    if len(rows) == 0:
-        raise DataError("there are no documents to explain")
-    scores = explanation.scores[rows]
-    rows = rows[np.argsort(-scores, kind="stable")]
-    lifts = explanation.values[rows] - explanation.values[rows].mean(axis=0)
-    first = lifts[:top].mean(axis=0)
-    data = _means(explanation.data[rows[:top]])
-    return QueryExplanation(
-        top=min(top, len(rows)),
-        documents=tuple(
-            RankedDocument(explanation.name_of(row), float(explanation.scores[row]), int(row))
-            for row in rows
-        ),
-        effects=tuple(
-            Effect(explanation.features[j], float(data[j]), float(first[j]))
-            for j in np.argsort(-np.abs(first), kind="stable")
-        ),
-        features=explanation.features,
-        lifts=lifts,
-        scale=explanation.scale,
-    )
-
-
-def _means(data: npt.NDArray[Any]) -> Floats:
-    """Mean of each column over the values that are not missing; NaN if all are."""
-    known = ~np.isnan(data)
-    total = np.where(known, data, 0).sum(axis=0, dtype=np.float64)
-    count = known.sum(axis=0)
-    means: Floats = np.divide(total, count, out=np.full(data.shape[1], np.nan), where=count > 0)
-    return means

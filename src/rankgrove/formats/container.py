@@ -23,7 +23,7 @@ import numpy.typing as npt
 from rankgrove._files import replacing
 from rankgrove.errors import ModelError
 from rankgrove.formats.old_versions import upgraded
-from rankgrove.rankers.base.state import pack, unpack
+from rankgrove.formats.ranker_state import pack, unpack
 
 FORMAT_VERSION = 3  # what older versions held, old_versions.py tells
 

@@ -15,7 +15,7 @@ from rankgrove.metrics.parsing import metric
 from rankgrove.models.model import Model, pack_model
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit
-from rankgrove.rankers.base.state import encoded_params
+from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.training.code_digest import code_digest, is_users
 from rankgrove.trees.binning import Bins
 

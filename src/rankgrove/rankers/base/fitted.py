@@ -345,10 +345,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
         """Take back what ``_get_fitted`` gave, the model being there; nothing in it is trusted."""
-        from rankgrove.rankers.base.state import checked_history, checked_step
-
-        self.evals_result_ = checked_history(values.get("evals_result", {}))
-        self.best_iteration_ = checked_step(values.get("best_iteration"))
+        self.evals_result_ = _checked_history(values.get("evals_result", {}))
+        self.best_iteration_ = _checked_step(values.get("best_iteration"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle through the model file's container, with the parameters as they are."""
@@ -363,7 +361,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
             super().__setstate__(state)
             return
         from rankgrove.formats.container import read_container
-        from rankgrove.rankers.base.state import set_learnt
+        from rankgrove.formats.ranker_state import set_learnt
 
         self.__dict__.update(state["params"])
         set_learnt(self, *read_container(state["model"], "pickled ranker"))
@@ -373,3 +371,25 @@ def _refuse_beside_scan(what: str, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise DataError(f"{what}: data that are streamed bring their own {name}")
+
+
+def _checked_history(value: Any) -> History:
+    """Return the history of metrics from a model file, or refuse it."""
+    if not isinstance(value, dict):
+        raise ModelError("evals_result is not a table of metrics")
+    history: History = {}
+    for name, metrics in value.items():
+        if not isinstance(metrics, dict):
+            raise ModelError(f"evals_result of {name!r:.100} is not a table of metrics")
+        for metric, numbers in metrics.items():
+            if not isinstance(numbers, list) or not all(isinstance(x, float) for x in numbers):
+                raise ModelError(f"evals_result of {metric!r:.100} is not a list of numbers")
+            history.setdefault(name, {})[metric] = numbers
+    return history
+
+
+def _checked_step(value: Any) -> int | None:
+    """Return a number of steps from a model file, or refuse it."""
+    if value is not None and (type(value) is not int or value < 1):
+        raise ModelError(f"best_iteration is {value!r:.100}")
+    return value

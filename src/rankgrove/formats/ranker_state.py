@@ -1,4 +1,4 @@
-"""Rankers as plain values and arrays, for model files and pickles, and back.
+"""Conversion of fitted rankers to plain values and arrays, for model files and pickles, and back.
 
 A ranker's state is ``{"ranker": name, "params": {...}, "fitted": {...}, "model": {...}}`` and
 arrays whose names begin with ``model/`` or ``fitted/``. Parameters that say how to work, not what
@@ -7,27 +7,23 @@ comes out (``n_jobs``, ``verbose``), are left out: the same model gives the same
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import ModelError
+from rankgrove.metrics.registry import metric_class
 from rankgrove.models.model import below, pack_model, prefixed, unpack_model
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.rankers.base.parameters import NotStored, check_parameters
 from rankgrove.rankers.base.registry import name_of, ranker_class
-from rankgrove.training.progress import History
-
-if TYPE_CHECKING:
-    from rankgrove.rankers.base.estimator import BaseRanker
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-_OF_THE_MACHINE = ("n_jobs", "verbose")
 
 
 def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arrays]:
@@ -66,58 +62,6 @@ def set_learnt(ranker: BaseRanker, state: Mapping[str, Any], arrays: Arrays) -> 
     ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))
 
 
-def checked_history(value: Any) -> History:
-    """Return the history of metrics from a model file, or refuse it."""
-    if not isinstance(value, dict):
-        raise ModelError("evals_result is not a table of metrics")
-    history: History = {}
-    for name, metrics in value.items():
-        if not isinstance(metrics, dict):
-            raise ModelError(f"evals_result of {name!r:.100} is not a table of metrics")
-        for metric, numbers in metrics.items():
-            if not isinstance(numbers, list) or not all(isinstance(x, float) for x in numbers):
-                raise ModelError(f"evals_result of {metric!r:.100} is not a list of numbers")
-            history.setdefault(name, {})[metric] = numbers
-    return history
-
-
-def checked_step(value: Any) -> int | None:
-    """Return a number of steps from a model file, or refuse it."""
-    if value is not None and (type(value) is not int or value < 1):
-        raise ModelError(f"best_iteration is {value!r:.100}")
-    return value
-
-
-def encoded_params(ranker: BaseRanker) -> dict[str, Any]:
-    """Return the parameters that decide what comes out, as JSON can hold them."""
-    params = ranker.get_params(deep=False)
-    return {k: _encoded_param(v) for k, v in params.items() if k not in _OF_THE_MACHINE}
-
-
-def _encoded_param(value: Any) -> Any:
-    """A parameter as JSON; a description of what is not kept (a function, a fitted ranker)."""
-    from rankgrove.metrics.metric import Metric
-    from rankgrove.rankers.base.estimator import BaseRanker
-
-    if isinstance(value, BaseRanker):
-        name = name_of(type(value))
-        if value.__sklearn_is_fitted__():
-            return {"description": f"a fitted {type(value).__name__} {encoded_params(value)}"[:500]}
-        if name is not None:
-            return {"ranker": name, "params": encoded_params(value)}
-    if isinstance(value, NotStored):
-        return {"description": value.description}
-    if isinstance(value, Metric):
-        return str(value)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError):
-        # Where in memory something was is no part of the model.
-        return {"description": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:500]}
-
-
 def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
     known = cls._get_param_names()
     unknown = [name for name in params if name not in known]
@@ -138,8 +82,6 @@ def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
 
 def _names_an_unknown_metric(ranker: Any) -> bool:
     """Whether it was trained by a metric whose module is not imported; scoring needs none."""
-    from rankgrove.metrics.registry import metric_class
-
     text = getattr(ranker, "metric", None)
     name = re.match(r"[\w-]{1,100}", text) if isinstance(text, str) else None
     if name is None:
