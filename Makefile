@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 NATIVE := $(shell find native tests/native -name '*.[ch]pp')
-PYTEST_ARGS ?= -q -n auto --dist loadfile
+PYTEST_ARGS ?= -q -n auto --dist loadgroup
 SANITIZE_TESTS ?= $(addprefix tests/,boosting data explain forests formats linear metrics models training trees \
   rankers/test_boosting.py rankers/test_custom.py rankers/test_forest.py test_arrays.py test_threads.py)
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
@@ -65,6 +65,10 @@ demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
 .PHONY: test
 test: $(VENV)/.test native-tests ## run all tests (PYTEST_ARGS= to choose)
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+.PHONY: check
+check: $(VENV)/.test ## run the quick tier: one ranker per family, no processes, clusters, docs, packages
+	$(PY) -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed
 
 # Tests in C++; each of their cases is a case of tests/native/test_native.py.
 CMAKE := PATH="$(abspath $(VENV))/bin:$$PATH" cmake

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from rankgrove import ranker_names
 from rankgrove.datasets import make_ranking
+from support.rankers import FAMILIES
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -30,6 +33,54 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if "PYTHONPATH" in os.environ:
     entries = os.environ["PYTHONPATH"].split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, entries))
+
+
+# Markers of tests that the quick tier (``--quick``, ``make check``) leaves out.
+SLOW = {"cluster", "process", "docs", "packaging", "slow"}
+# Fixtures that start processes: tests that use them are marked by it.
+PROCESS_FIXTURES = {"rankgrove", "start", "server", "fleet"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="one ranker per family; no clusters, processes, docs, packaging or slow tests",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        sys.addaudithook(refuse_processes)
+
+
+def refuse_processes(event: str, _: object) -> None:
+    """Fail a test of the quick tier that starts a process."""
+    started = event in ("subprocess.Popen", "os.fork", "os.posix_spawn")
+    if started and "PYTEST_CURRENT_TEST" in os.environ:
+        raise AssertionError("this test starts a process: mark it with pytest.mark.process")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("process")
+        if item.get_closest_marker("cluster"):  # they share one cluster: one worker runs them all
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+    if config.getoption("--quick"):
+        dropped = [item for item in items if is_slow(item)]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if not is_slow(item)]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Tell whether the quick tier leaves a test out."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    rankers = {value for value in params.values() if isinstance(value, str)} & OTHER_RANKERS
+    return bool(rankers) or any(mark.name in SLOW for mark in item.iter_markers())
+
+
+OTHER_RANKERS = set(ranker_names()) - set(FAMILIES)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ import pytest
 from rankgrove.data.writing import write_letor
 from rankgrove.datasets import make_ranking
 
+pytestmark = pytest.mark.docs
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 

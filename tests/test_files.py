@@ -102,6 +102,7 @@ with replacing(sys.argv[1]) as stream:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 def test_a_killed_process_leaves_nothing_that_stays(tmp_path, monkeypatch, way):
     process = subprocess.Popen(

@@ -17,6 +17,7 @@ def modules_after(statement: str) -> set[str]:
     return {name.partition(".")[0] for name in json.loads(run.stdout)}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "statement", ["import rankgrove", "import rankgrove.cli.main", "import rankgrove._native"]
 )

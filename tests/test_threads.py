@@ -56,6 +56,7 @@ def test_omp_num_threads_lowers_the_default_and_never_raises_it(monkeypatch, set
     assert resolve_n_jobs(None) == threads
 
 
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("work", ["fit", "predict"])
 def test_a_forked_child_works_with_threads_of_its_own(work, data, fitted):
@@ -76,6 +77,7 @@ def test_a_forked_child_works_with_threads_of_its_own(work, data, fitted):
         process.join()
 
 
+@pytest.mark.slow
 def test_many_python_threads_share_the_workers(data, fitted):
     expected = fitted.predict(data)
     failures: list[int] = []
@@ -131,12 +133,14 @@ except MemoryError:
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
 def test_memory_that_runs_out_in_a_loop_of_threads_is_a_memory_error():
     run = subprocess.run([sys.executable, "-c", OUT_OF_MEMORY], capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "MemoryError\n"), run.stderr
 
 
+@pytest.mark.process
 def test_no_thread_can_be_started_and_the_work_is_done_by_the_caller(data, fitted, tmp_path):
     resource = pytest.importorskip("resource")
     fitted.save(tmp_path / "model.rg")
@@ -169,6 +173,7 @@ def test_ctrl_c_stops_a_long_prediction(data, fitted, n_jobs):
     assert np.isnan(scores[-1])
 
 
+@pytest.mark.process
 def test_nobody_waits_for_a_thread_that_ends_before_it_has_begun(tmp_path):
     """As threads do where memory is short: fits and readers hung."""
     code = """

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.packaging
+
 PROGRAM = """
 import rankgrove
 from rankgrove import _native, datasets

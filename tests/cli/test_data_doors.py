@@ -126,6 +126,7 @@ def test_info_describes_a_model(run):
     assert json.loads(out)["feature_names"] == ["c", "a", "b"]
 
 
+@pytest.mark.process
 def test_one_feature_more_than_the_text_is_explained_not_shifted(run, folder):
     data = rankgrove.load("data.txt", first_feature=0, n_features=4)
     trained = lightgbm.LGBMRanker(n_estimators=5, min_child_samples=2, verbose=-1).fit(

@@ -25,6 +25,7 @@ def run(folder, *words):
     return main(["export", str(folder / "model.rg"), *words])
 
 
+@pytest.mark.process
 def test_a_checked_export(folder, capsys):
     out = str(folder / "model.c")
     assert run(folder, "--to", "c", "--out", out, "--check", str(folder / "test.txt")) == 0

@@ -117,6 +117,7 @@ def test_unexpected_error_names_its_kind(monkeypatch, capsys):
     assert "KeyError: 'surprise' (--debug shows where)" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_reader_of_a_pipe_may_go_away(data_file):
     reading, writing = os.pipe()
     os.close(reading)
@@ -138,6 +139,7 @@ sys.exit(main.main(["info", "x"]))
 """
 
 
+@pytest.mark.process
 def test_interrupt_exits_with_130():
     process = subprocess.Popen(
         [sys.executable, "-c", WAITING_VERB],

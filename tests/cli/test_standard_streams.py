@@ -38,6 +38,7 @@ def start(folder, *arguments, unbuffered=True, **options):
 PREDICT = ("predict", "model.rg", "data.txt")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("unbuffered", [True, False])
 def test_a_pipe_that_does_not_wait_gets_every_line(folder, unbuffered):
     reading, writing = os.pipe()
@@ -51,6 +52,7 @@ def test_a_pipe_that_does_not_wait_gets_every_line(folder, unbuffered):
     assert len(lines) == N_ROWS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("unbuffered", [True, False])
 def test_a_full_disk_is_an_error_that_names_the_stream(folder, unbuffered):
     with open("/dev/full", "wb") as full:
@@ -62,6 +64,7 @@ def test_a_full_disk_is_an_error_that_names_the_stream(folder, unbuffered):
     assert errors == "rankgrove predict: No space left on device: standard output\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [("--help",), ("train", "--help"), ("info", "data.txt")])
 def test_a_full_disk_is_one_line_for_short_texts_too(folder, arguments):
     with open("/dev/full", "wb") as full:
@@ -71,6 +74,7 @@ def test_a_full_disk_is_one_line_for_short_texts_too(folder, arguments):
     assert error.endswith("No space left on device: standard output\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("unbuffered", [True, False])
 def test_a_reader_that_goes_away_ends_it_like_other_tools(folder, unbuffered):
     process = start(
@@ -83,6 +87,7 @@ def test_a_reader_that_goes_away_ends_it_like_other_tools(folder, unbuffered):
     assert process.wait() == -signal.SIGPIPE
 
 
+@pytest.mark.process
 def test_training_without_standard_error_writes_the_model(folder):
     command = (
         f"{sys.executable} -m rankgrove train mart data.txt --n-estimators 2 --out closed.rg 2>&-"
@@ -91,6 +96,7 @@ def test_training_without_standard_error_writes_the_model(folder):
     assert rankgrove.load_model(folder / "closed.rg").model_.n_steps == 2
 
 
+@pytest.mark.process
 def test_closed_standard_output_is_an_error(folder):
     command = f"{sys.executable} -m rankgrove predict model.rg data.txt >&-"
     run = subprocess.run(command, shell=True, cwd=folder, stderr=subprocess.PIPE, text=True)

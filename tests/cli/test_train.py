@@ -302,6 +302,7 @@ def test_what_is_no_forest_is_refused(run, capfd):
         assert message in capfd.readouterr().err
 
 
+@pytest.mark.process
 def test_a_model_that_raised_a_metric_of_ones_own_scores_without_it(run, folder, monkeypatch):
     (folder / "own_metric.py").write_text(
         "import rankgrove\n"

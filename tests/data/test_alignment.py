@@ -41,6 +41,7 @@ def test_says_what_is_wrong(data):
         align_features(data, ["a"], extra="keep")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", ["zero", "missing"])
 def test_sparse_features_stay_sparse_however_wide(absent):
     filler = 0.0 if absent == "zero" else np.nan

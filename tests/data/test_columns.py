@@ -50,6 +50,7 @@ def test_columns_that_the_model_does_not_know_are_left_out_unread(library):
     np.testing.assert_array_equal(Columns(NAMES, 3).match(table(library, NAMES, extra)), X)
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)), st.integers(1, 6))
 def test_any_order_and_any_extra_columns_of_a_dataset(order, wanted):
     values = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -130,6 +130,7 @@ def test_text_named_like_a_table_is_told(read):
         read("label|qid|a\n1|1|2\n")
 
 
+@pytest.mark.slow
 def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "data.csv.gz"
     with gzip.open(path, "wb", 1) as file:

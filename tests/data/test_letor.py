@@ -233,6 +233,7 @@ def test_progress_is_reported_and_may_interrupt(read):
         read(TEXT, progress=interrupt)
 
 
+@pytest.mark.slow
 def test_endless_lines_are_refused_without_reading_them_whole(tmp_path):
     plain, packed = tmp_path / "long.txt", tmp_path / "long.txt.gz"
     with plain.open("wb") as file:

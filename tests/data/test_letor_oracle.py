@@ -54,6 +54,7 @@ def test_real_files_equal_the_oracle(letor_data: Path, name):
         same_as_oracle(rg.load(path), text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     tokens=st.lists(
@@ -89,6 +90,7 @@ def test_threads_do_not_change_the_result(n_threads):
     assert fuzz_letor.difference(one, many) is None
 
 
+@pytest.mark.slow
 def test_mutated_text_reads_as_the_oracle_reads_it():
     n_read, problem = fuzz_letor.run(2500, seed=0)
     assert problem is None

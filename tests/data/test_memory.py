@@ -64,6 +64,7 @@ def megabytes_of(code, **values):
     return float(run.stdout.split()[-1])
 
 
+@pytest.mark.process
 @needs_proc
 def test_memory_that_was_freed_goes_back_to_the_system():
     """Blocks below the last one, which stays, are kept by the allocator until it is told."""
@@ -83,6 +84,7 @@ FREED = """
 """
 
 
+@pytest.mark.process
 @needs_proc
 def test_finding_bins_keeps_nothing_but_the_bins():
     """Neither do threads keep their room for sorting, nor the allocator what was freed."""
@@ -102,6 +104,7 @@ BINS = """
 """
 
 
+@pytest.mark.process
 @needs_proc
 def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
     rng = np.random.default_rng(0)

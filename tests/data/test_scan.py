@@ -318,6 +318,7 @@ def test_a_folder_that_cannot_be_written_is_named(path, tmp_path):
         fitted(rg.scan(path, cache=blocker / "cache"))
 
 
+@pytest.mark.process
 def test_interrupted_work_leaves_no_files(tmp_path):
     code = f"""
 import numpy as np, rankgrove as rg, time

@@ -146,6 +146,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from(["zero", "missing"]), st.booleans())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_text_means_the_same_sparse_and_dense(tmp_path, rows, absent, declared):

@@ -63,6 +63,7 @@ def numbers_as_text(dataset: Dataset) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     data=datasets(),
@@ -77,6 +78,7 @@ def test_letor_text_round_trips(tmp_path_factory, data, options):
         assert_same(back, data)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=datasets())
 def test_parquet_round_trips(tmp_path_factory, data):

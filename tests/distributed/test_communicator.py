@@ -136,6 +136,7 @@ def test_a_hub_that_gives_up_is_named_with_its_reason():
         assert "gave up: disk full" in str(error)
 
 
+@pytest.mark.slow
 def test_a_silent_worker_is_named_after_the_patience():
     def work(communicator):
         if communicator.rank == 1:
@@ -307,6 +308,7 @@ def start_worker(address, rank, size):
     )
 
 
+@pytest.mark.process
 def test_a_killed_worker_is_named_at_once_to_all_others():
     hub = Hub()
     workers = [start_worker(hub.address, rank, 3) for rank in (1, 2)]
@@ -324,6 +326,7 @@ def test_a_killed_worker_is_named_at_once_to_all_others():
     workers[0].wait(10)
 
 
+@pytest.mark.process
 def test_control_c_is_answered_while_waiting():
     hub = Hub()
     worker = start_worker(hub.address, 2, 3)

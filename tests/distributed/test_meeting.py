@@ -44,6 +44,7 @@ def test_strangers_do_not_get_in():
             assert meeting.next(0.2) is None
 
 
+@pytest.mark.process
 def test_a_seat_is_taken_once():
     with Meeting("127.0.0.1", 2) as meeting, Seat(meeting.invitation, 0):
         with pytest.raises(MeetingError, match="joined already"):

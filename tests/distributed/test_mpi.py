@@ -48,6 +48,7 @@ def run(folder, how):
     )
 
 
+@pytest.mark.process
 def test_a_fit_over_mpi_has_the_bits_of_one_machine(tmp_path):
     done = run(tmp_path, "right")
     assert done.returncode == 0, done.stderr
@@ -55,6 +56,7 @@ def test_a_fit_over_mpi_has_the_bits_of_one_machine(tmp_path):
     assert [(tmp_path / rank).read_bytes() for rank in "01"] == [local, local]
 
 
+@pytest.mark.process
 def test_an_error_of_one_worker_ends_all_and_is_told(tmp_path):
     done = run(tmp_path, "wrong")
     assert done.returncode != 0

@@ -77,6 +77,7 @@ def test_wide_text_files(two_threads, tmp_path):
     assert to_bytes(far) == to_bytes(local.fit(rankgrove.load(files)))
 
 
+@pytest.mark.slow
 def test_dask_arrays_of_sparse_blocks():
     arrays = pytest.importorskip("dask.array")
     from rankgrove.distributed.on_dask import _blocks

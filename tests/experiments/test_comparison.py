@@ -247,6 +247,7 @@ def test_scores_made_elsewhere_stand_in_the_table(tiny_data, tmp_path):
     assert f"but the data has {tiny_data.n_rows} rows" in short.failure("data", "mine")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -108,6 +108,7 @@ def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypat
     assert len(fitted) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [Run(), Run(jobs=2)])
 def test_features_are_ordered_once_per_fold(run, tiny_data, tmp_path, monkeypatch):
     from rankgrove.experiments import views

@@ -80,6 +80,7 @@ def test_parameters_and_their_other_names_are_known(library, target, params, tin
 TREES = {"lightgbm": "n_estimators", "xgboost": "n_estimators", "catboost": "iterations"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", TREES)
 @pytest.mark.parametrize("metric", ["ndcg@5", "rmse"])
 @pytest.mark.parametrize("rounds", [None, 3])

@@ -53,6 +53,7 @@ def page(comparison, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_beside_itself(page):
     text = page.read_text("utf-8")
     outside = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
@@ -163,6 +164,7 @@ def find(browser, selector):
     return browser.find_element("css selector", selector)
 
 
+@pytest.mark.process
 def test_the_table_sorts_and_filters_by_mouse_and_keys(browser, page, comparison):
     open_page(browser, page)
     by_metric = [result.ranker for result in comparison.results("first set")]
@@ -179,6 +181,7 @@ def test_the_table_sorts_and_filters_by_mouse_and_keys(browser, page, comparison
     assert names(browser) == ["forest"]
 
 
+@pytest.mark.process
 def test_plots_answer_the_mouse_and_documents_follow(browser, page):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.support.ui import WebDriverWait
@@ -203,6 +206,7 @@ def test_plots_answer_the_mouse_and_documents_follow(browser, page):
     assert "doc<" in find(browser, "#documents").text
 
 
+@pytest.mark.process
 def test_data_sets_change_places(browser, page):
     open_page(browser, page)
     browser.find_elements("css selector", "#data option")[1].click()
@@ -210,6 +214,7 @@ def test_data_sets_change_places(browser, page):
     assert "broken failed: ValueError" in find(browser, "#failures").text
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 820, 390])
 def test_no_errors_and_nothing_wider_than_the_screen(browser, page, width, scheme, tmp_path):
@@ -228,6 +233,7 @@ def test_no_errors_and_nothing_wider_than_the_screen(browser, page, width, schem
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["odd_page", "empty_page"])
 def test_pages_without_values_are_drawn_to_their_end(browser, name, request):
     open_page(browser, request.getfixturevalue(name))
@@ -237,6 +243,7 @@ def test_pages_without_values_are_drawn_to_their_end(browser, name, request):
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.process
 def test_labels_are_shown_as_they_are_written(browser, odd_page):
     open_page(browser, odd_page)
     browser.find_elements("css selector", "#data option")[1].click()
@@ -245,6 +252,7 @@ def test_labels_are_shown_as_they_are_written(browser, odd_page):
         assert "depth <b>4" in browser.execute_script(script, chart)
 
 
+@pytest.mark.process
 def test_every_value_can_be_seen_on_a_phone(browser, odd_page):
     open_page(browser, odd_page, 390)
     browser.find_elements("css selector", "#data option")[1].click()
@@ -258,12 +266,14 @@ def test_every_value_can_be_seen_on_a_phone(browser, odd_page):
     assert max(hidden) <= 1
 
 
+@pytest.mark.process
 def test_the_page_prints(browser, page):
     open_page(browser, page)
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 20_000
 
 
+@pytest.mark.process
 def test_charts_have_the_width_of_paper_while_they_are_printed(browser, page):
     open_page(browser, page, 1600)
     widths = "return [...document.querySelectorAll('.chart .main-svg')].map(s => s.clientWidth)"
@@ -274,6 +284,7 @@ def test_charts_have_the_width_of_paper_while_they_are_printed(browser, page):
     assert browser.execute_script(widths) == on_screen
 
 
+@pytest.mark.process
 def test_a_curve_of_one_step_can_be_seen(browser, page):
     open_page(browser, page)
     steps = browser.execute_script("return content.data[0].curves.boosted.steps.length")

@@ -65,6 +65,7 @@ def whole_study(data_file, folder, results):
         return results(store)
 
 
+@pytest.mark.process
 def test_killed_studies_go_on_and_end_with_the_same_bits(data_file, tmp_path, results):
     wanted = whole_study(data_file, tmp_path / "whole", results)
     folder = tmp_path / "killed"
@@ -85,6 +86,7 @@ def test_killed_studies_go_on_and_end_with_the_same_bits(data_file, tmp_path, re
     assert whole_study(data_file, folder, results) == wanted
 
 
+@pytest.mark.process
 def test_folds_of_a_killed_process_are_removed(data_file, tmp_path):
     folder = tmp_path / "results"
     command = [sys.executable, "-m", "rankgrove", "compare", str(data_file), "--workers", "2"]
@@ -117,6 +119,7 @@ def test_finished_cells_are_not_computed_again(tiny_study, tmp_path, monkeypatch
         assert {entry.status for entry in store.entries()} == {"done"}
 
 
+@pytest.mark.process
 def test_two_processes_share_a_study(data_file, tmp_path, results):
     wanted = whole_study(data_file, tmp_path / "alone", results)
     processes = [start(data_file, tmp_path / "both") for _ in range(2)]
@@ -125,6 +128,7 @@ def test_two_processes_share_a_study(data_file, tmp_path, results):
         assert results(store) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run", [Run(jobs=2), Run(memory_limit=2**31)], ids=["side by side", "with a limit"]
 )
@@ -158,6 +162,7 @@ def ray_cluster():
         ray.shutdown()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("backend", "cluster"), [("dask", dask_cluster), ("ray", ray_cluster)], ids=["dask", "ray"]
 )
@@ -201,6 +206,7 @@ def dask_elsewhere(tmp_path):
         process.stdin.close()
 
 
+@pytest.mark.process
 def test_cells_run_on_the_cluster_of_another_process(
     dask_elsewhere, tiny_data, results, tmp_path, monkeypatch
 ):
@@ -221,6 +227,7 @@ def test_cells_run_on_the_cluster_of_another_process(
         assert {entry.status for entry in store.entries()} == {"done"}
 
 
+@pytest.mark.slow
 def test_dask_without_a_cluster_is_refused_with_what_to_do(tiny_study):
     pytest.importorskip("distributed")
     with Store(None) as store, pytest.raises(ValueError, match="set DASK_SCHEDULER_ADDRESS"):
@@ -252,6 +259,7 @@ def test_no_room_for_a_thread_is_said_to_be_a_matter_of_memory():
     assert reason(RuntimeError("can't start new thread")).startswith("not enough memory")
 
 
+@pytest.mark.slow
 def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
     data = rankgrove.datasets.make_ranking(300, docs_per_query=40, seed=1)
     study = make_study(data, ["rf-point:n_estimators=2000"], folds=3, max_folds=1)
@@ -266,6 +274,7 @@ def die(job):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
     monkeypatch.setattr(running, "run_job", die)
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, max_folds=2)
@@ -283,6 +292,7 @@ def test_data_that_cannot_be_read_stop_the_study(tmp_path):
             run_study(study, store, run)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_stops_at_once_and_keeps_what_is_finished(data_file, tmp_path, jobs):
     rankers = ["--ranker", "quick=mart:n_estimators=1", "--ranker", "mart:n_estimators=1000000"]

@@ -84,6 +84,7 @@ def test_text_by_name_or_number(tiny_data, tmp_path, name):
     assert ndcg(found, "mine") == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_folders_of_folds_and_workers(frame, tmp_path):
     queries = frame["qid"].unique()
     parts = dict(zip(("train", "vali", "test"), np.array_split(queries, 3), strict=True))

@@ -32,6 +32,7 @@ def values():
     return np.clip(queries + shifts[:, None] + rng.normal(0, 0.1, (4, 80)), 0, 2)
 
 
+@pytest.mark.slow
 def test_paired_t_and_wilcoxon_are_scipys(values):
     differences = values[1:] - values[0]
     t = [stats.ttest_rel(row, values[0]).pvalue for row in values[1:]]

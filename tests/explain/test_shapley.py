@@ -134,6 +134,7 @@ def test_interactions_are_those_of_shap():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zero_as_missing", [False, True])
 def test_values_are_those_of_lightgbm(zero_as_missing):
     import lightgbm
@@ -199,6 +200,7 @@ def test_a_chain_of_many_features_is_explained():
     np.testing.assert_allclose(total, predict(trees, X), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_promptly():
     trees = counted(4, n_trees=300, n_leaves=200, n_features=30)
     X = np.random.default_rng(1).normal(size=(200_000, 30)).astype(np.float32)

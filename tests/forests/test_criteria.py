@@ -102,6 +102,7 @@ def test_a_criterion_in_python_sees_weights_and_missing_values(own_module, small
     assert_same(*forests)
 
 
+@pytest.mark.process
 def test_a_criterion_of_a_module_works_on_the_command_line(own_module, small_data):
     rankgrove.write_letor(small_data, own_module / "train.txt")
     for criterion in ("entropy", "own-entropy"):

@@ -189,6 +189,7 @@ def test_expected_ndcg_of_table_iii():
     assert value == pytest.approx(dcg / ideal, abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", ["entropy", "gini", "squared_error"])
 def test_pointwise_splits_are_the_best_by_brute_force(criterion, weighted):
@@ -313,6 +314,7 @@ def test_max_leaf_nodes_cuts_the_tree_where_the_order_has_got_to(web_data, order
     np.testing.assert_array_equal(cut.value, full.value[:79])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rf-point", "rf-list"])
 def test_more_than_255_values_per_feature_are_told_apart(name):
     """Two-byte codes: the root's split is the best of all 269 thresholds."""

@@ -93,6 +93,7 @@ def test_counters_of_five_classes_hold_a_node_of_nearly_one_class(size, criterio
         check_tree(tree, X, y, criterion)
 
 
+@pytest.mark.slow
 def test_counters_of_three_classes_hold_two_million_documents():
     n = MOST_IN_PACKED_COUNTS[3] + 3
     X = np.zeros((n, 1), np.float32)
@@ -146,6 +147,7 @@ def test_squared_error_of_any_class_values(name, labels, leaf_score):
     check_same(tree, grow(X, y, weight=np.ones(len(y)), **common))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_nodes_of_few_documents_and_groups_of_eight(criterion, weighted):
@@ -217,6 +219,7 @@ def test_documents_that_a_bootstrap_draws_again_count_again(n, kind, name, missi
     check_tree(tree, X[drawn], y[drawn], "squared_error", None, min_leaf, best=best, full=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["queries", "bootstrap"])
 @pytest.mark.parametrize("labels", [[0, 1], [2, 3, 4, 5, 6], [0, 3, 32], np.arange(40), "reals"])
 @pytest.mark.parametrize("missing", [False, True])

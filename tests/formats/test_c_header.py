@@ -95,6 +95,7 @@ MODELS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", MODELS)
 def test_same_bits(header, name, tmp_path):
     ranker = MODELS[name]()
@@ -109,6 +110,7 @@ def test_same_bits(header, name, tmp_path):
     np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), ranker.predict(X))
 
 
+@pytest.mark.process
 def test_names_are_utf8(header, tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, qid = data()
@@ -122,6 +124,7 @@ def test_names_are_utf8(header, tmp_path):
     header.c.rankgrove_close(model)
 
 
+@pytest.mark.process
 def test_other_kinds_are_refused(header, tmp_path, repository):
     path = tmp_path / "m.rg"
     for ranker, message in (
@@ -140,6 +143,7 @@ def test_other_kinds_are_refused(header, tmp_path, repository):
     assert "cannot be opened" in header.open(tmp_path / "absent.rg")[1]
 
 
+@pytest.mark.process
 def test_damaged_files_are_refused(header, tmp_path):
     path = tmp_path / "m.rg"
     fitted(rankgrove.MART(n_estimators=2, random_state=0)).save(path)
@@ -163,6 +167,7 @@ def test_damaged_files_are_refused(header, tmp_path):
         assert header.open(path)[0] is None or size == len(whole) - 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("mapped", [True, False])
 def test_mutants_do_no_harm(mapped, tmp_path, repository):
     """Under the sanitizers; a file that is not mapped lies in memory whose bounds they know."""
@@ -192,6 +197,7 @@ def test_mutants_do_no_harm(mapped, tmp_path, repository):
     assert 60 < int(run.stdout) < 540
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "value"),
     [

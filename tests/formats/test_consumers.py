@@ -41,6 +41,7 @@ def node() -> tuple[str, dict[str, str]]:
     return program, env
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("to", ["onnx", "onnx-double"])
 @pytest.mark.parametrize("name", MODELS)
 def test_node_gives_the_same_scores(name, to, tmp_path):

@@ -105,6 +105,7 @@ def test_public_name():
     assert rankgrove.load_model is load_model
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -149,6 +150,7 @@ def test_missing_file_and_unsaveable_state(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_mutated_files_give_a_clean_error_or_a_model_that_predicts(tmp_path):
     data = to_bytes(some_model(n_trees=4, n_leaves=6))
     outcomes = [survives(data, seed, tmp_path / "mutant.rgm") for seed in range(1500)]

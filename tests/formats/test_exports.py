@@ -65,6 +65,7 @@ ENGINES = ("elasticsearch", "opensearch", "solr", "vespa", "ranklib")
 LIBRARIES = ("lightgbm", "xgboost", "onnx", "onnx-double", "c")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("to", LIBRARIES)
 def test_libraries_give_the_same_scores(name, to, tmp_path):
@@ -181,6 +182,7 @@ class TestThereAndBack:
 
 
 class TestLinks:
+    @pytest.mark.process
     @pytest.mark.parametrize("to", [*LIBRARIES, "vespa", "opensearch"])
     def test_probabilities_are_carried(self, to, tmp_path):
         ranker = xgboost_model("binary:logistic")
@@ -225,6 +227,7 @@ class TestDetails:
             folded.trees[0].value[leaf], plain.base_score + plain.trees[0].value[leaf]
         )
 
+    @pytest.mark.process
     def test_deep_trees_are_refused_where_files_nest(self, tmp_path):
         n = 420
         inner, leaf = np.arange(n) < n - 1, np.arange(n) == n - 1

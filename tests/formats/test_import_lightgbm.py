@@ -23,6 +23,7 @@ class TestLightGBM:
         label = (y > 1).astype(float) if settings["objective"] == "binary" else y
         return self.lightgbm.train(settings, self.lightgbm.Dataset(X, label, group=group), rounds)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("params", "data"),
         [

@@ -31,6 +31,7 @@ class TestXGBoost:
             data = self.xgboost.DMatrix(X, label, qid=qid)
         return self.xgboost.train(settings, data, rounds)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "params",
         [
@@ -133,6 +134,7 @@ class TestCatBoost:
         model = self.catboost.CatBoost(settings)
         return model.fit(self.catboost.Pool(X, y, group_id=qid))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "params",
         [
@@ -186,6 +188,7 @@ class TestCatBoost:
 
 
 class TestSklearn:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "params", "missing"),
         [

@@ -119,6 +119,7 @@ def test_training_watches_it_and_stops_by_it(module):
     assert ranker.score(valid, metric="pair-loss") == pytest.approx(min(history["pair-loss"]))
 
 
+@pytest.mark.process
 def test_it_can_be_pickled_also_to_a_process_that_has_not_imported_it(module, tmp_path):
     measured = metric("fg@7")
     blob = pickle.dumps(measured)
@@ -150,6 +151,7 @@ def command(files, *arguments):
     )
 
 
+@pytest.mark.process
 def test_command_line_imports_the_module(files):
     run = command(files, "evaluate", "scores.npy", "data.txt", "--metric", "fg@3")
     assert run.returncode == 2
@@ -169,6 +171,7 @@ def test_command_line_imports_the_module(files):
     assert "--import no_such_module: ModuleNotFoundError" in run.stderr
 
 
+@pytest.mark.process
 def test_an_installed_package_names_its_metrics_by_entry_points(files):
     package = files / "my_metrics-1.0.dist-info"
     package.mkdir()

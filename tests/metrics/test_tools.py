@@ -250,6 +250,7 @@ def test_ir_measures():
         assert mean(ours, "trec", case) == expected, theirs
 
 
+@pytest.mark.process
 def test_gdeval():
     """gdeval prints five decimals; its formulas are checked exactly against the definitions."""
     ir_measures = pytest.importorskip("ir_measures")
@@ -282,6 +283,7 @@ print(json.dumps({name: float(value) for name, value in values.items()}))
 """
 
 
+@pytest.mark.process
 def test_ranx():
     """Runs apart, without numba's compiler: compiling takes minutes, the arithmetic is the same.
 

@@ -53,6 +53,7 @@ def own_error(friedman):
 class TestAgainstPeers:
     """On plain regression the peers do the same thing, but for details of binning and stopping."""
 
+    @pytest.mark.slow
     def test_hist_gradient_boosting(self, friedman, own_error):
         from sklearn.ensemble import HistGradientBoostingRegressor
 

@@ -31,6 +31,7 @@ def test_vectorised_objective(small_data):
     np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_objective_of_one_query(small_data, compiled):
     if compiled:

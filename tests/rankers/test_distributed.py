@@ -29,6 +29,7 @@ def check(parts, name, data):
     np.testing.assert_array_equal(merge(*parts).predict(data), whole.predict(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_joblib_backends_grow_parts_of_one_forest(backend):
     data = make_ranking(40, seed=3)
@@ -39,6 +40,7 @@ def test_joblib_backends_grow_parts_of_one_forest(backend):
     check(parts, "rf-point", data)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_grows_parts_of_one_forest():
     distributed = pytest.importorskip("dask.distributed")
     data = make_ranking(40, seed=3)

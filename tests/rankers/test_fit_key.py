@@ -97,6 +97,7 @@ def test_other_libraries_count_by_name(module):
     assert of(one.f) != of(other.f)
 
 
+@pytest.mark.process
 def test_digests_are_the_same_in_every_process(module, tmp_path):
     source = (
         "import threading\n"

@@ -201,6 +201,7 @@ def test_listwise_gains_add_up_to_the_strength_of_the_tree(small_data):
     np.testing.assert_allclose(np.diff(curve), gains, rtol=3e-7, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_squared_error_agrees_with_scikit_learn_within_noise():
     train, test = make_ranking(150, seed=1), make_ranking(150, seed=2)
     ours, theirs = [], []
@@ -315,6 +316,7 @@ print(forest.model_.ensemble.n_trees, len(forest.predict(data)) == data.n_rows)
 """
 
 
+@pytest.mark.process
 def test_interruption_keeps_the_finished_trees():
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_FIT], capture_output=True, text=True, timeout=120

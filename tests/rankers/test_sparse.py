@@ -198,6 +198,7 @@ def sparse_matrices(draw):
     )
 
 
+@pytest.mark.slow
 @given(sparse_matrices(), st.sampled_from(["keep", "mean", "median"]), st.sampled_from([3, 255]))
 @settings(max_examples=150, deadline=None)
 def test_any_sparse_matrix_is_its_dense_one(X, missing, max_bins):

@@ -32,6 +32,7 @@ def work(path, data):
     return scores.tobytes() + LambdaMART(**PARAMS).fit(data).predict(data).tobytes()
 
 
+@pytest.mark.process
 def test_a_forked_child_predicts_and_fits(model_files, data):
     expected = work(model_files[0], data)  # threads are used in the parent
     reader, writer = os.pipe()
@@ -53,6 +54,7 @@ def test_a_forked_child_predicts_and_fits(model_files, data):
         os.close(writer)
 
 
+@pytest.mark.process
 def test_a_forked_pool_shares_a_model_of_its_parent(ranker, data):
     expected = ranker.predict(data, n_jobs=2)
     X = np.asarray(data.X)
@@ -77,6 +79,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
+@pytest.mark.process
 def test_gunicorn_with_preloaded_models(model_files, ranker, data, tmp_path):
     pytest.importorskip("gunicorn")
     (tmp_path / "preloaded.py").write_text(APP)

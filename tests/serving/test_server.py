@@ -149,6 +149,7 @@ def run(arguments):
     )
 
 
+@pytest.mark.process
 def test_what_cannot_be_served_is_told_at_the_start(model_file, tmp_path):
     (tmp_path / "broken.rg").write_text("no model")
     for arguments, words in (
@@ -164,6 +165,7 @@ def test_what_cannot_be_served_is_told_at_the_start(model_file, tmp_path):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_a_port_in_use_is_told(model_file):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run([model_file, "--port", taken.getsockname()[1]])
@@ -174,6 +176,7 @@ def test_it_listens_on_loopback_alone(server):
     assert server.address.startswith("http://127.0.0.1:")
 
 
+@pytest.mark.process
 def test_the_extra_is_named_when_a_library_is_absent(model_file, tmp_path):
     code = (
         "import sys; sys.modules['uvicorn'] = None\n"

@@ -217,6 +217,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("name", LARGE)
 def test_the_matrix_is_not_copied(name, weights):

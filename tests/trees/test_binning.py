@@ -17,6 +17,7 @@ values = st.one_of(
 matrices = hnp.arrays(np.float32, st.tuples(st.integers(0, 60), st.integers(1, 3)), elements=values)
 
 
+@pytest.mark.slow
 @given(matrices, st.sampled_from([2, 3, 16, 255, 1000]))
 @settings(max_examples=200, deadline=None)
 def test_codes_follow_the_order_of_the_values_and_the_cuts(X, max_bins):

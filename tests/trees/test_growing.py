@@ -54,6 +54,7 @@ def assert_same_tree(tree, root, X, g, h, cuts, l2):
     assert tree.n_nodes == seen
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**9),
     tree=st.sampled_from(["leafwise", "levelwise"]),
@@ -79,6 +80,7 @@ def test_tree_equals_trying_every_split(seed, tree, with_hessians, **rules):
     np.testing.assert_array_equal(grower.leaf_of_row, apply_binned(grown, binned))
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**9),
     l2=st.sampled_from([0.0, 0.5, 1e6]),

@@ -20,6 +20,7 @@ from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -45,6 +46,7 @@ def test_scores_equal_the_plain_walk(
         np.testing.assert_array_equal(scores, expected, strict=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -112,6 +114,7 @@ def test_every_kind_of_value_meets_every_kind_of_threshold():
         np.testing.assert_array_equal(Scorer(ensemble, **options).predict(X), expected)
 
 
+@pytest.mark.slow
 def test_a_huge_tree_with_many_features_is_walked():
     ensemble = random_ensemble(17, 1, 40_000, 35_000, n_thresholds=100)
     X = rows_for(ensemble, 9, 18)

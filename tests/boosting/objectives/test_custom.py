@@ -40,6 +40,7 @@ def test_vectorised_function_sees_queries():
     np.testing.assert_array_equal(seen[0], [0, 0, 2, 2, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_per_query_function_replaces_a_native_objective(compiled, n_threads):
@@ -66,6 +67,7 @@ def test_functions_that_numba_cannot_compile_say_so():
         run(PerQueryObjective(training_data([4]), with_a_key), np.zeros(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_per_query_function_sees_the_number_of_its_query(compiled):
     data = training_data([2, 0, 3])
@@ -97,6 +99,7 @@ def test_wrong_results_are_named(function, message):
         run(PythonObjective(training_data([2, 4], **NAMED), function), np.zeros(6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("function", "message"),

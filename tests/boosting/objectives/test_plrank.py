@@ -92,6 +92,7 @@ def test_newton_step_matches_finite_differences_and_a_line_search():
         assert position[0] == pytest.approx(best, abs=1e-3)
 
 
+@pytest.mark.slow
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=8),
     k=st.integers(1, 12),
