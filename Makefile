@@ -62,13 +62,14 @@ $(VENV)/.bench: $(VENV)/.test pyproject.toml
 demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
 	$(VENV)/bin/rankgrove demo
 
+# (Threads of the libraries that tests compare with should sleep while they wait, not spin.)
 .PHONY: test
 test: $(VENV)/.test native-tests ## run all tests (PYTEST_ARGS= to choose)
-	$(PY) -m pytest $(PYTEST_ARGS)
+	OMP_WAIT_POLICY=passive $(PY) -m pytest $(PYTEST_ARGS)
 
 .PHONY: check
 check: $(VENV)/.test ## run the quick tier: one ranker per family, no processes, clusters, docs, packages
-	$(PY) -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed
+	OMP_WAIT_POLICY=passive $(PY) -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed
 
 # Tests in C++; each of their cases is a case of tests/native/test_native.py.
 CMAKE := PATH="$(abspath $(VENV))/bin:$$PATH" cmake

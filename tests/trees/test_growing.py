@@ -341,7 +341,7 @@ def test_bad_gradients_and_arguments_are_named(large):
         TreeGrower(binned).grow(g, h, rows=np.array([3, 2], np.int32))
     with pytest.raises(ValueError, match="one of leafwise, levelwise, oblivious, not 'bonsai'"):
         TreeGrower(binned, tree="bonsai")
-    with pytest.raises(ValueError, match="depth of 1 to 12"):
+    with pytest.raises(ValueError, match="max_depth of oblivious trees must be 1 to 12"):
         TreeGrower(binned, tree="oblivious")
     with pytest.raises(ValueError, match="536870912 rows in all, and a tree is grown on fewer"):
         TreeGrower(binned, shard=RowShard(n_rows=1 << 29, n_queries=1))
