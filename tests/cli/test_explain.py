@@ -98,6 +98,22 @@ def test_what_carries_the_top_of_a_list(explain):
     assert "what lifts the first 2" in explain("--query-id", "q4", "--top", "2").out
 
 
+def test_permutation_reads_absent_features_as_the_training_data_were(explain, folder):
+    lines = [
+        f"{grade} qid:{query} 1:{value}" + (f" 2:{value - grade}" if value % 3 else "") + "\n"
+        for query in range(20)
+        for value, grade in enumerate([0, 2, 1, 0, 2, 1, 1])
+    ]
+    (folder / "absent.txt").write_text("".join(lines))
+    data = rankgrove.load(folder / "absent.txt", absent="missing")
+    ranker = rankgrove.MART(n_estimators=5, min_samples_leaf=2, random_state=0).fit(data)
+    ranker.save(folder / "absent.rg")
+    run = explain("--permutation", "--json", data="absent.txt", model="absent.rg")
+    losses = ranker.importances("permutation", data, metric="ndcg@10", random_state=0)
+    found = [row["loss"] for row in answer(run)["features"]]
+    assert found == sorted(losses.tolist(), reverse=True)
+
+
 def test_other_questions_are_answered(explain):
     assert len(answer(explain("--json"))["features"]) == 6
     losses = answer(explain("--permutation", "--shuffles", "2", "--json"))["features"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas
 import pytest
 
 import rankgrove
 from rankgrove.cli.main import main
-from rankgrove.data.writing import write_letor
+from rankgrove.data.writing import write_letor, write_parquet
 from rankgrove.datasets import make_ranking
 
 
@@ -45,6 +47,53 @@ def test_json(folder, capsys):
     assert found["requests"] == [
         str(folder / f"model.{part}.json") for part in ("featureset", "createmodel", "query")
     ]
+
+
+@pytest.fixture(scope="module")
+def missing(folder):
+    """A model of data with missing values, and those data."""
+    data = make_ranking(40, docs_per_query=12, seed=3)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(data.X.shape) < 0.3, np.nan, data.X).astype(np.float32)
+    data = rankgrove.load(X, data.y, qid=data.qid)
+    rankgrove.LambdaMART(n_estimators=20, random_state=0).fit(data).save(folder / "missing.rg")
+    write_parquet(data, folder / "missing.parquet")
+    return ["export", str(folder / "missing.rg"), "--to", "c", "--out", str(folder / "missing.c")]
+
+
+def test_the_check_of_missing_values_as_zero_compares_with_the_trained_model(
+    folder, missing, capsys
+):
+    words = [*missing, "--check", str(folder / "missing.parquet"), "--json"]
+    assert main(words) == 0  # as trained: C knows missing values
+    capsys.readouterr()
+    assert main([*words, "--missing", "zero"]) == 1
+    out, err = capsys.readouterr()
+    assert "change their rank against the model as trained" in err
+    data = rankgrove.load(folder / "missing.parquet")
+    ranker = rankgrove.load_model(folder / "missing.rg")
+    scores = {"trained": ranker.predict(data), "zero": ranker.predict(np.nan_to_num(data.X))}
+    lost = ranker_ndcg(data, scores["trained"]) - ranker_ndcg(data, scores["zero"])
+    places = {name: np.lexsort((-own, data.qid)) for name, own in scores.items()}
+    for check in json.loads(out)["check"]:
+        if check["against"] == "the model as trained":
+            assert check["changed_ranks"] == (places["trained"] != places["zero"]).sum() > 100
+            assert check["metric_lost"] == pytest.approx(lost)
+        else:
+            assert check["against"] == "the model with 0 for missing values"
+            assert (check["changed_ranks"], check["metric_lost"]) == (0, 0)
+
+
+def ranker_ndcg(data, scores):
+    return rankgrove.evaluate(data, scores, metrics="ndcg@10")["ndcg@10"]
+
+
+def test_data_without_labels_are_checked_without_a_metric(folder, missing, capsys):
+    frame = pandas.read_parquet(folder / "missing.parquet").drop(columns="label")
+    frame.to_parquet(folder / "unlabelled.parquet")
+    words = [*missing, "--check", str(folder / "unlabelled.parquet"), "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["check"][0]["metric_lost"] is None
 
 
 def test_a_changed_rank_is_a_failure_unless_allowed(folder, capsys, monkeypatch):

@@ -151,3 +151,49 @@ def test_interrupt_exits_with_130():
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize("code", ["0", "", "'enough'"])
+def test_a_module_that_exits_is_a_failure(rankgrove, data_file, tmp_path, code):
+    (tmp_path / "leaves.py").write_text(f"import sys\nsys.exit({code})\n")
+    run = rankgrove("train", "mart", data_file, "--out", "m.rg", "--import", "leaves")
+    assert run.returncode == 2
+    assert f"--import leaves: it calls sys.exit({code})" in run.stderr
+
+
+CALLBACK = """
+import sys
+import rankgrove
+
+@rankgrove.register_metric("leaving", of="scores")
+def leaving(labels, scores):
+    sys.exit(0)
+"""
+
+
+def test_code_of_others_that_exits_in_the_middle_is_a_failure(rankgrove, data_file, tmp_path):
+    (tmp_path / "leaves.py").write_text(CALLBACK)
+    words = ("--valid", data_file, "--metric", "leaving", "--import", "leaves")
+    run = rankgrove("train", "mart", data_file, "--out", "m.rg", *words)
+    assert run.returncode == 1
+    assert "sys.exit(0)" in run.stderr
+    assert not (tmp_path / "m.rg").exists()
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ("rankgrove.rankers", "train mart data.txt --out m.rg"),
+        ("rankgrove.metrics", "train mart data.txt --out m.rg --test data.txt --metric leaves"),
+        ("rankgrove.criteria", "train rf-point data.txt --out m.rg --criterion leaves"),
+    ],
+)
+def test_a_plugin_that_exits_is_named(rankgrove, data_file, tmp_path, group, words):
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    package = tmp_path / "leaves-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: leaves\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[{group}]\nleaves = leaves\n")
+    run = rankgrove(*words.split())
+    assert "the plugin leaves = leaves cannot be imported: it calls sys.exit(0)" in run.stderr
+    assert (run.returncode == 0) == (tmp_path / "m.rg").exists()

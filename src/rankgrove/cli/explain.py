@@ -137,14 +137,15 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
+    from rankgrove import load
     from rankgrove.cli import answers
-    from rankgrove.cli.model_data import load_documents, load_like
+    from rankgrove.cli.model_data import load_documents
+    from rankgrove.cli.options import column_options
 
     if arguments.data is None:
         return answers.SplitImportances.of(ranker)
     if arguments.permutation:
-        names = getattr(ranker, "feature_names_in_", None)
-        judged = load_like(arguments.data, ranker.n_features_in_, names, arguments)
+        judged = load(arguments.data, like=ranker, **column_options(arguments))
         return answers.PermutationImportances.of(
             ranker, judged, arguments.metrics[0], arguments.shuffles, arguments.seed
         )

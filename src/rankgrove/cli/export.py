@@ -1,7 +1,8 @@
 """Write a model for another library or a search engine.
 
 --check scores your data with the written file, in the target's own arithmetic and, if it is
-installed, by the target's own library, and fails if a document changes its rank.
+installed, by the target's own library, and fails if a document changes its rank. If the file takes
+missing values for 0, it is compared with the model as trained, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankgrove.cli.options import add_column_options, add_json_option
+from rankgrove.cli.options import add_column_options, add_json_option, column_options
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
@@ -88,9 +89,10 @@ def run(arguments: argparse.Namespace) -> None:
     if changed > arguments.allow_changed_ranks:
         from rankgrove.errors import ModelError
 
+        worst = max(found, key=lambda agreement: agreement.changed_ranks)
         raise ModelError(
-            f"{arguments.out}: {changed} documents change their rank; --allow-changed-ranks "
-            f"{changed} accepts that"
+            f"{arguments.out}: {changed} documents change their rank against {worst.against}; "
+            f"--allow-changed-ranks {changed} accepts that"
         )
 
 
@@ -102,12 +104,19 @@ def _lines(path: str | None) -> list[str] | None:
 
 
 def _check(ranker: Any, export: Export, arguments: argparse.Namespace) -> list[Agreement]:
+    from rankgrove import load
     from rankgrove.cli.model_data import load_documents
+    from rankgrove.errors import DataError
     from rankgrove.formats.export_check import check_export
 
-    data = load_documents(arguments.check, ranker, arguments, needs_queries=True)
+    try:
+        data = load(arguments.check, like=ranker, **column_options(arguments))
+        labels = data.y
+    except DataError:  # scores can be compared without labels
+        data = load_documents(arguments.check, ranker, arguments, needs_queries=True)
+        labels = None
     model = ranker.model_
-    return check_export(model, export, model.columns.match(data), data.groups)
+    return check_export(model, export, model.columns.match(data), data.groups, labels)
 
 
 def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
@@ -128,9 +137,17 @@ def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
     for path in export.requests:
         show(f"wrote {path}")
     if found:
-        columns = ["scored by", "documents", "largest difference", "changed ranks"]
+        columns = ["scored by", "against", "documents", "largest difference", "changed ranks"]
+        judged = any(a.metric_lost is not None for a in found)
         rows = [
-            (a.by, f"{a.rows:,}", f"{a.largest_difference:.3g}", f"{a.changed_ranks:,}")
+            (
+                a.by,
+                a.against,
+                f"{a.rows:,}",
+                f"{a.largest_difference:.3g}",
+                f"{a.changed_ranks:,}",
+                *([] if a.metric_lost is None else [f"{a.metric_lost:.4f}"]),
+            )
             for a in found
         ]
-        show(table(columns, rows))
+        show(table([*columns, *(["NDCG@10 lost"] if judged else [])], rows))

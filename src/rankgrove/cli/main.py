@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from rankgrove import __version__
+from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.standard_streams import secure_standard_streams
 from rankgrove.errors import DataWarning, RankgroveError
@@ -95,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return BROKEN_PIPE
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # code of others may call sys.exit(0)
         if arguments.debug:
             traceback.print_exc()
         else:
@@ -180,14 +181,16 @@ def _import_modules(argv: list[str], parser: HelpParser) -> list[str]:
             sys.path.insert(0, os.getcwd())
         try:
             importlib.import_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             is_file = module.endswith(".py") or "/" in module
             hint = " (give the name of the module, not of its file)" if is_file else ""
-            parser.error(f"--import {module}: {type(error).__name__}: {error}{hint}")
+            parser.error(f"--import {module}: {import_failure(error)}{hint}")
     return rest
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return "a module that was called ended it: " + import_failure(error)
     if isinstance(error, RankgroveError | ValueError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._plugins import load_plugin
 
 Floats = npt.NDArray[np.float64]
 
@@ -159,7 +160,7 @@ def find_criterion(name: str) -> Criterion:
     """Return a criterion by its name."""
     if name not in _NATIVE and name not in _registered:
         for point in entry_points(group=ENTRY_POINTS, name=name):
-            point.load()
+            load_plugin(point)
     try:
         return _NATIVE.get(name) or _registered[name]
     except KeyError:

@@ -1,7 +1,8 @@
-"""Does an exported model score as the model does?
+"""Compares the scores of an exported model with those of the model itself.
 
 The written file is read back and evaluated on the user's data, in the target's own arithmetic and,
-where it is installed, by the target's own library.
+where it is installed, by the target's own library. A file that takes missing values for 0 is
+compared with the model on such data, and with the model as it was trained.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.exporting import Export, Floats
+from rankgrove.metrics.parsing import metric
 from rankgrove.models.model import Model
 
 
@@ -28,16 +30,24 @@ class Agreement:
     changed_ranks : documents that stand at another rank within their query (documents of equal
         score keep their order)
     rows : documents that were scored
+    against : what the scores were compared with
+    metric_lost : NDCG@10 of ``against`` minus that of the file; None if no labels were given
     """
 
     by: str
     largest_difference: float
     changed_ranks: int
     rows: int
+    against: str = "the model"
+    metric_lost: float | None = None
 
 
 def check_export(
-    model: Model, export: Export, X: npt.NDArray[Any], groups: QueryGroups
+    model: Model,
+    export: Export,
+    X: npt.NDArray[Any],
+    groups: QueryGroups,
+    y: npt.NDArray[Any] | None = None,
 ) -> list[Agreement]:
     """Score documents by the written file and compare.
 
@@ -47,8 +57,8 @@ def check_export(
     export : what ``export_model`` returned
     X : documents, with the columns of the model
     groups : their queries
+    y : their labels, to report what a metric loses
     """
-    expected = model.scores(_as_exported(X, export))
     data = export.path.read_bytes()
     evaluate = export.target.evaluate_linear if export.linear else export.target.evaluate
     assert evaluate is not None
@@ -56,21 +66,39 @@ def check_export(
     if export.target.library is not None:
         asked = export.target.library(export.path, X)
         found += [] if asked is None else [asked]
-    return [_agreement(by, expected, scores, groups) for by, scores in found]
+    expected = {"the model": model.scores(X)}
+    if export.missing == "zero":
+        with_zeros = model.scores(np.where(np.isnan(X), 0, X).astype(X.dtype))
+        if not np.array_equal(with_zeros, expected["the model"]):
+            expected = {
+                "the model with 0 for missing values": with_zeros,
+                "the model as trained": expected["the model"],
+            }
+    return [
+        _agreement(by, against, own, scores, groups, y)
+        for by, scores in found
+        for against, own in expected.items()
+    ]
 
 
-def _as_exported(X: npt.NDArray[Any], export: Export) -> npt.NDArray[Any]:
-    """Return the documents with 0 for missing values, if that was asked for."""
-    return np.where(np.isnan(X), 0, X).astype(X.dtype) if export.missing == "zero" else X
-
-
-def _agreement(by: str, expected: Floats, scores: Floats, groups: QueryGroups) -> Agreement:
+def _agreement(
+    by: str,
+    against: str,
+    expected: Floats,
+    scores: Floats,
+    groups: QueryGroups,
+    y: npt.NDArray[Any] | None,
+) -> Agreement:
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise ValueError(f"{by} gives row {row} the score {scores[row]}")
     difference = float(np.abs(scores - expected).max(initial=0.0))
     changed = int((_ranks(scores, groups) != _ranks(expected, groups)).sum())
-    return Agreement(by, difference, changed, len(expected))
+    lost = None
+    if y is not None:
+        measure = metric("ndcg@10")
+        lost = measure(y, expected, groups=groups) - measure(y, scores, groups=groups)
+    return Agreement(by, difference, changed, len(expected), against, lost)
 
 
 def _ranks(scores: Floats, groups: QueryGroups) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from rankgrove._plugins import load_plugin
 from rankgrove.metrics.metric import Metric
 
 ENTRY_POINTS = "rankgrove.metrics"
@@ -75,6 +76,6 @@ def _load_entry_point(name: str) -> None:
     point = _entry_points().get(name)
     if point is None:
         return
-    point.load()
+    load_plugin(point)
     if name not in _families and name not in _other_names:
         raise ValueError(f"the entry point {point.name} = {point.value} registers no such metric")

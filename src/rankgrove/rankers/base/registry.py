@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from rankgrove._plugins import load_plugin
 from rankgrove.rankers.base.declaration import declared
 
 Class = TypeVar("Class", bound=type)
@@ -147,6 +148,6 @@ def _import_own() -> None:
 def _import_entry_points() -> None:
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
-            point.load()
-        except Exception as error:  # noqa: PERF203 - whatever somebody else's package does wrong
-            warnings.warn(f"the ranker {point.name!r} ({point.value}): {error}", stacklevel=3)
+            load_plugin(point)
+        except ValueError as error:  # noqa: PERF203 - the other rankers can be used
+            warnings.warn(str(error), stacklevel=3)
