@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +18,7 @@ from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_bin
 
 Floats = npt.NDArray[np.float64]
 
-# Of a leaf: scores so large are about to overflow gradients, which are float32.
+# Largest allowed absolute leaf value; beyond it float32 gradients overflow.
 _LARGEST_VALUE = 1e36
 
 
@@ -68,8 +67,13 @@ class Boosting:
     followed: list[Followed] = field(default_factory=list)
     trees: list[list[Tree]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        shape = self.outputs.shape
+        self._gradients = np.empty(shape, np.float32)
+        self._hessians = None if self.objective.constant_hessian else np.empty(shape, np.float32)
+
     def replay(self, trees: list[list[Tree]]) -> None:
-        """Take the trees of an earlier attempt as the first steps: outputs follow as they did."""
+        """Add the trees of an earlier attempt as the first steps, with the same outputs as then."""
         for grown in trees:
             if len(grown) != len(self.outputs):
                 raise ModelError(
@@ -83,36 +87,21 @@ class Boosting:
                 followed.add(grown, self.n_jobs)
             self.trees.append(grown)
 
-    def steps(self, n_steps: int) -> Iterator[None]:
-        """Take steps until there are so many, one each time the next is asked for."""
-        objective, outputs = self.objective, self.outputs
-        gradients = np.empty(outputs.shape, np.float32)
-        hessians = None if objective.constant_hessian else np.empty(outputs.shape, np.float32)
-        for step in range(len(self.trees), n_steps):
-            objective.gradients(outputs, gradients, hessians, step)
-            rows = self.sampler.draw(step)
-            old = outputs if len(outputs) == 1 else outputs.copy()
-            grown = [
-                self._grow(step, output, old, gradients, hessians, rows)
-                for output in range(len(outputs))
-            ]
-            for followed in self.followed:
-                followed.add(grown, self.n_jobs)
-            self.trees.append(grown)
-            yield
+    def step(self) -> None:
+        """Add the trees of one step."""
+        objective, outputs, step = self.objective, self.outputs, len(self.trees)
+        objective.gradients(outputs, self._gradients, self._hessians, step)
+        rows = self.sampler.draw(step)
+        old = outputs if len(outputs) == 1 else outputs.copy()
+        grown = [self._grow(step, output, old, rows) for output in range(len(outputs))]
+        for followed in self.followed:
+            followed.add(grown, self.n_jobs)
+        self.trees.append(grown)
 
-    def _grow(
-        self,
-        step: int,
-        output: int,
-        old: Floats,
-        gradients: npt.NDArray[np.float32],
-        hessians: npt.NDArray[np.float32] | None,
-        rows: npt.NDArray[Any] | None,
-    ) -> Tree:
+    def _grow(self, step: int, output: int, old: Floats, rows: npt.NDArray[Any] | None) -> Tree:
         tree = self.grower.grow(
-            gradients[output],
-            None if hessians is None else hessians[output],
+            self._gradients[output],
+            None if self._hessians is None else self._hessians[output],
             rows=rows,
             seed=self.seed + step * len(old) + output,
         )

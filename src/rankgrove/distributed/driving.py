@@ -19,7 +19,6 @@ from rankgrove.formats.container import read_container
 from rankgrove.formats.ranker_state import set_learnt
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
-from rankgrove.rankers.base.parameters import check_parameters
 from rankgrove.training.progress import progress_bar
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
@@ -74,8 +73,8 @@ def fit(
     """
     _refuse(ranker, split_queries, n_workers, reading)
     options = FitOptions(None, eval_metric, early_stopping_rounds, init_model)
-    ranker._refuse_without_effect(options)
-    check_parameters(type(ranker).__name__, ranker.get_params(deep=False), ranker._constraints)
+    ranker.check_fit_options(options)
+    ranker.check_params()
     engine = find_engine(on)
     arrays = None if y is None and qid is None else Arrays(data, y, qid, sample_weight)
     if arrays is None and sample_weight is not None:
@@ -148,7 +147,7 @@ def _take(ranker: BaseRanker, model: bytes) -> None:
         delattr(ranker, name)
     set_learnt(ranker, state, arrays)
     if isinstance(ranker.random_state, np.random.RandomState):
-        ranker._seed()  # the workers drew from copies
+        ranker.draw_seed()  # the workers drew from copies
 
 
 def _source(

@@ -41,7 +41,7 @@ def predict(ranker: FittedRanker, data: Any, *, on: Any) -> Any:
     with a column ``score`` more. For paths, scores in the order of files (a dask array), or rows
     with the columns ``path``, ``row`` and ``score``.
     """
-    model = ranker._fitted()
+    model = ranker.fitted_model()
     if model.needs_queries:
         raise ModelError(
             f"{type(ranker).__name__}: scores depend on all documents of a query, which partitions "

@@ -242,9 +242,9 @@ def model_of(ranker: Any) -> Model:
     """Return the model of a fitted ranker, or the model itself."""
     if isinstance(ranker, Model):
         return ranker
-    if not hasattr(ranker, "_fitted"):
+    if not hasattr(ranker, "fitted_model"):
         raise ModelError(f"a {type(ranker).__name__} is neither a ranker nor a model of rankgrove")
-    model: Model = ranker._fitted()
+    model: Model = ranker.fitted_model()
     return model
 
 

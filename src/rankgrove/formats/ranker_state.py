@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rankgrove.errors import ModelError
 from rankgrove.metrics.registry import metric_class
 from rankgrove.models.model import below, pack_model, prefixed, unpack_model
+from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.rankers.base.parameters import NotStored, check_parameters
@@ -28,7 +29,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arrays]:
     """Return the state of a fitted ranker; ``named`` demands that its class is registered."""
-    model_values, model_arrays = pack_model(ranker._fitted())
+    model_values, model_arrays = pack_model(ranker.fitted_model())
     values, arrays = ranker._get_fitted()
     name = name_of(type(ranker))
     if name is None and named:
@@ -75,7 +76,7 @@ def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
     check_parameters(
         cls.__name__,
         {name: value for name, value in values.items() if not isinstance(value, NotStored)},
-        cls._constraints,
+        {parameter.name: parameter.constraint for parameter in parameter_table(cls)},
     )
     return ranker
 

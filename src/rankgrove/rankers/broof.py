@@ -32,7 +32,6 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.training.watch import WatchedSet
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer
 
@@ -159,7 +158,7 @@ class BROOF(BaseRanker):
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         chosen = self._chosen_points()
         idle = {}
         if chosen["learner_weight"] == chosen["weight_update"] == "constant":
@@ -206,22 +205,20 @@ class BROOF(BaseRanker):
             on_forest=on_forest,
         )
 
-        def scores_of(watched: WatchedSet) -> Floats:
-            return followed[watched.name].scores
-
-        outcome = fit.steps(self, self.n_estimators).follow(
-            boosting.steps(self.n_estimators), scores_of
-        )
+        with fit.step_loop(self, self.n_estimators) as loop:
+            for _ in boosting.steps(self.n_estimators):
+                if loop.step_done({name: one.scores for name, one in followed.items()}):
+                    break
         model = TreesModel(
             columns=data.columns,
             absent=data.absent,
-            ensemble=boosting.ensemble(outcome.n_kept, points.averaged),
+            ensemble=boosting.ensemble(loop.n_kept, points.averaged),
             fill=fit.fill,
             trees_per_step=self.n_trees,
             averaged=points.averaged,
         )
-        says = np.array(boosting.says[: outcome.n_kept])
-        return Learnt(model, {"learner_weights_": says}, outcome.interrupted)
+        says = np.array(boosting.says[: loop.n_kept])
+        return Learnt(model, {"learner_weights_": says}, loop.interrupted)
 
     def _chosen_points(self) -> dict[str, Any]:
         """Return the extension points by name: the preset's, but for those that are given."""

@@ -39,9 +39,9 @@ class CustomMART(BoostedRanker):
     )
     compiled: bool = param(True, Flag(), "whether numba may compile a per-query objective")
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = {} if self.per_query else {"compiled": "without per_query"}
-        return {**super()._idle(data), **idle}
+        return {**super()._unused_parameters(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         if self.objective is None:

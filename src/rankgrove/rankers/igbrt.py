@@ -13,7 +13,7 @@ from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param, with_default
-from rankgrove.rankers.base.fitting import Fit, Learnt, background_of
+from rankgrove.rankers.base.fitting import Fit, background_of
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -21,12 +21,10 @@ from rankgrove.rankers.base.parameters import (
     Nothing,
     Real,
     Satisfies,
-    check_parameters,
 )
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.gbrt import GBRT
 from rankgrove.rankers.random_forest import RandomForest
-from rankgrove.training.watch import Watch
 
 
 def _read_model(path: str) -> Any:
@@ -98,7 +96,7 @@ class IGBRT(GBRT):
                 "a RandomForest and give it as forest"
             )
         else:
-            learnt = self._grown(forest, fit)
+            learnt = forest.learn_within(fit)
             model, bag = learnt.model, learnt.attributes["oob_"]
         outputs = self._outputs(bag, fit) if self.residuals == "oob" else None
         if not isinstance(model, TreesModel) or model.link != objective.link:
@@ -111,29 +109,9 @@ class IGBRT(GBRT):
         known = in_sample.scores(fit.data, self.n_jobs)
         return replace(in_sample, training_outputs=np.where(np.isnan(outputs), known, outputs))
 
-    def _grown(self, forest: RandomForest, fit: Fit) -> Learnt:
-        """Return what the forest learns from the data of a fit; it stays as it is."""
-        name = type(forest).__name__
-        check_parameters(name, forest.get_params(deep=False), forest._constraints)
-        forest._refuse_idle(fit.data)
-        learnt = forest._learn(
-            Fit(
-                data=fit.data,
-                shard=fit.shard,
-                fill=forest._fill(fit.data, fit.shard),
-                background=None,
-                seed=fit.seed if forest.random_state is None else forest._seed(),
-                watch=Watch([], True, None),
-                callbacks=(),
-            )
-        )
-        if learnt.interrupted:
-            raise KeyboardInterrupt
-        return learnt
-
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
-        return {**super()._idle(data), **dict.fromkeys(idle, "beside a forest")}
+        return {**super()._unused_parameters(data), **dict.fromkeys(idle, "beside a forest")}
 
     def n_grown_trees(self) -> int:
         """Return how many trees of the forest a fit grows: none if it is given one."""
@@ -159,7 +137,7 @@ class IGBRT(GBRT):
         if self.residuals == "oob":
             params["oob_score"] = True
         forest = RandomForest(**params)
-        forest._measures_oob = False  # labels need not be grades
+        forest.measures_oob = False  # labels need not be grades
         return forest
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:

@@ -69,13 +69,13 @@ class LambdaMART(BoostedRanker):
         "highest label of the scale, for ERR; None: the highest in the training data",
     )
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         metric = self.metric.partition("@")[0]
         uses = {"gain": ("ndcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
         idle = {
             name: f"with metric={self.metric!r}" for name, of in uses.items() if metric not in of
         }
-        return {**super()._idle(data), **idle}
+        return {**super()._unused_parameters(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         metric, _, k = self.metric.partition("@")

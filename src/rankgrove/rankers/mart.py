@@ -43,9 +43,9 @@ class MART(BoostedRanker):
     )
     gain: Any = param("exp", GAIN, GAIN_MEANING)
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = {"gain": "with target='label'"} if self.target == "label" else {}
-        return {**super()._idle(data), **idle}
+        return {**super()._unused_parameters(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         return SquaredError(data, target=self.target, gain=self.gain)

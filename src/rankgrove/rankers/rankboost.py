@@ -11,7 +11,7 @@ from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.boosted import take_steps
+from rankgrove.rankers.base.boosted import run_boosting
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
@@ -89,12 +89,12 @@ class RankBoost(BaseRanker):
             n_jobs=n_jobs,
             followed=list(followed.values()),
         )
-        outcome = take_steps(self, fit, boosting, followed, bins)
-        stumps = [tree for (tree,) in boosting.trees[: outcome.n_kept]]
+        loop = run_boosting(self, fit, boosting, followed, bins)
+        stumps = [tree for (tree,) in boosting.trees[: loop.n_kept]]
         model = TreesModel(
             columns=data.columns,
             absent=data.absent,
             ensemble=TreeEnsemble.from_trees(stumps, data.columns.count),
             fill=fit.fill,
         )
-        return Learnt(start.followed_by(model), interrupted=outcome.interrupted)
+        return Learnt(start.followed_by(model), interrupted=loop.interrupted)

@@ -24,9 +24,9 @@ class RFRand(ForestRanker):
     to the resolution of the bins. There is nothing for ``max_features`` and ``min_gain`` to limit.
     """
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = dict.fromkeys(("max_features", "min_gain"), "on splits that are random")
-        return {**super()._idle(data), **idle}
+        return {**super()._unused_parameters(data), **idle}
 
     def _growth(self, n_features: int) -> Growth:
         return replace(super()._growth(n_features), splitter="random")

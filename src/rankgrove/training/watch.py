@@ -66,15 +66,17 @@ class Watch:
         """The sets that are not the training data."""
         return [watched for watched in self.sets if not watched.is_train]
 
-    def record(self, scores_of: Callable[[WatchedSet], Floats]) -> bool:
-        """Record the metrics after a step; True if training should stop."""
-        measured: Measured = {}
-        for watched in self.sets:
-            scores = scores_of(watched)
-            measured[watched.name] = {
-                name: evaluate(scores) for name, evaluate in watched.evaluators.items()
+    def record(self, scores: Mapping[str, Floats]) -> bool:
+        """Measure the scores of each set after a step; True if training should stop."""
+        return self.note(
+            {
+                watched.name: {
+                    name: evaluate(scores[watched.name])
+                    for name, evaluate in watched.evaluators.items()
+                }
+                for watched in self.sets
             }
-        return self.note(measured)
+        )
 
     def note(self, measured: Measured) -> bool:
         """Record metrics that were measured after a step; True if training should stop."""

@@ -29,8 +29,7 @@ from rankgrove.rankers.base.parameters import (
     Span,
     numbers_reader,
 )
-from rankgrove.training.steps import Outcome
-from rankgrove.training.watch import WatchedSet
+from rankgrove.training.step_loop import StepLoop
 from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
@@ -140,7 +139,7 @@ class BoostedRanker(BaseRanker):
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         if self.tree == "oblivious" and self.max_depth is not None:
             return {"max_leaf_nodes": "on oblivious trees with a max_depth"}
         return {}
@@ -186,8 +185,8 @@ class BoostedRanker(BaseRanker):
             n_jobs=n_jobs,
             followed=list(followed.values()),
         )
-        outcome = take_steps(self, fit, boosting, followed, bins)
-        trees = boosting.trees[: outcome.n_kept]
+        loop = run_boosting(self, fit, boosting, followed, bins)
+        trees = boosting.trees[: loop.n_kept]
         n_outputs = len(start.base_score)
         model = TreesModel(
             columns=data.columns,
@@ -202,7 +201,7 @@ class BoostedRanker(BaseRanker):
             link=objective.link,
             trees_per_step=n_outputs,
         )
-        return Learnt(start.followed_by(model), interrupted=outcome.interrupted)
+        return Learnt(start.followed_by(model), interrupted=loop.interrupted)
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
         """Return where scores start: at a constant, or at the background model's."""
@@ -267,10 +266,10 @@ def _limit(given: Number | None, default: Number) -> Number:
     return default if given is None else given
 
 
-def take_steps(
+def run_boosting(
     ranker: Any, fit: Fit, boosting: Boosting, followed: Mapping[str, Followed], bins: Bins
-) -> Outcome:
-    """Take the steps of a fit, after those that its journal has.
+) -> StepLoop:
+    """Take the steps of a boosted fit, after those that its journal has, until the loop ends.
 
     Parameters
     ----------
@@ -279,10 +278,16 @@ def take_steps(
     """
     fit.journal.open(fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
     boosting.replay(fit.journal.trees)
-    n_steps, n_threads = ranker.n_estimators, resolve_n_jobs(ranker.n_jobs)
-
-    def scores_of(watched: WatchedSet) -> npt.NDArray[np.float64]:
-        keeper = followed.get(watched.name, boosting)
-        return boosting.objective.link.apply(keeper.outputs, n_threads)
-
-    return fit.steps(ranker, n_steps).follow(boosting.steps(n_steps), scores_of)
+    link, n_threads = boosting.objective.link, resolve_n_jobs(ranker.n_jobs)
+    with fit.step_loop(ranker, ranker.n_estimators) as loop:
+        while not loop.finished:
+            boosting.step()
+            loop.step_done(
+                {
+                    watched.name: link.apply(
+                        followed.get(watched.name, boosting).outputs, n_threads
+                    )
+                    for watched in fit.watch.sets
+                }
+            )
+    return loop

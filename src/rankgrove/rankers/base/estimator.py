@@ -151,10 +151,10 @@ class BaseRanker(FittedRanker):
 
     def _fit(self: Self, given: Given, options: FitOptions, workers: FitWorkers) -> Self:
         """Fit to the given data, or to this worker's shard of them with the other workers."""
-        self._refuse_without_effect(options)
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        self.check_fit_options(options)
+        self.check_params()
         data, shard = workers.checked_input(given)
-        self._refuse_idle(data)
+        self._refuse_unused_parameters(data)
         equal = labels_are_equal(data.y, shard)
         watch = make_watch(
             options.eval_set,
@@ -170,7 +170,7 @@ class BaseRanker(FittedRanker):
             shard=shard,
             fill=self._fill(data, shard),
             background=background_of(options.init_model, data),
-            seed=workers.seed(self._seed()),
+            seed=workers.seed(self.draw_seed()),
             watch=watch,
             callbacks=options.callbacks or (),
             journal=workers.journal,
@@ -178,7 +178,7 @@ class BaseRanker(FittedRanker):
         with told_by_row(data):
             learnt = self._learn(fit)
         self._measure(watch, learnt)
-        self._take(learnt)
+        self.replace_fitted(learnt)
         self.best_iteration_ = watch.best_step if self.learns_in_steps else None
         self.evals_result_ = watch.history
         if not equal:
@@ -186,6 +186,33 @@ class BaseRanker(FittedRanker):
         if learnt.interrupted:
             raise KeyboardInterrupt
         return self
+
+    def learn_within(self, fit: Fit) -> Learnt:
+        """Learn from the data of another ranker's fit, as a part of it; this ranker stays unfitted.
+
+        The seed is that of the fit unless this ranker has a ``random_state`` of its own. Nothing is
+        watched or resumed, and Ctrl-C ends the whole fit.
+        """
+        self.check_params()
+        self._refuse_unused_parameters(fit.data)
+        learnt = self._learn(
+            Fit(
+                data=fit.data,
+                shard=fit.shard,
+                fill=self._fill(fit.data, fit.shard),
+                background=None,
+                seed=fit.seed if self.random_state is None else self.draw_seed(),
+                watch=Watch([], True, None),
+                callbacks=(),
+            )
+        )
+        if learnt.interrupted:
+            raise KeyboardInterrupt
+        return learnt
+
+    def check_params(self) -> None:
+        """Check all parameters against their constraints."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
 
     @property
     def _least_documents(self) -> int | None:
@@ -196,7 +223,7 @@ class BaseRanker(FittedRanker):
         """Return what stands in for missing values, per feature; None: they stay missing."""
         return None if self.missing == "keep" else fill_values(data.X, self.missing, shard)
 
-    def _seed(self) -> int:
+    def draw_seed(self) -> int:
         """Draw the seed of a fit from ``random_state``."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -204,13 +231,13 @@ class BaseRanker(FittedRanker):
         """Train; the ranker itself must not change."""
         raise NotImplementedError
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         """Return the parameters that have no effect in this setting, and when they have none."""
         return {}
 
-    def _refuse_idle(self, data: RankingInput) -> None:
+    def _refuse_unused_parameters(self, data: RankingInput) -> None:
         """Refuse parameters that were set although they have no effect in this setting."""
-        idle = self._idle(data)
+        idle = self._unused_parameters(data)
         for parameter in parameter_table(type(self)):
             value = getattr(self, parameter.name)
             if parameter.name in idle and not np.array_equal(value, parameter.default):
@@ -219,8 +246,8 @@ class BaseRanker(FittedRanker):
                     f"{idle[parameter.name]}: leave it at {parameter.default!r}, not {value!r}"
                 )
 
-    def _take(self, learnt: Learnt) -> None:
-        """Become what was learnt; nothing of an older fit stays."""
+    def replace_fitted(self, learnt: Learnt) -> None:
+        """Replace all fitted attributes by the new ones."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.model_ = learnt.model
@@ -236,12 +263,15 @@ class BaseRanker(FittedRanker):
         """
         if not self.learns_in_steps and not learnt.interrupted:
             watch.record(
-                lambda watched: watched.data.groups.grouped(
-                    scores(learnt.model, watched.data, self.n_jobs)
-                )
+                {
+                    watched.name: watched.data.groups.grouped(
+                        scores(learnt.model, watched.data, self.n_jobs)
+                    )
+                    for watched in watch.sets
+                }
             )
 
-    def _refuse_without_effect(self, options: FitOptions) -> None:
+    def check_fit_options(self, options: FitOptions) -> None:
         """Refuse options of fit that this ranker could only ignore."""
         steps, models = self.learns_in_steps, self.continues_models
         for name, allowed, why in (

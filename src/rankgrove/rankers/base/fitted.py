@@ -74,7 +74,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         X = as_scan(X)
         if isinstance(X, Scan):
             _refuse_beside_scan("predict", qid=qid, group_sizes=group_sizes)
-            return scanned_scores(self._fitted(), X, n_jobs).scores
+            return scanned_scores(self.fitted_model(), X, n_jobs).scores
         matrix, groups = self._asked(X, qid, group_sizes, "predict")
         return self.model_.scores(matrix, groups, n_jobs)
 
@@ -89,7 +89,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         self, X: Any, qid: Any, group_sizes: Any, what: str
     ) -> tuple[npt.NDArray[Any], QueryGroups | None]:
         """Return documents with the model's columns, and queries where they are given or matter."""
-        model = self._fitted()
+        model = self.fitted_model()
         if isinstance(as_scan(X), Scan):
             raise DataError(f"{what} takes data in memory: rankgrove.load reads them")
         matrix = model.columns.match(X, owner=type(self).__name__)
@@ -131,7 +131,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         X = as_scan(X)
         if isinstance(X, Scan):
             _refuse_beside_scan("rank", qid=qid, group_sizes=group_sizes)
-            found = scanned_scores(self._fitted(), X, self.n_jobs, queries=True, what="rank")
+            found = scanned_scores(self.fitted_model(), X, self.n_jobs, queries=True, what="rank")
             assert found.groups is not None
             return found.groups.ranks(found.scores)
         matrix, groups = self._listed(X, qid, group_sizes, "rank")
@@ -161,7 +161,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         X = as_scan(X)
         if isinstance(X, Scan):
             _refuse_beside_scan("score", y=y, qid=qid, group_sizes=group_sizes)
-            found = scanned_scores(self._fitted(), X, self.n_jobs, labels=True, what="score")
+            found = scanned_scores(self.fitted_model(), X, self.n_jobs, labels=True, what="score")
             assert found.y is not None
             return measure(found.y, found.scores, groups=found.groups, n_jobs=self.n_jobs)
         if qid is None and group_sizes is None and not is_dataset(X):
@@ -187,7 +187,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         ------
         ModelError : the model is not one sum of trees on documents
         """
-        return self._fitted().compile()
+        return self.fitted_model().compile()
 
     def save(self, path: Any) -> None:
         """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``."""
@@ -211,7 +211,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         """
         from rankgrove.formats.exporting import export_model
 
-        return export_model(self._fitted(), path, to, **options)
+        return export_model(self.fitted_model(), path, to, **options)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """Return the leaf of every document in every tree, as its node number within the tree.
@@ -220,7 +220,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         -------
         int32 array of shape (documents, trees)
         """
-        model = self._fitted()
+        model = self.fitted_model()
         matrix = model.columns.match(X)
         refuse_other_reading(X, model.absent, "apply")
         return model.leaves(matrix, self.n_jobs)
@@ -261,7 +261,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
         n_repeats : shuffles per feature
         random_state : seed of the shuffles
         """
-        model = self._fitted()
+        model = self.fitted_model()
         if kind == "permutation":
             from rankgrove.explain.permutation import permutation_importances
 
@@ -333,7 +333,7 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def _fitted(self) -> Model:
+    def fitted_model(self) -> Model:
         """Return the model, or say that there is none yet."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,12 @@ import numpy.typing as npt
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
+from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.training.journal import Journal
 from rankgrove.training.progress import Callback
-from rankgrove.training.steps import Steps
+from rankgrove.training.step_loop import StepLoop
 from rankgrove.training.watch import Watch
 from rankgrove.workers.row_shard import RowShard
-
-if TYPE_CHECKING:
-    from rankgrove.rankers.base.estimator import BaseRanker
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,11 @@ class Fit:
     callbacks: Sequence[Callback]
     journal: Journal = field(default_factory=Journal)
 
-    def steps(self, ranker: BaseRanker, n_planned: int) -> Steps:
-        """Return the loop of this fit."""
+    def step_loop(self, ranker: FittedRanker, n_planned: int) -> StepLoop:
+        """Return the loop over the steps of this fit, after those that its journal has."""
         callbacks = (*self.journal.callbacks, *self.callbacks)
-        return Steps(ranker, n_planned, self.watch, callbacks, self.shard, self.journal.measured)
+        resumed = self.journal.measured
+        return StepLoop(ranker, n_planned, self.watch, callbacks, self.shard, resumed)
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,6 @@ class Learnt:
 
 def background_of(init_model: Any, data: RankingInput, what: str = "init_model") -> Model | None:
     """Return the model of ``init_model`` (errors call it ``what``) with the columns of the data."""
-    from rankgrove.rankers.base.fitted import FittedRanker
-
     if init_model is None:
         return None
     if not isinstance(init_model, FittedRanker):
@@ -93,7 +90,7 @@ def background_of(init_model: Any, data: RankingInput, what: str = "init_model")
             f"{what} must be a fitted ranker of rankgrove, not {type(init_model).__name__}"
             + (f": rankgrove.load_model({str(init_model)!r}) makes one of a file" if path else "")
         )
-    model = init_model._fitted()
+    model = init_model.fitted_model()
     if data.absent is not None and model.absent is not None and data.absent != model.absent:
         raise ModelError(
             f"{what} was trained on text whose absent features were read as {model.absent!r}, "

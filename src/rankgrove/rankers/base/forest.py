@@ -63,7 +63,7 @@ class ForestRanker(BaseRanker):
     """
 
     family: ClassVar[str] = "forest"
-    _measures_oob = True  # by NDCG; out-of-bag predictions themselves need no grades
+    measures_oob = True  # by NDCG; out-of-bag predictions themselves need no grades
 
     n_estimators: int = param(500, Integer(1), "number of trees")
     subsample: float | int = param(
@@ -121,7 +121,7 @@ class ForestRanker(BaseRanker):
         0, Integer(0), "number of the first tree, to grow a part of a forest (see merge)"
     )
 
-    def _idle(self, data: RankingInput) -> dict[str, str]:
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         return {"weighting": "without sample_weight"} if data.weight is None else {}
 
     def _growth(self, n_features: int) -> Growth:
@@ -174,7 +174,7 @@ class ForestRanker(BaseRanker):
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)
         problems = self._problems(data)
-        if earlier is not None and self._trees_model(self._fitted()).link != problems.link:
+        if earlier is not None and self._trees_model(self.fitted_model()).link != problems.link:
             raise ModelError("warm_start: the trees of the last fit learnt other grades or a task")
         n_threads = resolve_n_jobs(self.n_jobs)
         fill = fit.fill if data is fit.data else None  # other examples are filled already
@@ -197,7 +197,7 @@ class ForestRanker(BaseRanker):
             "tree_seeds_": whole.seeds,
             "tree_numbers_": whole.numbers,
             "leaf_score_": self.leaf_score,
-            "oob_": None if bag is None else bag.finished(data, self._measures_oob),
+            "oob_": None if bag is None else bag.finished(data, self.measures_oob),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
         return Learnt(model, attributes, any(forest.interrupted for forest in grown))
@@ -273,7 +273,7 @@ class ForestRanker(BaseRanker):
             kept, new = self.leaf_score_, self.leaf_score
             raise ModelError(f"warm_start: trees with leaf_score {kept!r} and {new!r} do not mix")
         try:
-            model = self._fitted().with_columns(fit.data.columns)
+            model = self.fitted_model().with_columns(fit.data.columns)
         except DataError as error:
             raise DataError(f"warm_start: the trees do not fit the data: {error}") from error
         old = self._trees_model(model)
@@ -294,7 +294,7 @@ class ForestRanker(BaseRanker):
     ) -> OutOfBag:
         """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
         n_rows = data.groups.n_rows
-        if self._measures_oob:  # refuses bad labels before growth
+        if self.measures_oob:  # refuses bad labels before growth
             oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)
         if earlier is None or self.oob_ is None:
             return OutOfBag.empty(n_rows, problems)
@@ -322,7 +322,7 @@ class ForestRanker(BaseRanker):
 
     def tree_statistics(self) -> TreeStatistics:
         """Size and score of the leaves of each tree (Ibrahim and Carman, table XII)."""
-        return tree_statistics(self._trees_model(self._fitted()).ensemble)
+        return tree_statistics(self._trees_model(self.fitted_model()).ensemble)
 
     def strength_curve(
         self,
@@ -349,7 +349,7 @@ class ForestRanker(BaseRanker):
         """
         from rankgrove.forests.strength import strength_curve
 
-        model = self._fitted()
+        model = self.fitted_model()
         what = "strength_curve"
         data = ranking_input(
             X,
@@ -380,7 +380,7 @@ class ForestRanker(BaseRanker):
             raise ModelError("tree_seeds and tree_numbers have different lengths")
         self.oob_: OutOfBag | None = None
         if "oob_sum" in arrays:
-            self.oob_ = OutOfBag.unpack(values, arrays, self._trees_model(self._fitted()))
+            self.oob_ = OutOfBag.unpack(values, arrays, self._trees_model(self.fitted_model()))
 
 
 def _whole_numbers(arrays: Arrays, name: str) -> npt.NDArray[np.int64]:

@@ -56,7 +56,7 @@ class ImportedRanker(BaseRanker):
             missing_up_to=missing_up_to,
         )
         ranker = cls(**{})
-        ranker._take(Learnt(model, {"source_": source}))
+        ranker.replace_fitted(Learnt(model, {"source_": source}))
         return ranker
 
     def fit(self, X: Any, y: Any = None, **_: Any) -> ImportedRanker:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -17,29 +16,8 @@ from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Choice
-from rankgrove.training.steps import Outcome, RunningSteps
-from rankgrove.training.watch import WatchedSet
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass
-class WeightPath:
-    """The weights after each step of a fit, and the watched sets scored by the newest.
-
-    Attributes
-    ----------
-    steps : what is told of each step
-    path : the weights so far
-    """
-
-    steps: RunningSteps
-    path: list[Floats] = field(default_factory=list)
-
-    def add(self, weights: Floats) -> bool:
-        """Take a step to new weights; True if it should be the last."""
-        self.path.append(np.array(weights))
-        return self.steps.done()
 
 
 @declared
@@ -63,7 +41,7 @@ class LinearRanker(BaseRanker):
     )
 
     def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
-        """Find weights step by step, and ``add`` them; end when it says so."""
+        """Find weights step by step; call ``add`` with those of each, stop when it returns True."""
         raise NotImplementedError
 
     def _n_planned(self, fit: Fit) -> int:
@@ -88,17 +66,23 @@ class LinearRanker(BaseRanker):
             for watched in fit.watch.held_out
         }
 
-        def scores_of(watched: WatchedSet) -> Floats:
-            return held_out.get(watched.name, features).scores(found.path[-1])
+        path: list[Floats] = []
 
-        found = WeightPath(fit.steps(self, self._n_planned(fit)).start(scores_of))
-        with found.steps:
-            self._walk(fit, features, found.add)
-        return self._learnt(fit, found.path, found.steps.outcome())
+        def add(weights: Floats) -> bool:
+            path.append(np.array(weights))
+            return loop.step_done(
+                {
+                    watched.name: held_out.get(watched.name, features).scores(path[-1])
+                    for watched in fit.watch.sets
+                }
+            )
 
-    def _learnt(self, fit: Fit, path: Sequence[Floats], outcome: Outcome) -> Learnt:
+        with fit.step_loop(self, self._n_planned(fit)) as loop:
+            self._walk(fit, features, add)
+        return self._learnt(fit, path[: loop.n_kept], loop.interrupted)
+
+    def _learnt(self, fit: Fit, kept: Sequence[Floats], interrupted: bool) -> Learnt:
         """Return the model of the steps that are kept; all weights are 0 if there is none."""
-        kept = path[: outcome.n_kept]
         n_features = fit.data.columns.count
         assert fit.fill is not None
         model = LinearModel(
@@ -109,16 +93,16 @@ class LinearRanker(BaseRanker):
             normalisation=self.normalisation,
             path=np.array(kept) if kept else None,
         )
-        return Learnt(model, interrupted=outcome.interrupted)
+        return Learnt(model, interrupted=interrupted)
 
     @property
     def coef_(self) -> Floats:
         """Weight of each feature (after normalisation, if there is one)."""
-        model = self._fitted()
+        model = self.fitted_model()
         assert isinstance(model, LinearModel)
         return model.weights
 
     @property
     def n_iter_(self) -> int:
         """Steps that the model keeps."""
-        return self._fitted().n_steps
+        return self.fitted_model().n_steps

@@ -42,9 +42,9 @@ def merge(first: Forest, *others: Forest) -> Forest:
         )
     params = {**first.get_params(deep=False), "n_estimators": len(joined.numbers)}
     result = type(first)(**params)
-    result._take(
+    result.replace_fitted(
         Learnt(
-            first._with_trees(first._fitted(), joined.averaged()),
+            first._with_trees(first.fitted_model(), joined.averaged()),
             {
                 "tree_seeds_": joined.seeds,
                 "tree_numbers_": joined.numbers,
@@ -58,10 +58,10 @@ def merge(first: Forest, *others: Forest) -> Forest:
 
 def _trees_of(part: ForestRanker, first: ForestRanker) -> SeededTrees:
     try:
-        model = part._fitted().with_columns(first._fitted().columns)
+        model = part.fitted_model().with_columns(first.fitted_model().columns)
     except DataError as error:
         raise ModelError(f"cannot merge forests of different columns: {error}") from error
-    ours, theirs = first._trees_model(first._fitted()), part._trees_model(model)
+    ours, theirs = first._trees_model(first.fitted_model()), part._trees_model(model)
     if not same_values(theirs.fill, ours.fill):
         raise ModelError("cannot merge forests that fill missing values differently")
     if theirs.link != ours.link:
@@ -78,6 +78,6 @@ def _check_mergeable(first: ForestRanker, part: ForestRanker) -> None:
             raise ModelError(
                 f"cannot merge forests with different {name}: {value!r} and {theirs[name]!r}"
             )
-    ours_read, theirs_read = first._fitted().absent, part._fitted().absent
+    ours_read, theirs_read = first.fitted_model().absent, part.fitted_model().absent
     if ours_read is not None and theirs_read is not None and ours_read != theirs_read:
         raise ModelError("cannot merge forests that read absent features differently")
