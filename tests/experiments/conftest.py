@@ -39,7 +39,7 @@ def results_of(store):
             e.outcome.error,
             *(getattr(e.outcome, name).tobytes() for name in e.outcome._ARRAYS),
         )
-        for e in store.entries()
+        for e in store.results()
     ]
 
 

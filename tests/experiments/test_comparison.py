@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
+
 import numpy as np
 import pandas
 import pytest
 
 import rankgrove
 from rankgrove.datasets import make_ranking
-from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.comparing import fit_best
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.significance import compare_pairs
-from rankgrove.experiments.sources import read_sources
-from rankgrove.experiments.store import Entry
+from rankgrove.experiments.sources import read_study_data
+from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.study import make_study
+from rankgrove.experiments.study_options import StudyOptions
 from rankgrove.experiments.tables import as_html, as_json, as_latex, as_markdown
 
 N_QUERIES = 40
@@ -29,14 +33,14 @@ def comparison(cells, *, metrics=("ndcg@10",), baseline=None, repeats=1):
             for setting, (validation, values) in enumerate(settings):
                 runs = values if isinstance(values, list) else [values]
                 for repeat, run in enumerate(runs):
-                    outcome = Outcome(error=run) if isinstance(run, str) else Outcome()
+                    outcome = CellOutcome(error=run) if isinstance(run, str) else CellOutcome()
                     if not isinstance(run, str):
                         outcome.per_query = np.tile(run, (len(metrics), 1))
                         outcome.means = outcome.per_query.mean(axis=1)
                         outcome.validation = validation
                     status = "failed" if isinstance(run, str) else "done"
                     entries.append(
-                        Entry(
+                        CellResult(
                             data="d",
                             fold=fold,
                             ranker=ranker,
@@ -297,7 +301,7 @@ def test_several_data_sets(tiny_data, small_data):
     ],
 )
 def test_data_sets_have_the_shortest_names_that_tell_them_apart(paths, names):
-    assert [source.name for source in read_sources(paths)] == names
+    assert [source.name for source in read_study_data(paths)] == names
 
 
 def test_the_best_is_trained_for_use(tiny_data):
@@ -347,3 +351,10 @@ def test_a_frame_is_compared_on_like_its_file():
     rankers = ["mart:n_estimators=2"]
     of_frame = rankgrove.compare(frame, rankers, folds=3, label="rated").frame("query")
     assert of_frame.equals(rankgrove.compare(data, rankers, folds=3).frame("query"))
+
+
+def test_compare_has_the_options_of_a_study():
+    given = inspect.signature(rankgrove.compare).parameters
+    for option in fields(StudyOptions):
+        if option.name != "title":
+            assert given[option.name].default == option.default

@@ -96,7 +96,7 @@ def test_a_fold_without_a_step_counts_with_the_scores_it_starts_from(tiny_data):
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, metrics="ndcg@10")
     with Store(None) as store:
         run_curve("convergence", study, store, Run(n_jobs=1))
-        entries = Comparison.from_store(store).results("data")[0].entries
+        entries = Comparison.from_store(store).results("data")[0].cells
     idle = entries[0].outcome
     idle.curve_values = np.empty(0)
     idle.means = np.array([0.25])
@@ -124,12 +124,12 @@ def test_cells_of_a_comparison_are_not_taken_for_those_of_the_curve(tiny_data, t
     study = make_study(tiny_data, [BROOF_TEXT], folds=3, metrics="ndcg@10")
     with Store(tmp_path) as store:  # what older versions drew
         run_study(study, store, Run(n_jobs=1))
-        cut = [entry.outcome.means for entry in store.entries()]
-        assert min(entry.outcome.n_steps for entry in store.entries()) < 8
+        cut = [entry.outcome.means for entry in store.results()]
+        assert min(entry.outcome.n_steps for entry in store.results()) < 8
     assert convergence_of(study, tmp_path) == convergence_of(study)
     with Store(tmp_path) as store:  # nor the other way round
         run_study(study, store, Run(n_jobs=1))
-        assert [entry.outcome.means for entry in store.entries()] == cut
+        assert [entry.outcome.means for entry in store.results()] == cut
 
 
 def test_it_goes_on_where_it_was_interrupted(tiny_data, tmp_path, monkeypatch):

@@ -56,12 +56,12 @@ def test_points_are_pooled_means_of_fits_by_hand(kind, ranker, points, tiny_data
 
 
 def test_more_queries_hold_the_fewer(tiny_data):
-    from rankgrove.experiments.views import viewed
+    from rankgrove.experiments.views import View, viewed
 
     fold = next(rankgrove.kfold(tiny_data, 3))
-    half, whole = (viewed(fold, {"train_share": share}).train for share in (0.5, 1.0))
+    half, whole = (viewed(fold, View(train_share=share)).train for share in (0.5, 1.0))
     assert set(half.groups.ids) < set(whole.groups.ids) == set(fold.train.groups.ids)
-    few = viewed(fold, {"n_features": 3})
+    few = viewed(fold, View(n_features=3))
     assert few.train.feature_names == few.test.feature_names
     assert len(few.train.feature_names) == 3
     column = fold.test.feature_names.index(few.test.feature_names[0])
@@ -125,15 +125,15 @@ def test_features_are_ordered_once_per_fold(run, tiny_data, tmp_path, monkeypatc
     if run.jobs == 1:
         assert len(calls) == 3
     fold = next(rankgrove.kfold(tiny_data, 3))
-    first = views.viewed(fold, {"n_features": 2}).train
+    first = views.viewed(fold, views.View(n_features=2)).train
     values = [
         rankgrove.MART(n_estimators=2, random_state=seed)
-        .fit(first, eval_set=views.viewed(fold, {"n_features": 2}).validation)
-        .predict(views.viewed(fold, {"n_features": 2}).test)
+        .fit(first, eval_set=views.viewed(fold, views.View(n_features=2)).validation)
+        .predict(views.viewed(fold, views.View(n_features=2)).test)
         for seed in (0, 1)
     ]
     with Store(tmp_path) as store:
-        entries = [e for e in store.entries() if e.fold == 1 and e.ranker == "mart @ 2"]
+        entries = [e for e in store.results() if e.fold == 1 and e.ranker == "mart @ 2"]
     for entry, scores in zip(entries, values, strict=True):
         expected = rankgrove.metric("ndcg@10").per_query(fold.test.y, scores, qid=fold.test.qid)
         np.testing.assert_array_equal(entry.outcome.per_query[0], expected)

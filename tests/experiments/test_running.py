@@ -19,18 +19,19 @@ from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.writing import write_letor
 from rankgrove.experiments import running
 from rankgrove.experiments.cells import reason
-from rankgrove.experiments.fold_files import Spool
+from rankgrove.experiments.fold_files import FoldFiles
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.sources import fingerprint
 from rankgrove.experiments.specs import as_spec
 from rankgrove.experiments.store import FILE, Store
 from rankgrove.experiments.study import make_study
+from rankgrove.experiments.views import View
 
 COMMAND = """
 import sys
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.store import Store
-from rankgrove.experiments.fold_files import Spool
+from rankgrove.experiments.fold_files import FoldFiles
 from rankgrove.experiments.running import Run, run_study
 rankers = ["lambdamart:n_estimators=5,max_leaf_nodes=4|8", "mart:n_estimators=3"]
 study = make_study(sys.argv[1], rankers, folds=3, repeats=2, metrics=["ndcg@5"])
@@ -97,7 +98,7 @@ def test_folds_of_a_killed_process_are_removed(data_file, tmp_path):
     while not list(folder.glob(".folds-*/*/fold.joblib")):
         assert process.poll() is None
         time.sleep(0.01)
-    other = Spool(folder)
+    other = FoldFiles(folder)
     assert len(list(folder.glob(".folds-*"))) == 2  # the other one lives
     os.killpg(process.pid, signal.SIGKILL)  # its workers, too
     process.wait()
@@ -116,7 +117,7 @@ def test_finished_cells_are_not_computed_again(tiny_study, tmp_path, monkeypatch
     monkeypatch.setattr(running, "run_cell", None)  # a call would fail
     with Store(tmp_path) as store:
         run_study(tiny_study, store, Run())
-        assert {entry.status for entry in store.entries()} == {"done"}
+        assert {entry.status for entry in store.results()} == {"done"}
 
 
 @pytest.mark.process
@@ -174,7 +175,7 @@ def test_cells_run_on_a_cluster(backend, cluster, tiny_study, results, monkeypat
     claim = Store.claim
 
     def claimed(store, cell):
-        stored_before_last_job[:] = [sum(e.status == "done" for e in store.entries())]
+        stored_before_last_job[:] = [sum(e.status == "done" for e in store.results())]
         return claim(store, cell)
 
     monkeypatch.setattr(Store, "claim", claimed)
@@ -213,7 +214,7 @@ def test_cells_run_on_the_cluster_of_another_process(
     monkeypatch.chdir(tmp_path)
     np.savetxt("run.txt", np.arange(tiny_data.n_rows))
     specs = [
-        replace(as_spec("mart:n_estimators=3"), view={"n_features": 4}),
+        replace(as_spec("mart:n_estimators=3"), view=View(n_features=4)),
         as_spec("scores:run.txt"),
     ]
     study = make_study(tiny_data, specs, folds=3)
@@ -224,7 +225,7 @@ def test_cells_run_on_the_cluster_of_another_process(
     with config.set(scheduler_address=dask_elsewhere), Store("results") as store:
         run_study(study, store, Run(jobs=2, backend="dask"))  # by what DASK_SCHEDULER_ADDRESS sets
         assert repr(results(store)) == wanted
-        assert {entry.status for entry in store.entries()} == {"done"}
+        assert {entry.status for entry in store.results()} == {"done"}
 
 
 @pytest.mark.slow
@@ -241,7 +242,7 @@ def test_a_failure_is_kept_with_its_reason_and_others_go_on(tiny_data):
     study = make_study(tiny_data, ["rf-list:sampling=bootstrap", "mart:n_estimators=2"], folds=3)
     with Store(None) as store:
         run_study(study, store, Run())
-        status = {(e.ranker, e.status): e.outcome.error for e in store.entries()}
+        status = {(e.ranker, e.status): e.outcome.error for e in store.results()}
     assert set(status) == {("rf-list", "failed"), ("mart", "done")}
     assert "sampling of RFList must be 'queries'" in status["rf-list", "failed"]
 
@@ -265,7 +266,7 @@ def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
     study = make_study(data, ["rf-point:n_estimators=2000"], folds=3, max_folds=1)
     with Store(None) as store:
         run_study(study, store, Run(memory_limit=250 * 2**20, n_jobs=1))
-        (entry,) = store.entries()
+        (entry,) = store.results()
     assert entry.status == "failed"
     assert "memory" in entry.outcome.error
 
@@ -280,8 +281,8 @@ def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, max_folds=2)
     with Store(None) as store:
         run_study(study, store, Run(jobs=2))
-        assert {e.status for e in store.entries()} == {"failed"}
-        assert all("process that trained it died" in e.outcome.error for e in store.entries())
+        assert {e.status for e in store.results()} == {"failed"}
+        assert all("process that trained it died" in e.outcome.error for e in store.results())
 
 
 def test_data_that_cannot_be_read_stop_the_study(tmp_path):
@@ -310,7 +311,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_is_finished(data_file, tmp_path, jo
     assert process.returncode == 130
     assert "the same command goes on from there" in messages
     with Store.existing(tmp_path / "results") as store:
-        status = [entry.status for entry in store.entries()]
+        status = [entry.status for entry in store.results()]
     assert status.count("done") >= 1
     assert set(status) == {"done", "waiting"}  # claims are given up
     assert not list((tmp_path / "results").glob(".folds-*"))
@@ -437,5 +438,5 @@ def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, mon
     monkeypatch.setattr(running, "_mapped", mapped)
     fold = next(tiny_study.sources[0].folds())
     cell = next(tiny_study.cells(fold))
-    key, outcome = running.run_job(running.Job(cell, "fold.joblib", None, 1))
+    key, outcome = running.run_job(running.CellJob(cell, "fold.joblib", None, 1))
     assert (key, outcome.error) == (cell.key, "not enough memory")

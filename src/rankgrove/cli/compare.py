@@ -51,19 +51,6 @@ EXAMPLES = """\
   rankgrove compare --study study.toml --out results/
   rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1"""
 
-# Options that say what is studied, and their names in a study file.
-_CONTENT = {
-    "metrics": "metrics",
-    "preset": "preset",
-    "folds": "folds",
-    "max_folds": "max_folds",
-    "repeats": "repeats",
-    "baseline": "baseline",
-    "seed": "seed",
-    "early_stopping_rounds": "early_stopping_rounds",
-    "label_shift": "label_shift",
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
@@ -95,6 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_data_options(parser)
     parser.set_defaults(folds=None, repeats=None, seed=None)  # a study file may say otherwise
+
+
+def given_study_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the study that were given."""
+    from rankgrove.experiments.study_options import NAMES
+
+    given = {name: getattr(arguments, name, None) for name in NAMES}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -189,15 +184,15 @@ def tell_of_resuming(folder: str) -> None:
 
 def show_comparison(comparison: Comparison, arguments: argparse.Namespace) -> None:
     """Print the tables in the chosen format."""
-    from rankgrove.experiments.tables import FORMATS, convention, sheets
+    from rankgrove.experiments.tables import FORMATS, convention, text_tables
 
     if arguments.table_format != "text":
         text = FORMATS[arguments.table_format](comparison, folds=arguments.by_fold)
         sys.stdout.write(text)
         return
-    for sheet in sheets(comparison, folds=arguments.by_fold):
-        show(table(sheet.columns, sheet.rows, title=sheet.title))
-        for note in sheet.notes:
+    for found in text_tables(comparison, folds=arguments.by_fold):
+        show(table(found.columns, found.rows, title=found.title))
+        for note in found.notes:
             show(_plain(note))
     for sentence in convention(comparison):
         show(_plain(sentence))
@@ -222,9 +217,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         content = read_study_file(arguments.study)
     if arguments.rankers:
         content["rankers"] = arguments.rankers
-    for option, name in _CONTENT.items():
-        if getattr(arguments, option) is not None:
-            content[name] = getattr(arguments, option)
+    content |= given_study_options(arguments)
     if arguments.data:
         content["data"] = arguments.data
     if not content.get("data"):

@@ -98,20 +98,11 @@ def _few(points: list[Any], most: int = 10) -> list[Any]:
 
 
 def _study(arguments: argparse.Namespace) -> Any:
-    from rankgrove.cli.compare import given_data_options
+    from rankgrove.cli.compare import given_data_options, given_study_options
     from rankgrove.experiments.study import make_study
 
-    return make_study(
-        arguments.data,
-        arguments.rankers,
-        metrics=arguments.metrics or ["ndcg@10"],
-        preset=arguments.preset,
-        folds=arguments.folds,
-        max_folds=arguments.max_folds,
-        repeats=arguments.repeats,
-        seed=arguments.seed,
-        **given_data_options(arguments),
-    )
+    options = {"metrics": ["ndcg@10"], **given_study_options(arguments)}
+    return make_study(arguments.data, arguments.rankers, **options, **given_data_options(arguments))
 
 
 def _write(

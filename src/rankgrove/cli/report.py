@@ -40,8 +40,15 @@ def run(arguments: argparse.Namespace) -> None:
     with Store.existing(arguments.results) as store:
         significance = Significance(arguments.significance_test, arguments.alpha)
         comparison = Comparison.from_store(store, significance)
+        n_studies = len(store.studies())
     page = Path(arguments.out or Path(arguments.results) / "index.html")
     write_report(page, comparison)
     show(f"the page is {page}")
+    if n_studies > 1:
+        rankers = ", ".join(comparison.rankers)
+        show(
+            f"{arguments.results} holds {n_studies} studies: this is the one that was begun last "
+            f"({rankers} on {', '.join(comparison.datasets)})"
+        )
     if arguments.open:
         webbrowser.open(page.resolve().as_uri())

@@ -13,6 +13,7 @@ import argparse
 import sys
 from typing import Any
 
+from rankgrove.cli.compare import given_data_options, given_study_options, tell_of_resuming
 from rankgrove.cli.options import (
     add_data_options,
     add_early_stopping_option,
@@ -48,21 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.cli.compare import given_data_options, tell_of_resuming
     from rankgrove.experiments.store import Store
     from rankgrove.experiments.study import make_study
     from rankgrove.experiments.tuning import Trial, tune
 
+    options = {"metrics": ["ndcg@10"], **given_study_options(arguments)}
     study = make_study(
-        arguments.data,
-        [arguments.ranker],
-        metrics=arguments.metrics or ["ndcg@10"],
-        preset=arguments.preset,
-        folds=arguments.folds,
-        max_folds=arguments.max_folds,
-        seed=arguments.seed,
-        early_stopping_rounds=arguments.early_stopping_rounds,
-        **given_data_options(arguments),
+        arguments.data, [arguments.ranker], **options, **given_data_options(arguments)
     )
 
     def tell(number: int, trial: Trial) -> None:

@@ -40,7 +40,7 @@ _QUICK_SECONDS = 0.005
 
 
 @dataclass
-class Outcome:
+class CellOutcome:
     """What one cell reached.
 
     Attributes
@@ -112,7 +112,7 @@ def run_cell(
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
     kept: Entry | None = None,
-) -> Outcome:
+) -> CellOutcome:
     """Fit and measure; whatever goes wrong becomes the error of the outcome.
 
     Parameters
@@ -128,7 +128,7 @@ def run_cell(
             outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
-        outcome = Outcome(error=reason(error))
+        outcome = CellOutcome(error=reason(error))
     outcome.warnings = tuple(text for text, kind in told.items() if kind == DataWarning.__name__)
     return outcome
 
@@ -139,9 +139,9 @@ def _outcome(
     test_rows: RowsOf | None,
     n_jobs: int | None,
     callbacks: list[Any] | None,
-) -> Outcome:
+) -> CellOutcome:
     fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
-    outcome = Outcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
+    outcome = CellOutcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
     trained = cell.spec.library != "scores"
     scores, seconds = _timed(fitted.score, fold.test)
     if trained:
@@ -159,7 +159,7 @@ def _outcome(
     outcome.per_query, outcome.means = result.per_query, result.means
     outcome.top = _leading(fold.test, scores)
     outcome.validation = _validation(cell, fold, fitted, n_jobs) if trained else float("nan")
-    if fitted.ranker is not None and (cell.repeat == 0 or "curve" in cell.view):
+    if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
         _describe(outcome, fitted.ranker, fold.test, cell)
     return outcome
 
@@ -266,12 +266,12 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
     return top
 
 
-def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
+def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> None:
     """Keep what a report shows of a model, if its kind can tell it."""
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
     every = _shows_all_steps(cell)
-    if cell.view.get("curve") == "strength":
+    if cell.view.curve == "strength":
         found = ranker.strength_curve(test, metric=str(cell.metrics[0])).thinned()
         outcome.curve_steps, outcome.curve_values = found.n_splits, found.mean
     elif ranker.model_.n_steps and (every or not ranker.model_.needs_queries):
@@ -283,7 +283,7 @@ def _describe(outcome: Outcome, ranker: Any, test: Dataset, cell: Cell) -> None:
 
 def _shows_all_steps(cell: Cell) -> bool:
     """Whether the cell is of a curve of convergence, for which no model is cut."""
-    return cell.view.get("curve") == "convergence"
+    return cell.view.curve == "convergence"
 
 
 def reason(error: Exception) -> str:

@@ -12,7 +12,8 @@ from rankgrove.experiments.comparison import Comparison, Significance
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.store import Store
-from rankgrove.experiments.study import DEFAULT_METRICS, Study, make_study
+from rankgrove.experiments.study import Study, make_study
+from rankgrove.experiments.study_options import DEFAULT_METRICS, NAMES
 
 
 def compare(
@@ -67,20 +68,9 @@ def compare(
     verbose : whether to show progress bars
     load_options : how to read files, as of ``load``
     """
-    study = make_study(
-        data,
-        rankers,
-        metrics=metrics,
-        preset=preset,
-        folds=folds,
-        max_folds=max_folds,
-        repeats=repeats,
-        baseline=baseline,
-        seed=seed,
-        early_stopping_rounds=early_stopping_rounds,
-        label_shift=label_shift,
-        **load_options,
-    )
+    given = locals()
+    options = {name: value for name, value in given.items() if name in NAMES}
+    study = make_study(data, rankers, **options, **load_options)
     run = Run(jobs=jobs, backend=backend, n_jobs=n_jobs, memory_limit=memory_limit)
     with Store(out) as store:
         return compare_study(study, store, run, Significance(test, alpha), verbose=verbose)

@@ -25,7 +25,7 @@ from rankgrove.experiments.significance import (
     tier_letters,
     tiers,
 )
-from rankgrove.experiments.store import Entry, Store
+from rankgrove.experiments.store import CellResult, Store
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parsing import metric as as_metric
 
@@ -52,7 +52,7 @@ class RankerResult:
 
     Attributes
     ----------
-    entries : the cells of its chosen settings
+    cells : the cells of its chosen settings
     failure : why it has no values, "" if it has
     values : per metric its pooled mean over queries
     fold_values : per metric its mean in each fold
@@ -65,7 +65,7 @@ class RankerResult:
     """
 
     ranker: str
-    entries: Sequence[Entry]
+    cells: Sequence[CellResult]
     failure: str
     values: dict[str, float]
     fold_values: dict[str, list[float]]
@@ -85,12 +85,12 @@ class Comparison:
     def __init__(
         self,
         study: dict[str, Any],
-        entries: Sequence[Entry],
+        cells: Sequence[CellResult],
         queries: dict[str, TestQueries],
         significance: Significance | None = None,
     ) -> None:
         self.study = study
-        self.entries = entries
+        self.cells = cells
         self.significance = significance or Significance()
         self._queries = queries
         self._metrics = [as_metric(name) for name in study["metrics"]]
@@ -98,9 +98,9 @@ class Comparison:
     @classmethod
     def from_store(cls, store: Store, significance: Significance | None = None) -> Comparison:
         """Read the study of a store, finished or not."""
-        entries = store.entries()
-        prints = {entry.fingerprint for entry in entries}
-        return cls(store.study, entries, {p: store.queries(p) for p in prints}, significance)
+        cells = store.results()
+        prints = {cell.fingerprint for cell in cells}
+        return cls(store.study, cells, {p: store.queries(p) for p in prints}, significance)
 
     @property
     def metrics(self) -> list[str]:
@@ -124,7 +124,7 @@ class Comparison:
     @property
     def datasets(self) -> list[str]:
         """The names of the data sets."""
-        return list(dict.fromkeys(entry.data for entry in self.entries))
+        return list(dict.fromkeys(cell.data for cell in self.cells))
 
     @property
     def baseline(self) -> str | None:
@@ -138,30 +138,30 @@ class Comparison:
 
     def folds(self, data: str) -> list[int]:
         """The numbers of the folds of a data set."""
-        return list(dict.fromkeys(entry.fold for entry in self.entries if entry.data == data))
+        return list(dict.fromkeys(cell.fold for cell in self.cells if cell.data == data))
 
     def queries(self, data: str, fold: int) -> TestQueries:
         """The test queries of a fold."""
-        first = next(e for e in self.entries if e.data == data and e.fold == fold)
+        first = next(e for e in self.cells if e.data == data and e.fold == fold)
         return self._queries[first.fingerprint]
 
-    def chosen(self, data: str, ranker: str, fold: int) -> list[Entry]:
+    def chosen(self, data: str, ranker: str, fold: int) -> list[CellResult]:
         """The cells of the setting that validation chose, one per repeat; failed ones if all are.
 
         A setting that is unfinished or failed in a repeat is not chosen while there is another.
         """
-        cells = self._cells.get((data, ranker, fold), {})
+        settings = self._by_setting.get((data, ranker, fold), {})
         whole = {
-            setting: entries
-            for setting, entries in cells.items()
-            if all(entry.status == "done" for entry in entries)
+            setting: cells
+            for setting, cells in settings.items()
+            if all(cell.status == "done" for cell in cells)
         }
         if not whole:
-            return next(iter(cells.values()), [])
+            return next(iter(settings.values()), [])
         sign = self.sign(self.metrics[0])
 
-        def value(entries: list[Entry]) -> float:
-            mean = float(np.mean([entry.outcome.validation for entry in entries]))
+        def value(cells: list[CellResult]) -> float:
+            mean = float(np.mean([cell.outcome.validation for cell in cells]))
             return sign * mean if np.isfinite(mean) else -np.inf
 
         return max(whole.values(), key=value)  # the first of equals
@@ -184,13 +184,13 @@ class Comparison:
     def failure(self, data: str, ranker: str) -> str:
         """Why a ranker has no value on a data set, "" if it has one."""
         folds = self.folds(data)
-        cells = [entry for fold in folds for entry in self.chosen(data, ranker, fold)]
-        failed = [entry for entry in cells if entry.status == "failed"]
+        cells = [cell for fold in folds for cell in self.chosen(data, ranker, fold)]
+        failed = [cell for cell in cells if cell.status == "failed"]
         if failed:
-            number = len({entry.fold for entry in failed})
+            number = len({cell.fold for cell in failed})
             where = "" if number == len(folds) else f" (in {number} of {len(folds)} folds)"
             return f"{failed[0].outcome.error}{where}"
-        open_cells = sum(entry.status != "done" for entry in cells)
+        open_cells = sum(cell.status != "done" for cell in cells)
         return f"{open_cells} of {len(cells)} fits are not finished" if open_cells else ""
 
     def pairs(
@@ -235,14 +235,14 @@ class Comparison:
         """
         data = self.datasets[0] if data is None else data
         sign = self.sign(self.metrics[0])
-        groups: dict[tuple[str, int], list[Entry]] = {}
-        for entry in self.entries:
-            if entry.data == data:
-                groups.setdefault((entry.ranker, entry.setting), []).append(entry)
+        groups: dict[tuple[str, int], list[CellResult]] = {}
+        for cell in self.cells:
+            if cell.data == data:
+                groups.setdefault((cell.ranker, cell.setting), []).append(cell)
         means = {
-            key: sign * float(np.mean([entry.outcome.validation for entry in entries]))
-            for key, entries in groups.items()
-            if all(entry.status == "done" for entry in entries)
+            key: sign * float(np.mean([cell.outcome.validation for cell in cells]))
+            for key, cells in groups.items()
+            if all(cell.status == "done" for cell in cells)
         }
         means = {key: mean for key, mean in means.items() if np.isfinite(mean)}
         if not means:
@@ -278,12 +278,12 @@ class Comparison:
         return as_html(self)
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str, int], dict[int, list[Entry]]]:
-        cells: dict[tuple[str, str, int], dict[int, list[Entry]]] = {}
-        for entry in self.entries:
-            settings = cells.setdefault((entry.data, entry.ranker, entry.fold), {})
-            settings.setdefault(entry.setting, []).append(entry)
-        return cells
+    def _by_setting(self) -> dict[tuple[str, str, int], dict[int, list[CellResult]]]:
+        found: dict[tuple[str, str, int], dict[int, list[CellResult]]] = {}
+        for cell in self.cells:
+            settings = found.setdefault((cell.data, cell.ranker, cell.fold), {})
+            settings.setdefault(cell.setting, []).append(cell)
+        return found
 
     @cached_property
     def _results(self) -> dict[str, list[RankerResult]]:
@@ -300,12 +300,12 @@ class Comparison:
         for ranker in self.rankers:
             failure = self.failure(data, ranker)
             folds = self.folds(data)
-            cells = [entry for fold in folds for entry in self.chosen(data, ranker, fold)]
+            cells = [cell for fold in folds for cell in self.chosen(data, ranker, fold)]
             measured = {} if failure else self._measured(data, ranker)
             results.append(
                 RankerResult(
                     ranker=ranker,
-                    entries=cells,
+                    cells=cells,
                     failure=failure,
                     values={name: value for name, (value, _) in measured.items()},
                     fold_values={name: folds for name, (_, folds) in measured.items()},
@@ -364,7 +364,7 @@ class Comparison:
         }
 
 
-def _mean(cells: Sequence[Entry], attribute: str) -> float | None:
-    numbers = [getattr(entry.outcome, attribute) for entry in cells]
+def _mean(cells: Sequence[CellResult], attribute: str) -> float | None:
+    numbers = [getattr(cell.outcome, attribute) for cell in cells]
     known = [float(number) for number in numbers if number is not None]
     return float(np.mean(known)) if known else None

@@ -7,7 +7,7 @@ processes and are tested like comparisons.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.specs import Spec
-from rankgrove.experiments.store import Entry, Store
+from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Study
+from rankgrove.experiments.views import View
 from rankgrove.rankers.base.registry import ranker_class
 
 
@@ -32,14 +33,14 @@ class Kind:
     title : of the x axis
     points : where it is measured unless said otherwise
     parameter : of the ranker that is varied, None if it is the data
-    view : what of the data is varied, see ``views``
+    view : what a point sees of the data, None if it is the ranker that is varied
     summary : for help texts
     """
 
     title: str
     points: tuple[float, ...]
     parameter: str | None = None
-    view: str | None = None
+    view: Callable[[float], View] | None = None
     summary: str = ""
 
 
@@ -47,7 +48,7 @@ KINDS = {
     "learning": Kind(
         "share of the training queries",
         (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-        view="train_share",
+        view=lambda share: View(train_share=share),
         summary="less training data",
     ),
     "convergence": Kind("steps", (), summary="after each step of a fit"),
@@ -74,7 +75,10 @@ KINDS = {
     ),
     "strength": Kind("splits of a tree", (), summary="strength of single trees (forests)"),
     "features": Kind(
-        "features", (5, 10, 20, 40), view="n_features", summary="number of features, best first"
+        "features",
+        (5, 10, 20, 40),
+        view=lambda number: View(n_features=number),
+        summary="number of features, best first",
     ),
 }
 
@@ -143,9 +147,7 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
     """The ranker at one point, under a label of its own; or why it cannot be there."""
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
-        if kind.view == "n_features":
-            value = int(value) if float(value).is_integer() else value
-        return replace(spec, label=label, view={kind.view: value})
+        return replace(spec, label=label, view=kind.view(float(value)))
     (setting,) = spec.settings
     name = str(kind.parameter)
     known = spec.parameters()
@@ -215,7 +217,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
     if own:
         whole = replace(
             study,
-            specs=[replace(spec, view={"curve": "convergence"}) for spec in own],
+            specs=[replace(spec, view=View(curve="convergence")) for spec in own],
             early_stopping_rounds=None,
             baseline=None,
         )
@@ -225,7 +227,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
         results = {result.ranker: result for result in comparison.results(data)}
         for spec in own:
             name, result = _name(study, data, spec.label), results[spec.label]
-            values = [] if result.failure else _mean_by_step(result.entries)
+            values = [] if result.failure else _mean_by_step(result.cells)
             if values:
                 yield Curve(name, values)
             else:
@@ -235,12 +237,12 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
             yield f"{spec.label} has no convergence: {_NO_STEPS}"
 
 
-def _mean_by_step(entries: Sequence[Entry]) -> list[float]:
+def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
     """Mean over the test queries of all fits after each step; empty if no fit has steps.
 
     A fit that ended before others, by itself, counts with its last value from there on.
     """
-    outcomes = [entry.outcome for entry in entries]
+    outcomes = [cell.outcome for cell in cells]
     longest = max(len(outcome.curve_values) for outcome in outcomes)
     if not longest:
         return []
@@ -263,17 +265,17 @@ def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[C
         shown = replace(
             study,
             sources=[replace(source, max_folds=1) for source in study.sources],
-            specs=[replace(spec, view={"curve": "strength"}) for spec in forests],
+            specs=[replace(spec, view=View(curve="strength")) for spec in forests],
             repeats=1,
             baseline=None,
         )
         run_study(shown, store, run, progress)
-    for entry in store.entries() if forests else ():
-        name = _name(study, entry.data, entry.ranker)
-        if entry.outcome.error:
-            yield f"{name} has no strength of trees: {entry.outcome.error}"
+    for cell in store.results() if forests else ():
+        name = _name(study, cell.data, cell.ranker)
+        if cell.outcome.error:
+            yield f"{name} has no strength of trees: {cell.outcome.error}"
         else:
-            found = entry.outcome
+            found = cell.outcome
             yield Curve(name, found.curve_values.tolist(), found.curve_steps.tolist())
     for spec in study.specs:
         if spec not in forests:

@@ -15,7 +15,7 @@ from rankgrove.experiments.sources import StudyFold
 _FOLDS, _LOCK = ".folds-", "lock"
 
 
-class Spool:
+class FoldFiles:
     """Folds in files, each in its folder, which workers map into memory instead of getting copies.
 
     Beside a fold, workers leave its bins for each other.
@@ -28,7 +28,7 @@ class Spool:
         self._open: dict[str, int] = {}
         self._closed: set[str] = set()
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> FoldFiles:
         return self
 
     def __exit__(self, *_: object) -> None:

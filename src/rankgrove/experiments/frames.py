@@ -56,20 +56,20 @@ def by_fold(comparison: Comparison) -> Rows:
 def by_cell(comparison: Comparison) -> Rows:
     """One row per fit: setting, seed, validation value, test means, costs, error."""
     rows = []
-    for entry in comparison.entries:
-        chosen = entry in comparison.chosen(entry.data, entry.ranker, entry.fold)
-        outcome = entry.outcome
+    for cell in comparison.cells:
+        chosen = cell in comparison.chosen(cell.data, cell.ranker, cell.fold)
+        outcome = cell.outcome
         means = dict(zip(comparison.metrics, outcome.means.tolist(), strict=False))
         rows.append(
             {
-                "data": entry.data,
-                "ranker": entry.ranker,
-                "fold": entry.fold,
-                "repeat": entry.repeat,
-                "seed": entry.seed,
-                "setting": json.dumps(entry.params),
-                "chosen": chosen and entry.status == "done",
-                "status": entry.status,
+                "data": cell.data,
+                "ranker": cell.ranker,
+                "fold": cell.fold,
+                "repeat": cell.repeat,
+                "seed": cell.seed,
+                "setting": json.dumps(cell.params),
+                "chosen": chosen and cell.status == "done",
+                "status": cell.status,
                 f"validation {comparison.metrics[0]}": outcome.validation,
                 **{name: means.get(name, float("nan")) for name in comparison.metrics},
                 "fit_seconds": outcome.fit_seconds,

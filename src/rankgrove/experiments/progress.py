@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.study import Cell, Study
 
@@ -26,7 +26,7 @@ class NoProgress:
     def skipped(self, cell: Cell) -> None:
         """Tell that a cell is finished already, or computed elsewhere."""
 
-    def done(self, cell: Cell, outcome: Outcome) -> None:
+    def done(self, cell: Cell, outcome: CellOutcome) -> None:
         """Tell that a cell is finished."""
 
     def waiting(self, n_cells: int) -> None:
@@ -92,7 +92,7 @@ class StudyProgress(NoProgress):
         """Count a cell that needs no work."""
         self._advance()
 
-    def done(self, cell: Cell, outcome: Outcome) -> None:
+    def done(self, cell: Cell, outcome: CellOutcome) -> None:
         """Count a finished cell."""
         self._advance()
         if outcome.error:

@@ -23,7 +23,7 @@ from rankgrove._files import replacing
 from rankgrove._optional import require
 from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.queries import TestQueries
-from rankgrove.experiments.store import Entry
+from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.tables import convention
 
 # Documents are shown for so many queries of a data set: those on which rankers differ most.
@@ -82,7 +82,7 @@ def _data(comparison: Comparison, data: str) -> dict[str, Any]:
         "top": {r.ranker: _documents(r, folds, shown) for r in whole},
         "grades": [_grade(grade) for grade in grades],
         "heat": {r.ranker: _grades_by_rank(r, folds, grades) for r in whole},
-        "curves": {r.ranker: curve for r in whole if (curve := mean_curve(r.entries))},
+        "curves": {r.ranker: curve for r in whole if (curve := mean_curve(r.cells))},
         "importances": {r.ranker: found for r in whole if (found := _importances(r, folds[0]))},
         "settings": [_settings(comparison, result) for result in results],
     }
@@ -144,8 +144,8 @@ def _shown(
     return shown
 
 
-def _first_repeat(result: RankerResult) -> list[Entry]:
-    return [entry for entry in result.entries if entry.repeat == 0]
+def _first_repeat(result: RankerResult) -> list[CellResult]:
+    return [cell for cell in result.cells if cell.repeat == 0]
 
 
 def _documents(
@@ -154,8 +154,8 @@ def _documents(
     """The leading documents of each shown query: what they are called, and their grade."""
     found: dict[str, list[list[Any]]] = {}
     before = 0
-    for entry, queries in zip(_first_repeat(result), folds, strict=True):
-        for query, places in enumerate(entry.outcome.top):
+    for cell, queries in zip(_first_repeat(result), folds, strict=True):
+        for query, places in enumerate(cell.outcome.top):
             if not shown[before + query]:
                 continue
             begin = queries.offsets[query]
@@ -178,8 +178,8 @@ def _grades_by_rank(
 ) -> list[list[float]]:
     """For each rank, the share of each grade."""
     counts: npt.NDArray[np.float64] = np.zeros((0, len(grades)))
-    for entry, queries in zip(_first_repeat(result), folds, strict=True):
-        top = entry.outcome.top
+    for cell, queries in zip(_first_repeat(result), folds, strict=True):
+        top = cell.outcome.top
         if not len(counts):
             counts = np.zeros((top.shape[1], len(grades)))
         begins = queries.offsets[:-1]
@@ -192,12 +192,12 @@ def _grades_by_rank(
     return [[round(share, 5) for share in row] for row in shares.tolist()]
 
 
-def mean_curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
+def mean_curve(cells: Sequence[CellResult]) -> dict[str, list[float]] | None:
     """Mean over the folds of the first metric by steps, as far as all models go."""
     curves = [
-        (entry.outcome.curve_steps, entry.outcome.curve_values)
-        for entry in entries
-        if len(entry.outcome.curve_steps) and np.isfinite(entry.outcome.curve_values).all()
+        (cell.outcome.curve_steps, cell.outcome.curve_values)
+        for cell in cells
+        if len(cell.outcome.curve_steps) and np.isfinite(cell.outcome.curve_values).all()
     ]
     if not curves:
         return None
@@ -208,7 +208,7 @@ def mean_curve(entries: Sequence[Entry]) -> dict[str, list[float]] | None:
 
 
 def _importances(result: RankerResult, queries: TestQueries) -> list[list[Any]]:
-    shares = [e.outcome.importances for e in result.entries if len(e.outcome.importances)]
+    shares = [e.outcome.importances for e in result.cells if len(e.outcome.importances)]
     if not shares or len({len(share) for share in shares}) > 1:
         return []
     mean = np.mean(shares, axis=0)
@@ -243,11 +243,11 @@ def _lead(comparison: Comparison) -> str:
 
 
 def _footer(comparison: Comparison) -> str:
-    entries = [entry for entry in comparison.entries if entry.versions]
+    cells = [cell for cell in comparison.cells if cell.versions]
     versions: dict[str, str] = {"rankgrove": __version__}
-    for entry in entries:
-        versions |= entry.versions or {}
-    machines = sorted({entry.machine for entry in entries})
+    for cell in cells:
+        versions |= cell.versions or {}
+    machines = sorted({cell.machine for cell in cells})
     used = ", ".join(f"{name} {version}" for name, version in versions.items())
     return f"{used}. Computed on {' and '.join(machines) or 'no machine yet'}."
 

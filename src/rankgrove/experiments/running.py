@@ -17,8 +17,8 @@ from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoo
 from rankgrove._optional import require
 from rankgrove.data.matrix.cache import CacheEntry, Entry, TemporaryEntry
 from rankgrove.data.reading.folds import Fold
-from rankgrove.experiments.cells import Outcome, reason, run_cell
-from rankgrove.experiments.fold_files import Spool, remove_stale
+from rankgrove.experiments.cells import CellOutcome, reason, run_cell
+from rankgrove.experiments.fold_files import FoldFiles, remove_stale
 from rankgrove.experiments.memory import limit_memory
 from rankgrove.experiments.own_modules import OwnModules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
@@ -75,25 +75,11 @@ def run_study(
     Cells that other processes are at are waited for, and taken over from those that die. Ctrl-C
     ends it at once; what is finished stays in the store.
     """
-    progress = progress or NoProgress()
-    progress.study(study)
-    warned = StudyWarnings()
-    if store.folder is not None:
-        remove_stale(store.folder)
-    store.begin(study.describe())
-    while True:
-        _run_open_cells(study, store, run, progress, warned)
-        free, elsewhere = store.open_cells()
-        while not free and elsewhere:
-            progress.waiting(elsewhere)
-            time.sleep(_WAIT_SECONDS)
-            free, elsewhere = store.open_cells()
-        if not free:
-            return
+    StudyRun(study, store, run, progress or NoProgress()).execute()
 
 
 @dataclass(frozen=True)
-class Job:
+class CellJob:
     """A claimed cell and the file of its data, which workers map, as they do bins beside it."""
 
     cell: Cell
@@ -105,7 +91,7 @@ class Job:
     modules: OwnModules = field(default_factory=OwnModules)
 
 
-def run_job(job: Job) -> tuple[str, Outcome]:
+def run_job(job: CellJob) -> tuple[str, CellOutcome]:
     """Compute one cell in a process of its own."""
     job.modules.load()
     if job.memory_limit is not None:
@@ -118,7 +104,7 @@ def run_job(job: Job) -> tuple[str, Outcome]:
                 job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
             )
     except MemoryError as error:  # so little that not even the data can be mapped
-        outcome = Outcome(error=reason(error))
+        outcome = CellOutcome(error=reason(error))
     return job.cell.key, outcome
 
 
@@ -128,94 +114,99 @@ def _mapped(path: str) -> Fold:
     return fold
 
 
-def _run_open_cells(
-    study: Study,
-    store: Store,
-    run: Run,
-    progress: StudyProgress | NoProgress,
-    warned: StudyWarnings,
-) -> None:
-    if run.jobs == 1 and run.memory_limit is None:
-        _run_here(study, store, run, progress, warned)
-    else:
-        _run_in_workers(study, store, run, progress, warned)
+class StudyRun:
+    """One run of a study into a store: what is computed, how, and who hears of it."""
+
+    def __init__(
+        self, study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
+    ) -> None:
+        self.study, self.store, self.run, self.progress = study, store, run, progress
+        self.warned = StudyWarnings()
+        self.read_all_folds = False
+
+    def execute(self) -> None:
+        """Compute what is open, and wait for other processes, until every cell is finished."""
+        self.progress.study(self.study)
+        if self.store.folder is not None:
+            remove_stale(self.store.folder)
+        self.store.begin(self.study.describe())
+        while True:
+            if self.run.jobs == 1 and self.run.memory_limit is None:
+                self._run_here()
+            else:
+                _run_in_workers(self)
+            free, elsewhere = self.store.open_cells()
+            while not free and elsewhere:
+                self.progress.waiting(elsewhere)
+                time.sleep(_WAIT_SECONDS)
+                free, elsewhere = self.store.open_cells()
+            if not free and self.read_all_folds:  # a broken pool of workers ends in the middle
+                return
+
+    def folds(self) -> Iterator[tuple[StudyFold, list[Cell]]]:
+        """Yield each fold with its cells, after adding them to the plan."""
+        position = 0
+        for source in self.study.sources:
+            for fold in source.folds():
+                self.warned.check(fold, self.study.metrics)
+                cells = list(self.study.cells(fold))
+                self.store.plan(cells, TestQueries.of(fold.parts), position)
+                position += len(cells)
+                self.progress.fold(fold, cells)
+                yield fold, cells
+        self.store.complete_plan()
+        self.read_all_folds = True
+
+    def claim(self, cell: Cell) -> bool:
+        """Claim a cell; False if it is finished, or computed elsewhere."""
+        if self.store.claim(cell):
+            return True
+        self.progress.skipped(cell)
+        known = self.store.outcome(cell.key)
+        if known is not None:
+            self.warned.tell(cell, known)
+        return False
+
+    def finish(self, cell: Cell, outcome: CellOutcome) -> None:
+        """Store the result of a claimed cell."""
+        self.store.finish(cell.key, outcome)
+        self.progress.done(cell, outcome)
+        self.warned.tell(cell, outcome)
+
+    def _run_here(self) -> None:
+        for fold, cells in self.folds():
+            shared = _shared_entry(fold, cells, self.store.folder)
+            with remembered_bins():
+                for cell in cells:
+                    if not self.claim(cell):
+                        continue
+                    outcome = run_cell(
+                        cell,
+                        fold.parts,
+                        test_rows=fold.test_rows,
+                        n_jobs=self.run.n_jobs,
+                        callbacks=self.progress.begin(cell),
+                        kept=shared,
+                    )
+                    self.finish(cell, outcome)
 
 
-def _folds(
-    study: Study, store: Store, progress: StudyProgress | NoProgress, warned: StudyWarnings
-) -> Iterator[tuple[StudyFold, list[Cell]]]:
-    """Yield each fold with its cells, after writing them down."""
-    position = 0
-    for source in study.sources:
-        for fold in source.folds():
-            warned.check(fold, study.metrics)
-            cells = list(study.cells(fold))
-            store.plan(cells, TestQueries.of(fold.parts), position)
-            position += len(cells)
-            progress.fold(fold, cells)
-            yield fold, cells
-
-
-def _kept(fold: StudyFold, cells: list[Cell], folder: Path | None) -> Entry | None:
+def _shared_entry(fold: StudyFold, cells: list[Cell], folder: Path | None) -> Entry | None:
     """Where what cells of a fold share is kept, also for other processes; None: they do not."""
-    if not any("n_features" in cell.view for cell in cells):
+    if not any(cell.view.n_features is not None for cell in cells):
         return None
     return TemporaryEntry() if folder is None else CacheEntry(folder / _VIEWS, fold.fingerprint)
 
 
-def _skip(
-    cell: Cell, store: Store, progress: StudyProgress | NoProgress, warned: StudyWarnings
-) -> None:
-    """Pass over a cell that is finished, or computed elsewhere."""
-    progress.skipped(cell)
-    known = store.outcome(cell.key)
-    if known is not None:
-        warned.tell(cell, known)
-
-
-def _run_here(
-    study: Study,
-    store: Store,
-    run: Run,
-    progress: StudyProgress | NoProgress,
-    warned: StudyWarnings,
-) -> None:
-    for fold, cells in _folds(study, store, progress, warned):
-        kept = _kept(fold, cells, store.folder)
-        with remembered_bins():
-            for cell in cells:
-                if not store.claim(cell):
-                    _skip(cell, store, progress, warned)
-                    continue
-                callbacks = progress.begin(cell)
-                outcome = run_cell(
-                    cell,
-                    fold.parts,
-                    test_rows=fold.test_rows,
-                    n_jobs=run.n_jobs,
-                    callbacks=callbacks,
-                    kept=kept,
-                )
-                store.finish(cell.key, outcome)
-                progress.done(cell, outcome)
-                warned.tell(cell, outcome)
-
-
-def _run_in_workers(
-    study: Study,
-    store: Store,
-    run: Run,
-    progress: StudyProgress | NoProgress,
-    warned: StudyWarnings,
-) -> None:
-    with Spool(store.folder) as spool, _OneWorker() as alone:
-        feed = _Feed(study, store, run, progress, warned, spool)
+def _run_in_workers(study_run: StudyRun) -> None:
+    with FoldFiles(study_run.store.folder) as files, _OneWorker() as alone:
+        feed = _Feed(study_run, files)
         try:
-            if run.jobs == 1:
+            if study_run.run.jobs == 1:
                 for job in feed.jobs():
                     feed.take(*alone(job))
             else:
-                for key, outcome in _side_by_side(feed, run):
+                for key, outcome in _side_by_side(feed, study_run.run):
                     feed.take(key, outcome)
         except BrokenProcessPool:
             # Whose fault it was, only a process for each can tell.
@@ -229,7 +220,7 @@ def _run_in_workers(
             raise feed.error
 
 
-def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, Outcome]]:
+def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, CellOutcome]]:
     if run.backend == "ray":
         _register_ray()
     with _dask_client() if run.backend == "dask" else contextlib.nullcontext():
@@ -275,15 +266,15 @@ class _OneWorker:
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
 
-    def __call__(self, job: Job) -> tuple[str, Outcome]:
+    def __call__(self, job: CellJob) -> tuple[str, CellOutcome]:
         self._pool = self._pool or ProcessPoolExecutor(max_workers=1)
         try:
-            result: tuple[str, Outcome] = self._pool.submit(run_job, job).result()
+            result: tuple[str, CellOutcome] = self._pool.submit(run_job, job).result()
         except BrokenProcessPool:
             self._pool = None
-            return job.cell.key, Outcome(error=_DIED)
+            return job.cell.key, CellOutcome(error=_DIED)
         except MemoryError as error:  # too little to get its job, or to send what it found
-            return job.cell.key, Outcome(error=reason(error))
+            return job.cell.key, CellOutcome(error=reason(error))
         return result
 
     def __enter__(self) -> _OneWorker:
@@ -300,52 +291,35 @@ class _Feed:
     joblib asks for jobs from threads of its own, where an error would be lost: it is kept.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        store: Store,
-        run: Run,
-        progress: StudyProgress | NoProgress,
-        warned: StudyWarnings,
-        spool: Spool,
-    ) -> None:
-        self._study, self._store, self._run = study, store, run
-        self._progress, self._warned, self._spool = progress, warned, spool
+    def __init__(self, study_run: StudyRun, files: FoldFiles) -> None:
+        self._study_run, self._files = study_run, files
         self._modules = OwnModules.of_this_process()
-        self.flying: dict[str, Job] = {}
+        self.flying: dict[str, CellJob] = {}
         self.error: BaseException | None = None
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[CellJob]:
+        study_run, run = self._study_run, self._study_run.run
         try:
-            for fold, cells in _folds(self._study, self._store, self._progress, self._warned):
+            for fold, cells in study_run.folds():
                 path: str | None = None
-                kept = _kept(fold, cells, self._store.folder or self._spool.folder)
+                shared = _shared_entry(fold, cells, study_run.store.folder or self._files.folder)
                 for cell in cells:
-                    if not self._store.claim(cell):
-                        _skip(cell, self._store, self._progress, self._warned)
+                    if not study_run.claim(cell):
                         continue
-                    path = path or self._spool.put(fold)
-                    self._spool.taken(path)
-                    job = Job(
-                        cell,
-                        path,
-                        fold.test_rows,
-                        self._run.n_jobs,
-                        self._run.share,
-                        kept,
-                        self._modules,
+                    path = path or self._files.put(fold)
+                    self._files.taken(path)
+                    job = CellJob(
+                        cell, path, fold.test_rows, run.n_jobs, run.share, shared, self._modules
                     )
                     self.flying[cell.key] = job
-                    self._progress.begin(cell)
+                    study_run.progress.begin(cell)
                     yield job
                 if path is not None:
-                    self._spool.closed(path)
+                    self._files.closed(path)
         except Exception as error:
             self.error = error
 
-    def take(self, key: str, outcome: Outcome) -> None:
+    def take(self, key: str, outcome: CellOutcome) -> None:
         job = self.flying.pop(key)
-        self._store.finish(key, outcome)
-        self._progress.done(job.cell, outcome)
-        self._warned.tell(job.cell, outcome)
-        self._spool.returned(job.fold)
+        self._study_run.finish(job.cell, outcome)
+        self._files.returned(job.fold)

@@ -50,7 +50,7 @@ class StudyFold:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class StudyData:
     """Where the folds of one data set come from.
 
     Attributes
@@ -118,14 +118,14 @@ class Source:
             yield fold, RowsOf(high << 16 | low, data.n_rows)
 
 
-def read_sources(data: Any, **options: Any) -> list[Source]:
+def read_study_data(data: Any, **options: Any) -> list[StudyData]:
     """Name the data sets of a study.
 
     Parameters
     ----------
     data : a path, a Dataset, a data frame or a list of Folds; a list of those, or a dict that names
         them
-    options : of ``Source``
+    options : of ``StudyData``
     """
     if isinstance(data, Mapping):
         named = [(str(name), origin) for name, origin in data.items()]
@@ -134,7 +134,7 @@ def read_sources(data: Any, **options: Any) -> list[Source]:
         named = list(zip(_names(origins), origins, strict=True))
     if not named:
         raise ValueError("there is no data to compare rankers on")
-    return [Source(name, origin, **options) for name, origin in named]
+    return [StudyData(name, origin, **options) for name, origin in named]
 
 
 def fingerprint(parts: Sequence[Dataset]) -> str:

@@ -25,14 +25,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankgrove.errors import ModelError
+from rankgrove.experiments.views import WHOLE, View
 from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.parameter_encoding import MACHINE_PARAMETERS
 from rankgrove.rankers.base.registry import ranker_class
 
 PEER_LIBRARIES = ("lightgbm", "xgboost", "catboost", "sklearn")
 SCORES = "scores"
 _COLUMN = "column="
 # What the study sets itself, for every ranker alike.
-OF_THE_STUDY = ("random_state", "n_jobs", "verbose")
+OF_THE_STUDY = (*MACHINE_PARAMETERS, "random_state")
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _MOST_SETTINGS = 10_000
@@ -51,14 +53,14 @@ class Spec:
         ``scores:column=name``
     settings : the parameters of each point of the grid
     estimator : a ranker given as an object, whose other parameters are kept; None: by name
-    view : what part of the training data it sees, see ``views``
+    view : what part of the training data it sees, and what is kept of its models
     """
 
     label: str
     use: str
     settings: tuple[Mapping[str, Any], ...] = ({},)
     estimator: Any = field(default=None, compare=False)
-    view: Mapping[str, Any] = field(default_factory=dict)
+    view: View = WHOLE
 
     @property
     def library(self) -> str | None:

@@ -9,11 +9,18 @@ Life of a cell in the store:
 A claim is void when its process is known to be gone (same machine) or its heart has stopped for
 ``STALE_SECONDS``. Results are the same whoever computes them, so a cell that is computed twice by
 mischance is only a waste.
+
+Cells belong to all studies of the folder, since their key says all that decides the result. A
+*plan*, the list of the cells of one study, belongs to that study alone. A process reads results by
+its own plan, which it keeps in a temporary table of its connection; the file holds a copy of the
+plan of every study, for reports. The plan follows the data as they are now: cells of folds that are
+gone leave it when all folds were read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
@@ -21,6 +28,7 @@ import sqlite3
 import threading
 import time
 import uuid
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,32 +37,40 @@ from typing import Any
 import numpy as np
 
 from rankgrove.errors import DataError
-from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.study import Cell, versions_of
 
 FILE = "study.sqlite"
 STALE_SECONDS = 60.0
 BEAT_SECONDS = 5.0
-_FORMAT = 1
+_FORMAT = 2
 
-_TABLES = """
+_PLAN = "position INTEGER, data TEXT, fold INTEGER, ranker TEXT, setting INTEGER, repeat INTEGER, "
+_PLAN += "params TEXT, key TEXT, fingerprint TEXT"
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS studies (
+    study TEXT PRIMARY KEY, description TEXT NOT NULL, begun REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS plans (
+    study TEXT, {_PLAN}, PRIMARY KEY (study, data, fold, ranker, setting, repeat));
 CREATE TABLE IF NOT EXISTS cells (
     key TEXT PRIMARY KEY, status TEXT NOT NULL, owner TEXT, host TEXT, pid INTEGER, beat REAL,
     data TEXT, fold INTEGER, ranker TEXT, params TEXT, seed INTEGER, versions TEXT, machine TEXT,
     finished REAL, validation REAL, fit_seconds REAL, score_microseconds REAL,
     peak_memory INTEGER, n_steps INTEGER, error TEXT, arrays BLOB);
-CREATE TABLE IF NOT EXISTS plan (
-    position INTEGER, data TEXT, fold INTEGER, ranker TEXT, setting INTEGER, repeat INTEGER,
-    params TEXT, key TEXT, fingerprint TEXT,
-    PRIMARY KEY (data, fold, ranker, setting, repeat));
 CREATE TABLE IF NOT EXISTS queries (fingerprint TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
+_OWN_PLAN = (
+    f"CREATE TEMPORARY TABLE plan ({_PLAN}, PRIMARY KEY (data, fold, ranker, setting, repeat))"
+)
+_ADVICE = "remove it, or give another folder of results"
+# What reading a damaged archive of arrays raises.
+_DAMAGED = (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError)
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class CellResult:
     """One planned cell and its result, if it is there.
 
     Attributes
@@ -70,7 +86,7 @@ class Entry:
     params: dict[str, Any]
     fingerprint: str
     status: str
-    outcome: Outcome
+    outcome: CellOutcome
     seed: int | None = None
     versions: dict[str, str] | None = None
     machine: str = ""
@@ -85,14 +101,16 @@ class Store:
         self.folder = None if folder is None else Path(folder).absolute()
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
+        self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
         self._lock = threading.RLock()
-        self._base = _connect(":memory:" if self.folder is None else str(self.folder / FILE))
+        self._base = _connect(self.path)
+        self._study: str | None = None  # the id of the study whose plan is in the temporary table
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
 
     @classmethod
     def existing(cls, folder: str | os.PathLike[str]) -> Store:
-        """Open the store of a folder that must have one; a copy in memory if only that can be."""
+        """Open the store of a folder that must have one; a copy in memory if it is read-only."""
         file = Path(folder) / FILE
         if not file.is_file():
             raise DataError(f"{folder} holds no results of a study (there is no {FILE} in it)")
@@ -103,6 +121,7 @@ class Store:
                 raise
         store = cls(None)
         _copy(file, store._base)
+        store.path = str(file)
         return store
 
     def close(self) -> None:
@@ -110,7 +129,8 @@ class Store:
         self._stop.set()
         if self._heart is not None:
             self._heart.join()
-        with self._transaction() as base:
+        # Claims that a full disk keeps in the file are void as soon as this process ends.
+        with contextlib.suppress(DataError), self._transaction() as base:
             base.execute("DELETE FROM cells WHERE owner = ? AND status = 'running'", (self.owner,))
         with self._lock:
             self._base.close()
@@ -123,27 +143,32 @@ class Store:
 
     @property
     def study(self) -> dict[str, Any]:
-        """The description of the study whose plan the store holds."""
-        row = self._rows("SELECT value FROM meta WHERE name = 'study'")
-        if not row:
-            raise DataError("the store holds no study yet")
-        found: dict[str, Any] = json.loads(row[0][0])
+        """The description of the study that was begun here, else of the last one in the file."""
+        text = "SELECT description FROM studies WHERE study = ?"
+        found: dict[str, Any] = json.loads(self._rows(text, self._planned_study())[0][0])
         return found
 
+    def studies(self) -> list[dict[str, Any]]:
+        """The descriptions of all studies in the file, the last one begun first."""
+        rows = self._rows("SELECT description FROM studies ORDER BY begun DESC")
+        return [json.loads(row[0]) for row in rows]
+
     def begin(self, description: dict[str, Any]) -> None:
-        """Make this the study of the store; finished cells of others stay for use."""
+        """Begin a study with an empty plan; finished cells of all studies stay for use."""
         text = json.dumps(description, sort_keys=True)
+        self._study = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         with self._transaction() as base:
-            old = base.execute("SELECT value FROM meta WHERE name = 'study'").fetchone()
-            if old is None or old[0] != text:
-                base.execute("DELETE FROM plan")
-                base.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (text,))
+            base.execute(
+                "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (self._study, text, time.time())
+            )
+            base.execute("DELETE FROM temp.plan")
         if self._heart is None:
             self._heart = threading.Thread(target=self._keep_beating, daemon=True)
             self._heart.start()
 
     def plan(self, cells: Sequence[Cell], queries: TestQueries, position: int) -> None:
-        """Write down which cells belong to the study, and the queries that they are tested on."""
+        """Add cells to the plan of the study, and the queries that they are tested on."""
+        study = self._planned_study()
         rows = [
             (
                 position + number,
@@ -158,11 +183,23 @@ class Store:
             )
             for number, cell in enumerate(cells)
         ]
+        own = [(study, *row) for row in rows]
         with self._transaction() as base:
-            base.executemany("INSERT OR REPLACE INTO plan VALUES (?,?,?,?,?,?,?,?,?)", rows)
+            base.executemany("INSERT OR REPLACE INTO temp.plan VALUES (?,?,?,?,?,?,?,?,?)", rows)
+            base.executemany("INSERT OR REPLACE INTO plans VALUES (?,?,?,?,?,?,?,?,?,?)", own)
             base.execute(
                 "INSERT OR IGNORE INTO queries VALUES (?, ?)",
                 (cells[0].fingerprint, queries.to_bytes()),
+            )
+
+    def complete_plan(self) -> None:
+        """Remove the cells of an older plan of this study that are not planned any more."""
+        with self._transaction() as base:
+            base.execute(
+                "DELETE FROM plans WHERE study = ? AND NOT EXISTS (SELECT 1 FROM temp.plan p WHERE "
+                "p.data = plans.data AND p.fold = plans.fold AND p.ranker = plans.ranker AND "
+                "p.setting = plans.setting AND p.repeat = plans.repeat)",
+                (self._planned_study(),),
             )
 
     def claim(self, cell: Cell) -> bool:
@@ -172,7 +209,7 @@ class Store:
             row = base.execute(
                 "SELECT status, host, pid, beat FROM cells WHERE key = ?", (cell.key,)
             ).fetchone()
-            if row is not None and (row[0] != "running" or _is_alive(row[1:], now)):
+            if row is not None and (row["status"] != "running" or _is_alive(row, now)):
                 return False
             base.execute(
                 "INSERT OR REPLACE INTO cells (key, status, owner, host, pid, beat, data, fold, "
@@ -195,7 +232,7 @@ class Store:
             )
         return True
 
-    def finish(self, key: str, outcome: Outcome) -> None:
+    def finish(self, key: str, outcome: CellOutcome) -> None:
         """Write the result of a claimed cell."""
         with self._transaction() as base:
             base.execute(
@@ -231,78 +268,167 @@ class Store:
 
     def open_cells(self) -> tuple[int, int]:
         """Number of planned cells that nobody is at, and that other processes are at."""
+        self._planned_study()
         now = time.time()
         rows = self._rows(
-            "SELECT c.status, c.host, c.pid, c.beat FROM plan p "
+            "SELECT c.status, c.host, c.pid, c.beat FROM temp.plan p "
             "LEFT JOIN cells c ON c.key = p.key WHERE c.status IS NULL OR c.status = 'running'"
         )
-        elsewhere = sum(row[0] is not None and _is_alive(row[1:], now) for row in rows)
+        elsewhere = sum(row["status"] is not None and _is_alive(row, now) for row in rows)
         return len(rows) - elsewhere, elsewhere
 
-    def entries(self) -> list[Entry]:
+    def results(self) -> list[CellResult]:
         """All planned cells with their results, in order."""
+        self._planned_study()
         rows = self._rows(
             "SELECT p.data, p.fold, p.ranker, p.setting, p.repeat, p.params, p.fingerprint, "
             "c.status, c.validation, c.fit_seconds, c.score_microseconds, c.peak_memory, "
             "c.n_steps, c.error, c.arrays, c.seed, c.versions, c.machine "
-            "FROM plan p LEFT JOIN cells c ON c.key = p.key ORDER BY p.position"
+            "FROM temp.plan p LEFT JOIN cells c ON c.key = p.key ORDER BY p.position"
         )
-        return [_entry(row) for row in rows]
+        return [self._result(row) for row in rows]
 
-    def outcome(self, key: str) -> Outcome | None:
+    def outcome(self, key: str) -> CellOutcome | None:
         """The result of a cell, None if it is not finished."""
         rows = self._rows(
-            "SELECT validation, fit_seconds, score_microseconds, peak_memory, n_steps, error, "
-            "arrays FROM cells WHERE key = ? AND status IN ('done', 'failed')",
+            "SELECT data, fold, ranker, validation, fit_seconds, score_microseconds, peak_memory, "
+            "n_steps, error, arrays FROM cells WHERE key = ? AND status IN ('done', 'failed')",
             key,
         )
-        return _outcome(*rows[0]) if rows else None
+        return self._outcome(rows[0]) if rows else None
 
     def queries(self, fingerprint: str) -> TestQueries:
         """The test queries of a fold."""
         rows = self._rows("SELECT content FROM queries WHERE fingerprint = ?", fingerprint)
-        return TestQueries.from_bytes(rows[0][0])
+        try:
+            return TestQueries.from_bytes(rows[0]["content"])
+        except (IndexError, TypeError, *_DAMAGED) as error:
+            raise DataError(f"{self.path} is damaged (test queries): {_ADVICE}") from error
 
-    def _rows(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._lock:
+    def _planned_study(self) -> str:
+        """Return the id of the study whose plan is at hand; read the last one's if none was begun.
+
+        Raises
+        ------
+        DataError : the store holds no study
+        """
+        if self._study is None:
+            with self._transaction() as base:
+                row = base.execute("SELECT study FROM studies ORDER BY begun DESC").fetchone()
+                if row is None:
+                    raise DataError(f"{self.path} holds no study yet")
+                columns = "position, data, fold, ranker, setting, repeat, params, key, fingerprint"
+                base.execute(
+                    f"INSERT INTO temp.plan SELECT {columns} FROM plans WHERE study = ?",
+                    (row["study"],),
+                )
+            self._study = str(row["study"])
+        return self._study
+
+    def _result(self, row: sqlite3.Row) -> CellResult:
+        finished = row["status"] in ("done", "failed")
+        versions = row["versions"]
+        return CellResult(
+            data=row["data"],
+            fold=row["fold"],
+            ranker=row["ranker"],
+            setting=row["setting"],
+            repeat=row["repeat"],
+            params=json.loads(row["params"]),
+            fingerprint=row["fingerprint"],
+            status=row["status"] or "waiting",
+            outcome=self._outcome(row) if finished else CellOutcome(),
+            seed=row["seed"],
+            versions=None if versions is None else json.loads(versions),
+            machine=row["machine"] or "",
+        )
+
+    def _outcome(self, row: sqlite3.Row) -> CellOutcome:
+        validation = row["validation"]
+        outcome = CellOutcome(
+            validation=float("nan") if validation is None else validation,
+            fit_seconds=row["fit_seconds"],
+            score_microseconds=row["score_microseconds"],
+            peak_memory=row["peak_memory"],
+            n_steps=row["n_steps"],
+            error=row["error"],
+        )
+        try:
+            outcome.take_arrays(row["arrays"])
+        except (TypeError, *_DAMAGED) as error:
+            where = f"{row['ranker']}, {row['data']}, fold {row['fold']}"
+            raise DataError(f"{self.path} is damaged ({where}): {_ADVICE}") from error
+        return outcome
+
+    def _rows(self, text: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock, _naming(self.path):
             return self._base.execute(text, values).fetchall()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        with self._lock, _naming(self.path):
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 yield self._base
+                self._base.execute("COMMIT")
             except BaseException:
-                self._base.execute("ROLLBACK")
+                if self._base.in_transaction:  # SQLite ends it itself on a full disk
+                    self._base.execute("ROLLBACK")
                 raise
-            self._base.execute("COMMIT")
 
     def _keep_beating(self) -> None:
         while not self._stop.wait(BEAT_SECONDS):
-            with contextlib.suppress(sqlite3.OperationalError), self._transaction() as base:
+            with contextlib.suppress(DataError), self._transaction() as base:
                 base.execute(
                     "UPDATE cells SET beat = ? WHERE owner = ? AND status = 'running'",
                     (time.time(), self.owner),
                 )
 
 
-def _connect(path: str) -> sqlite3.Connection:
+@contextlib.contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Context in which errors of SQLite name the file."""
     try:
-        base = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-        base.execute("PRAGMA journal_mode = WAL")
-        base.executescript(_TABLES)
-        base.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(_FORMAT),))
-        _check_format(base, path)
-    except sqlite3.DatabaseError as error:
+        yield
+    except sqlite3.OperationalError as error:  # locked, full, read-only: the file may be good
         raise DataError(f"{path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise DataError(f"{path}: {error}; {_ADVICE}") from error
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    with _naming(path):
+        base = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+    try:
+        with _naming(path):
+            base.row_factory = sqlite3.Row
+            if base.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                base.execute("PRAGMA journal_mode = WAL")
+                base.executescript(
+                    f"BEGIN IMMEDIATE; {_TABLES}"
+                    f"INSERT OR IGNORE INTO meta VALUES ('format', '{_FORMAT}'); COMMIT;"
+                )
+            _check_format(base, path)
+            base.execute("PRAGMA temp_store = MEMORY")
+            base.execute(_OWN_PLAN)
+    except BaseException:
+        base.close()
+        raise
     return base
 
 
 def _check_format(base: sqlite3.Connection, path: str | Path) -> None:
-    found = base.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
-    if int(found) != _FORMAT:
-        raise DataError(f"{path} has the format {found}, this rankgrove writes {_FORMAT}")
+    names = {row["name"] for row in base.execute("SELECT name FROM sqlite_master")}
+    row = None
+    if "meta" in names:
+        with contextlib.suppress(sqlite3.OperationalError):  # columns of another program
+            row = base.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    if row is None:
+        raise DataError(f"{path} is an SQLite file of another program: {_ADVICE}")
+    if row["value"] != str(_FORMAT):
+        raise DataError(
+            f"{path} has the format {row['value']}, this rankgrove writes {_FORMAT}: {_ADVICE}"
+        )
 
 
 def _copy(path: Path, base: sqlite3.Connection) -> None:
@@ -311,22 +437,21 @@ def _copy(path: Path, base: sqlite3.Connection) -> None:
     unfinished = path.with_name(path.name + "-wal").exists()
     # What nobody writes to needs no locks, for which a file beside it would have to be written.
     mode = "mode=ro" if unfinished else "immutable=1"
-    try:
-        with contextlib.closing(sqlite3.connect(f"{address}?{mode}", uri=True)) as source:
-            source.backup(base)
+    with (
+        _naming(path),
+        contextlib.closing(sqlite3.connect(f"{address}?{mode}", uri=True)) as source,
+    ):
+        source.backup(base)
         _check_format(base, path)
-    except sqlite3.DatabaseError as error:
-        raise DataError(f"{path}: {error}") from error
 
 
-def _is_alive(claim: Sequence[Any], now: float) -> bool:
-    host, pid, beat = claim
-    if now - beat > STALE_SECONDS:
+def _is_alive(claim: sqlite3.Row, now: float) -> bool:
+    if now - claim["beat"] > STALE_SECONDS:
         return False
-    if host != platform.node():
+    if claim["host"] != platform.node():
         return True
     try:
-        os.kill(pid, 0)
+        os.kill(claim["pid"], 0)
     except ProcessLookupError:
         return False
     except OSError:
@@ -344,44 +469,3 @@ def _surroundings() -> dict[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    data, fold, ranker, setting, repeat, params, fingerprint, status = row[:8]
-    seed, versions, machine = row[15:]
-    finished = status in ("done", "failed")
-    return Entry(
-        data=data,
-        fold=fold,
-        ranker=ranker,
-        setting=setting,
-        repeat=repeat,
-        params=json.loads(params),
-        fingerprint=fingerprint,
-        status=status or "waiting",
-        outcome=_outcome(*row[8:15]) if finished else Outcome(),
-        seed=seed,
-        versions=None if versions is None else json.loads(versions),
-        machine=machine or "",
-    )
-
-
-def _outcome(
-    validation: float | None,
-    fit_seconds: float | None,
-    score_microseconds: float | None,
-    peak_memory: int | None,
-    n_steps: int | None,
-    error: str,
-    arrays: bytes,
-) -> Outcome:
-    outcome = Outcome(
-        validation=float("nan") if validation is None else validation,
-        fit_seconds=fit_seconds,
-        score_microseconds=score_microseconds,
-        peak_memory=peak_memory,
-        n_steps=n_steps,
-        error=error,
-    )
-    outcome.take_arrays(arrays)
-    return outcome

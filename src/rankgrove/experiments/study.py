@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -16,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
+from rankgrove._build import build_digest
 from rankgrove.experiments.peers import peer_version
-from rankgrove.experiments.sources import Source, StudyFold, read_sources
-from rankgrove.experiments.specs import PEER_LIBRARIES, Spec, read_specs
+from rankgrove.experiments.sources import StudyData, StudyFold, read_study_data
+from rankgrove.experiments.specs import OF_THE_STUDY, PEER_LIBRARIES, Spec, as_spec, read_specs
+from rankgrove.experiments.study_options import NAMES, split_options
+from rankgrove.experiments.views import WHOLE, View
 from rankgrove.metrics.metric import Metric
-from rankgrove.metrics.parsing import metric as as_metric
 from rankgrove.rankers.base.fit_key import code_digests
+from rankgrove.rankers.base.parameter_encoding import encoded_param
 from rankgrove.rankers.base.registry import ranker_class
 from rankgrove.training.code_digest import is_users
 
@@ -29,8 +32,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Study:
     title : for reports
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[StudyData]
     specs: Sequence[Spec]
     metrics: Sequence[Metric]
     repeats: int = 1
@@ -84,12 +85,18 @@ class Study:
                     "fold_seed": source.seed,
                     "max_folds": source.max_folds,
                     "label_shift": source.label_shift,
+                    "read": encoded(source.options),
                 }
                 for source in self.sources
             ],
             "rankers": [
-                {"label": s.label, "use": s.use, "settings": [encoded(p) for p in s.settings]}
-                for s in self.specs
+                {
+                    "label": spec.label,
+                    "use": spec.use,
+                    "settings": [encoded(params) for params in spec.settings],
+                    "view": spec.view.facts(),
+                }
+                for spec in self.specs
             ],
             "metrics": [str(metric) for metric in self.metrics],
             "repeats": self.repeats,
@@ -145,7 +152,7 @@ class Cell:
     rounds: int | None
     metrics: tuple[Metric, ...]
     fingerprint: str
-    view: Mapping[str, Any] = field(default_factory=dict)
+    view: View = WHOLE
     scores: npt.NDArray[np.float64] | None = None
     folder: Path = field(default_factory=Path.cwd)
 
@@ -171,7 +178,7 @@ class Cell:
             "seed": self.seed,
             "rounds": self.rounds,
             "metrics": [str(metric) for metric in self.metrics],
-            "view": dict(self.view),
+            "view": self.view.facts(),
             "versions": versions_of(self.spec),
         }
         functions = code_digests(self._code())
@@ -197,78 +204,44 @@ class Cell:
         return self.folder / self.spec.target.format(fold=self.fold, data=self.data)
 
 
-def make_study(
-    data: Any,
-    rankers: Any,
-    *,
-    metrics: Any = DEFAULT_METRICS,
-    preset: str | None = None,
-    folds: int = 5,
-    max_folds: int | None = None,
-    repeats: int = 1,
-    baseline: str | None = None,
-    seed: int = 0,
-    early_stopping_rounds: int | None = None,
-    label_shift: int = 0,
-    title: str = "Comparison of rankers",
-    **options: Any,
-) -> Study:
-    """Check and complete what a study needs; see ``rankgrove.compare`` for the arguments."""
-    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    if not names:
-        raise ValueError("there is no metric: give at least one")
-    chosen = [m if isinstance(m, Metric) else as_metric(m, preset=preset) for m in names]
+def make_study(data: Any, rankers: Any, **given: Any) -> Study:
+    """Check and complete what a study needs.
+
+    Parameters
+    ----------
+    data, rankers : as of ``rankgrove.compare``
+    given : the options of ``StudyOptions``, and how to read files, as of ``load``
+    """
+    options, reading = split_options(given)
+    metrics = options.chosen_metrics
     texts = [rankers] if isinstance(rankers, str) else rankers
     if isinstance(texts, Mapping):
-        from dataclasses import replace
-
-        from rankgrove.experiments.specs import as_spec
-
         texts = [replace(as_spec(value), label=str(label)) for label, value in texts.items()]
     elif not isinstance(texts, Sequence):
         texts = [texts]
     specs = read_specs(texts)
-    if folds < 3:
-        raise ValueError(
-            f"folds must be at least 3, for training, validation and testing, not {folds} "
-            "(--folds on the command line)"
-        )
-    sources = read_sources(
+    sources = read_study_data(
         data,
-        n_folds=folds,
-        seed=seed,
-        max_folds=max_folds,
-        label_shift=label_shift,
-        options=options,
+        n_folds=options.folds,
+        seed=options.seed,
+        max_folds=options.max_folds,
+        label_shift=options.label_shift,
+        options=reading,
         score_columns=tuple(dict.fromkeys(spec.column for spec in specs if spec.column)),
     )
     return Study(
         sources=sources,
         specs=specs,
-        metrics=chosen,
-        repeats=repeats,
-        seed=seed,
-        early_stopping_rounds=early_stopping_rounds,
-        baseline=baseline,
-        title=title,
+        metrics=metrics,
+        repeats=options.repeats,
+        seed=options.seed,
+        early_stopping_rounds=options.early_stopping_rounds,
+        baseline=options.baseline,
+        title=options.title,
     )
 
 
-_FILE_KEYS = (
-    "data",
-    "ranker",
-    "metrics",
-    "preset",
-    "folds",
-    "max_folds",
-    "repeats",
-    "baseline",
-    "seed",
-    "early_stopping_rounds",
-    "label_shift",
-    "title",
-    "read",
-)
+_FILE_KEYS = ("data", "ranker", *NAMES, "read")
 
 
 def read_study_file(name: str) -> dict[str, Any]:
@@ -317,19 +290,17 @@ def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[st
 
 def encoded(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; of what JSON cannot hold, a description."""
-    from rankgrove.rankers.base.parameter_encoding import encoded_param
-
     return {
         name: encoded_param(value)
         for name, value in sorted(params.items())
-        if name not in ("n_jobs", "verbose", "random_state")
+        if name not in OF_THE_STUDY
     }
 
 
 def versions_of(spec: Spec) -> dict[str, str]:
-    """Versions of what trains a ranker."""
+    """Versions of what trains a ranker, and the build of rankgrove."""
     library = spec.library
-    versions = {"rankgrove": __version__}
+    versions = {"rankgrove": __version__, "build": build_digest()}
     if library in PEER_LIBRARIES:
         versions[str(library)] = peer_version(str(library))
     return versions

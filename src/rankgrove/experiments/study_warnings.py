@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rankgrove._heard_warnings import HeardWarnings, warnings_told
 from rankgrove.errors import DataWarning
-from rankgrove.experiments.cells import Outcome
+from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.study import Cell
 from rankgrove.metrics.metric import Metric
@@ -33,7 +33,7 @@ class StudyWarnings:
                     metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
         self._tell(fold.data, f"{fold.data}, fold {fold.number}", told)
 
-    def tell(self, cell: Cell, outcome: Outcome) -> None:
+    def tell(self, cell: Cell, outcome: CellOutcome) -> None:
         """Warn of what a fit warned of, now or when its result was stored."""
         where = f"{cell.data}, fold {cell.fold}, {cell.spec.label}"
         self._tell(cell.data, where, outcome.warnings)

@@ -1,6 +1,6 @@
 """A comparison as text: aligned for a terminal, Markdown, LaTeX, HTML, or JSON.
 
-All forms are made of the same ``Sheet``: a header, rows of texts and notes below.
+All forms are made of the same ``TextTable``: a header, rows of texts and notes below.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LATEX = {
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TextTable:
     """One table of texts; the first column stands to the left, the others to the right."""
 
     title: str
@@ -48,15 +48,15 @@ class Sheet:
     notes: Sequence[str] = ()
 
 
-def sheets(comparison: Comparison, *, folds: bool = False) -> list[Sheet]:
+def text_tables(comparison: Comparison, *, folds: bool = False) -> list[TextTable]:
     """The tables of a comparison, for each data set: means, the baseline, and folds if asked."""
     found = []
     for data in comparison.datasets:
-        found.append(_main_sheet(comparison, data))
+        found.append(_main_table(comparison, data))
         if comparison.baseline is not None:
-            found.append(_baseline_sheet(comparison, data))
+            found.append(_baseline_table(comparison, data))
         if folds:
-            found.append(_fold_sheet(comparison, data))
+            found.append(_fold_table(comparison, data))
     return found
 
 
@@ -104,43 +104,43 @@ def _in_full(comparison: Comparison) -> list[str]:
 def as_text(comparison: Comparison) -> str:
     """All tables as aligned text."""
     parts = []
-    for sheet in sheets(comparison):
-        table = [list(sheet.columns), *map(list, sheet.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for table in text_tables(comparison):
+        rows = [list(table.columns), *map(list, table.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
                 text.ljust(width) if place == 0 else text.rjust(width)
                 for place, (text, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
-            for row in table
+            for row in rows
         ]
-        parts.append("\n".join([sheet.title, *lines, *sheet.notes]))
+        parts.append("\n".join([table.title, *lines, *table.notes]))
     return "\n\n".join([*parts, "\n".join(convention(comparison))])
 
 
 def as_markdown(comparison: Comparison, *, folds: bool = False) -> str:
     """All tables in Markdown."""
     parts = []
-    for sheet in sheets(comparison, folds=folds):
-        rule = "|:---" + "|---:" * (len(sheet.columns) - 1) + "|"
-        lines = [_markdown_row(sheet.columns), rule, *map(_markdown_row, sheet.rows)]
-        parts += [f"**{sheet.title}**", "\n".join(lines), *sheet.notes]
+    for table in text_tables(comparison, folds=folds):
+        rule = "|:---" + "|---:" * (len(table.columns) - 1) + "|"
+        lines = [_markdown_row(table.columns), rule, *map(_markdown_row, table.rows)]
+        parts += [f"**{table.title}**", "\n".join(lines), *table.notes]
     return "\n\n".join([*parts, *convention(comparison)]) + "\n"
 
 
 def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
     """All tables in LaTeX, for the packages booktabs and amssymb."""
     parts = []
-    for sheet in sheets(comparison, folds=folds):
-        header = " & ".join(map(_latex_text, sheet.columns))
-        rows = [" & ".join(map(_latex_text, row)) + r" \\" for row in sheet.rows]
-        caption = " ".join([sheet.title + ".", *convention(comparison), *sheet.notes])
+    for table in text_tables(comparison, folds=folds):
+        header = " & ".join(map(_latex_text, table.columns))
+        rows = [" & ".join(map(_latex_text, row)) + r" \\" for row in table.rows]
+        caption = " ".join([table.title + ".", *convention(comparison), *table.notes])
         parts.append(
             "\n".join(
                 [
                     r"\begin{table}",
                     rf"\caption{{{_latex_text(caption)}}}",
-                    rf"\begin{{tabular}}{{l{'r' * (len(sheet.columns) - 1)}}}",
+                    rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
                     r"\toprule",
                     rf"{header} \\",
                     r"\midrule",
@@ -156,7 +156,9 @@ def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
 
 def as_html(comparison: Comparison) -> str:
     """All tables in HTML, for notebooks."""
-    parts = [html_table(sheet.title, sheet.columns, sheet.rows) for sheet in sheets(comparison)]
+    parts = [
+        html_table(table.title, table.columns, table.rows) for table in text_tables(comparison)
+    ]
     notes = "".join(f"<p>{escape(text)}</p>" for text in convention(comparison))
     return "".join(parts) + notes
 
@@ -178,7 +180,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_latex}
 
 
-def _main_sheet(comparison: Comparison, data: str) -> Sheet:
+def _main_table(comparison: Comparison, data: str) -> TextTable:
     columns = ["ranker", *comparison.short_names.values(), "fit s", "µs/doc", "MB"]
     rows, notes = [], []
     for result in comparison.results(data):
@@ -196,7 +198,7 @@ def _main_sheet(comparison: Comparison, data: str) -> Sheet:
     sizes = sum(len(comparison.queries(data, fold).ids) for fold in comparison.folds(data))
     n_folds = len(comparison.folds(data))
     title = f"{data}: {counted(sizes, 'test query')} in {counted(n_folds, 'fold')}"
-    return Sheet(title, columns, rows, notes)
+    return TextTable(title, columns, rows, notes)
 
 
 def _letters(comparison: Comparison, data: str, metric: str, result: RankerResult) -> str:
@@ -206,13 +208,13 @@ def _letters(comparison: Comparison, data: str, metric: str, result: RankerResul
     return f"{result.values[metric]:.4f} {result.tiers[metric]:{_BLANK}<{width}}{mark}"
 
 
-def _baseline_sheet(comparison: Comparison, data: str) -> Sheet:
+def _baseline_table(comparison: Comparison, data: str) -> TextTable:
     metric = comparison.metrics[0]
     names, table = comparison.pairs(data, baseline=comparison.baseline)
     title = f"{data}: {_short(comparison)} against {comparison.baseline}"
     columns = ["ranker", "difference", "95% interval", "p (Holm)", "effect d", "win/tie/loss"]
     if table is None:
-        return Sheet(title, columns, [], ["there is nothing to compare"])
+        return TextTable(title, columns, [], ["there is nothing to compare"])
     sign = comparison.sign(metric)
     rows = [
         [
@@ -225,10 +227,10 @@ def _baseline_sheet(comparison: Comparison, data: str) -> Sheet:
         ]
         for i in np.argsort(-sign * table.difference, kind="stable").tolist()
     ]
-    return Sheet(title, columns, rows)
+    return TextTable(title, columns, rows)
 
 
-def _fold_sheet(comparison: Comparison, data: str) -> Sheet:
+def _fold_table(comparison: Comparison, data: str) -> TextTable:
     metric, folds = comparison.metrics[0], comparison.folds(data)
     marks = {fold: _fold_marks(comparison, data, fold) for fold in folds}
     rows = [
@@ -243,7 +245,7 @@ def _fold_sheet(comparison: Comparison, data: str) -> Sheet:
         if not result.failure
     ]
     columns = ["ranker", *(f"fold {fold}" for fold in folds)]
-    return Sheet(f"{data}: {_short(comparison)} by fold", columns, rows)
+    return TextTable(f"{data}: {_short(comparison)} by fold", columns, rows)
 
 
 def _fold_marks(comparison: Comparison, data: str, fold: int) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rankgrove._optional import require
-from rankgrove.experiments.cells import Outcome, run_cell
+from rankgrove.experiments.cells import CellOutcome, run_cell
 from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import Store
@@ -161,13 +161,13 @@ class _Fits:
     warned: StudyWarnings
     n_jobs: int | None
 
-    def __call__(self, fold: StudyFold, spec: Spec) -> Outcome:
+    def __call__(self, fold: StudyFold, spec: Spec) -> CellOutcome:
         (cell,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
         outcome = self._outcome(cell, fold)
         self.warned.tell(cell, outcome)
         return outcome
 
-    def _outcome(self, cell: Cell, fold: StudyFold) -> Outcome:
+    def _outcome(self, cell: Cell, fold: StudyFold) -> CellOutcome:
         while True:
             known = self.store.outcome(cell.key)
             if known is not None:
@@ -176,7 +176,7 @@ class _Fits:
                 return self._computed(cell, fold)
             time.sleep(0.2)  # another process is at it
 
-    def _computed(self, cell: Cell, fold: StudyFold) -> Outcome:
+    def _computed(self, cell: Cell, fold: StudyFold) -> CellOutcome:
         outcome = run_cell(cell, fold.parts, test_rows=fold.test_rows, n_jobs=self.n_jobs)
         self.store.finish(cell.key, outcome)
         return outcome

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,22 +12,43 @@ from rankgrove.data.matrix.cache import Entry, TemporaryEntry
 from rankgrove.data.reading.folds import Fold
 
 
-def viewed(
-    fold: Fold, view: Mapping[str, Any], kept: Entry | None = None, n_jobs: int | None = None
-) -> Fold:
+@dataclass(frozen=True)
+class View:
+    """What of a fold a cell sees, and what it keeps of its model.
+
+    Attributes
+    ----------
+    train_share : keep so much of the training queries, the same ones for every ranker, and those of
+        a smaller share among those of a larger; None: all
+    n_features : keep so many features, those on which a LambdaMART model of the training part
+        splits most often; None: all
+    curve : keep the metric after every step of a model that validation does not cut
+        (``"convergence"``), or the strength of single trees (``"strength"``)
+    """
+
+    train_share: float | None = None
+    n_features: float | None = None
+    curve: Literal["convergence", "strength"] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields that are set, for JSON."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+WHOLE = View()
+
+
+def viewed(fold: Fold, view: View, kept: Entry | None = None, n_jobs: int | None = None) -> Fold:
     """Return the fold as a view sees it.
 
     Parameters
     ----------
-    view : ``train_share`` keeps so much of the training queries, the same ones for every ranker,
-        and those of a smaller share among those of a larger; ``n_features`` keeps the features on
-        which a LambdaMART model of the training part splits most often
     kept : where the order of the features is kept for other cells of the fold
     """
-    if "train_share" in view:
-        fold = fold._replace(train=_share(fold.train, view["train_share"]))
-    if "n_features" in view:
-        chosen = _leading_features(fold, view["n_features"], kept or TemporaryEntry(), n_jobs)
+    if view.train_share is not None:
+        fold = fold._replace(train=_share(fold.train, view.train_share))
+    if view.n_features is not None:
+        chosen = _leading_features(fold, view.n_features, kept or TemporaryEntry(), n_jobs)
         fold = Fold(*(_with_columns(part, chosen) for part in fold))
     return fold
 
@@ -40,11 +61,11 @@ def _share(train: Dataset, share: float) -> Dataset:
     return train.select_queries(order[:n_kept])
 
 
-def _leading_features(fold: Fold, n_features: int, kept: Entry, n_jobs: int | None) -> Any:
-    if not 1 <= n_features <= fold.train.n_features:
+def _leading_features(fold: Fold, n_features: float, kept: Entry, n_jobs: int | None) -> Any:
+    if not 1 <= n_features <= fold.train.n_features or n_features != int(n_features):
         raise ValueError(f"the data has {fold.train.n_features} features, not {n_features}")
     found = kept.arrays("feature-order", lambda: {"order": _most_split_first(fold.train, n_jobs)})
-    return np.sort(found["order"][:n_features])
+    return np.sort(found["order"][: int(n_features)])
 
 
 def _most_split_first(train: Dataset, n_jobs: int | None) -> Any:

@@ -14,13 +14,13 @@ from rankgrove.rankers.base.parameters import NotStored
 from rankgrove.rankers.base.registry import name_of
 
 # They decide how a fit runs, not what it learns.
-_OF_THE_MACHINE = ("n_jobs", "verbose")
+MACHINE_PARAMETERS = ("n_jobs", "verbose")
 
 
 def encoded_params(ranker: BaseRanker) -> dict[str, Any]:
     """Return the parameters that decide what a fit learns, as JSON values."""
     params = ranker.get_params(deep=False)
-    return {k: encoded_param(v) for k, v in params.items() if k not in _OF_THE_MACHINE}
+    return {k: encoded_param(v) for k, v in params.items() if k not in MACHINE_PARAMETERS}
 
 
 def encoded_param(value: Any) -> Any:

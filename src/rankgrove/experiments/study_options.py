@@ -1,0 +1,53 @@
+"""The options of a study: one table for Python, study files and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parsing import metric as as_metric
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What is studied, beside the data and the rankers; see ``rankgrove.compare``."""
+
+    metrics: Any = DEFAULT_METRICS
+    preset: str | None = None
+    folds: int = 5
+    max_folds: int | None = None
+    repeats: int = 1
+    baseline: str | None = None
+    seed: int = 0
+    early_stopping_rounds: int | None = None
+    label_shift: int = 0
+    title: str = "Comparison of rankers"
+
+    def __post_init__(self) -> None:
+        if self.folds < 3:
+            raise ValueError(
+                "folds must be at least 3, for training, validation and testing, not "
+                f"{self.folds} (--folds on the command line)"
+            )
+
+    @property
+    def chosen_metrics(self) -> list[Metric]:
+        """The metrics under the preset's conventions."""
+        one = isinstance(self.metrics, str | Metric)
+        names = [self.metrics] if one else list(self.metrics)
+        if not names:
+            raise ValueError("there is no metric: give at least one")
+        return [m if isinstance(m, Metric) else as_metric(m, preset=self.preset) for m in names]
+
+
+NAMES = tuple(option.name for option in fields(StudyOptions))
+
+
+def split_options(given: Mapping[str, Any]) -> tuple[StudyOptions, dict[str, Any]]:
+    """Return the options of the study among what was given, and the others: how to read data."""
+    own = {name: value for name, value in given.items() if name in NAMES}
+    return StudyOptions(**own), {k: v for k, v in given.items() if k not in NAMES}
