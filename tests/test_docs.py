@@ -20,6 +20,9 @@ import pytest
 
 from rankgrove.data.writing import write_letor
 from rankgrove.datasets import make_ranking
+from rankgrove.forests import criteria
+from rankgrove.metrics import registry as metrics_registry
+from rankgrove.rankers.base import registry as rankers_registry
 
 pytestmark = pytest.mark.docs
 
@@ -77,7 +80,28 @@ def write_files_of_your_own() -> None:
         write_letor(make_ranking(30, seed=seed), name)
 
 
+@pytest.fixture
+def own_modules(monkeypatch, tmp_path):
+    """Let a page import the files that it shows; forget afterwards what they registered."""
+    monkeypatch.syspath_prepend(tmp_path)
+    rankers_registry.registered()
+    metrics_registry.metric_names()
+    for holder, name in [
+        (rankers_registry, "_REGISTERED"),
+        (metrics_registry, "_families"),
+        (metrics_registry, "_other_names"),
+        (criteria, "_registered"),
+    ]:
+        monkeypatch.setattr(holder, name, dict(getattr(holder, name)))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(REPOSITORY)) for p in PAGES])
+@pytest.mark.usefixtures("own_modules")
 def test_page_runs(page, tmp_path, monkeypatch, shell_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", shell_path)

@@ -13,10 +13,8 @@ from pathlib import Path
 from paper_tables import quoted
 from ranker_pages import parameter_rows
 
-from rankgrove.rankers.base.declaration import parameter_table
-from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.registry import make_ranker, ranker_class
+from rankgrove import make_ranker
+from rankgrove.extending import BaseRanker, ForestRanker, parameter_table, ranker_class
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rankers"
 PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "data.md")

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from paper_tables import quoted
 
-from rankgrove.rankers.base.boosted import BoostedRanker
-from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
-from rankgrove.rankers.base.registry import make_ranker, ranker_class
+from rankgrove import make_ranker
+from rankgrove.extending import BoostedRanker, RankerParameter, parameter_table, ranker_class
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAMES = (

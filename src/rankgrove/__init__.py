@@ -3,9 +3,143 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `_PUBLIC`, `_MODULES` and the table of rankers give at run time
+    from rankgrove import datasets, distributed, experiments, explain, extending, metrics, serving
+    from rankgrove.data.core.alignment import align_features
+    from rankgrove.data.core.dataset import Dataset
+    from rankgrove.data.core.queries import QueryGroups
+    from rankgrove.data.matrix.cache import clear_cache
+    from rankgrove.data.reading.folds import kfold, load_folds
+    from rankgrove.data.reading.loading import load
+    from rankgrove.data.reading.readers import register_reader
+    from rankgrove.data.scanning.scan import scan
+    from rankgrove.data.writing import to_arrow, write_letor, write_parquet
+    from rankgrove.errors import DataError, DataWarning, ModelError, RankgroveError
+    from rankgrove.experiments.comparing import compare
+    from rankgrove.experiments.comparison import Comparison
+    from rankgrove.forests.criteria import register_criterion
+    from rankgrove.formats.c_source import get_include
+    from rankgrove.formats.catboost import from_catboost
+    from rankgrove.formats.container import load_model
+    from rankgrove.formats.exporting import register_target
+    from rankgrove.formats.lightgbm import from_lightgbm
+    from rankgrove.formats.sklearn import from_sklearn
+    from rankgrove.formats.xgboost import from_xgboost
+    from rankgrove.metrics.evaluation import evaluate
+    from rankgrove.metrics.metric import Metric
+    from rankgrove.metrics.parsing import metric
+    from rankgrove.metrics.registration import register_metric
+    from rankgrove.models.early_exit import EarlyExit
+    from rankgrove.rankers.adarank import AdaRank
+    from rankgrove.rankers.base.imported import ImportedRanker
+    from rankgrove.rankers.base.merging import merge
+    from rankgrove.rankers.base.registry import make_ranker, ranker_names, register_ranker
+    from rankgrove.rankers.broof import BROOF
+    from rankgrove.rankers.coordinate_ascent import CoordinateAscent
+    from rankgrove.rankers.cosmart import CosMART
+    from rankgrove.rankers.custom import CustomMART
+    from rankgrove.rankers.extra_trees import ExtraTrees
+    from rankgrove.rankers.gbrt import GBRT
+    from rankgrove.rankers.igbrt import IGBRT
+    from rankgrove.rankers.klmart import KLMART
+    from rankgrove.rankers.lambdamart import LambdaMART
+    from rankgrove.rankers.listmle import ListMLE
+    from rankgrove.rankers.mart import MART
+    from rankgrove.rankers.mcrank import McRank
+    from rankgrove.rankers.plrank import PLRank
+    from rankgrove.rankers.random import RandomRanking
+    from rankgrove.rankers.random_forest import RandomForest
+    from rankgrove.rankers.rankboost import RankBoost
+    from rankgrove.rankers.ranksvm import RankSVM
+    from rankgrove.rankers.rcrank import RCRank
+    from rankgrove.rankers.rf_hybrid import RFHybrid
+    from rankgrove.rankers.rf_list import RFList
+    from rankgrove.rankers.rf_pair import RFPair
+    from rankgrove.rankers.rf_point import RFPoint
+    from rankgrove.rankers.rf_rand import RFRand
+    from rankgrove.rankers.single_feature import SingleFeature
+    from rankgrove.rankers.xendcg import XENDCG
+    from rankgrove.rankers.yetirank import YetiRank
+    from rankgrove.trees.ensemble import TreeEnsemble
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BROOF",
+    "GBRT",
+    "IGBRT",
+    "KLMART",
+    "MART",
+    "XENDCG",
+    "AdaRank",
+    "Comparison",
+    "CoordinateAscent",
+    "CosMART",
+    "CustomMART",
+    "DataError",
+    "DataWarning",
+    "Dataset",
+    "EarlyExit",
+    "ExtraTrees",
+    "ImportedRanker",
+    "LambdaMART",
+    "ListMLE",
+    "McRank",
+    "Metric",
+    "ModelError",
+    "PLRank",
+    "QueryGroups",
+    "RCRank",
+    "RFHybrid",
+    "RFList",
+    "RFPair",
+    "RFPoint",
+    "RFRand",
+    "RandomForest",
+    "RandomRanking",
+    "RankBoost",
+    "RankSVM",
+    "RankgroveError",
+    "SingleFeature",
+    "TreeEnsemble",
+    "YetiRank",
+    "__version__",
+    "align_features",
+    "clear_cache",
+    "compare",
+    "datasets",
+    "distributed",
+    "evaluate",
+    "experiments",
+    "explain",
+    "extending",
+    "from_catboost",
+    "from_lightgbm",
+    "from_sklearn",
+    "from_xgboost",
+    "get_include",
+    "kfold",
+    "load",
+    "load_folds",
+    "load_model",
+    "make_ranker",
+    "merge",
+    "metric",
+    "metrics",
+    "ranker_names",
+    "register_criterion",
+    "register_metric",
+    "register_ranker",
+    "register_reader",
+    "register_target",
+    "scan",
+    "serving",
+    "to_arrow",
+    "write_letor",
+    "write_parquet",
+]
 
 # Public name -> module that defines it. Imported on first use, so that `import rankgrove` is quick.
 # Ranker classes come from the registry of rankers.
@@ -40,16 +174,26 @@ _PUBLIC = {
     "make_ranker": "rankgrove.rankers.base.registry",
     "register_ranker": "rankgrove.rankers.base.registry",
     "ranker_names": "rankgrove.rankers.base.registry",
-    "CustomMART": "rankgrove.rankers.custom",
     "DataError": "rankgrove.errors",
     "DataWarning": "rankgrove.errors",
     "ModelError": "rankgrove.errors",
     "RankgroveError": "rankgrove.errors",
+    "EarlyExit": "rankgrove.models.early_exit",
+    "to_arrow": "rankgrove.data.writing",
 }
-_MODULES = ("datasets", "distributed", "metrics", "experiments", "explain")
+_MODULES = (
+    "datasets",
+    "distributed",
+    "experiments",
+    "explain",
+    "extending",
+    "metrics",
+    "serving",
+)
 
 
-def __getattr__(name: str) -> Any:
+def _public(name: str) -> Any:
+    """Import what a public name stands for."""
     if name in _MODULES:
         return importlib.import_module(f"rankgrove.{name}")
     if name in _PUBLIC:
@@ -66,8 +210,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
-    from rankgrove.rankers.base.registry import registered
+if not TYPE_CHECKING:  # to a type checker, every name would be Any
+    __getattr__ = _public
 
-    classes = {entry.cls.__name__ for entry in registered().values()}
-    return sorted({"__version__", *_MODULES, *_PUBLIC, *classes})
+
+def __dir__() -> list[str]:
+    from rankgrove.rankers.base.registry import class_names
+
+    return sorted({*__all__, *class_names().values()})

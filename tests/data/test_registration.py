@@ -22,7 +22,7 @@ import json
 import numpy as np
 
 import rankgrove
-from rankgrove.data.reading.readers import Reader
+from rankgrove.extending import Reader
 
 ACCEPTS = frozenset({"feature_names"})
 

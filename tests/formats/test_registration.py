@@ -22,7 +22,7 @@ import json
 import numpy as np
 
 import rankgrove
-from rankgrove.formats.exporting import Target
+from rankgrove.extending import Target
 
 
 def write(plain):

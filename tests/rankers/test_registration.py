@@ -13,8 +13,8 @@ import rankgrove
 from rankgrove.cli.main import main
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import ModelError
+from rankgrove.extending import BoostedRanker
 from rankgrove.rankers.base import registry
-from rankgrove.rankers.base.boosted import BoostedRanker
 
 MODULE = '''
 """Pulls scores towards labels by their absolute difference."""
@@ -22,10 +22,7 @@ MODULE = '''
 import numpy as np
 
 import rankgrove
-from rankgrove.boosting.objectives.base import Objective
-from rankgrove.rankers.base.boosted import BoostedRanker
-from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.parameters import Real
+from rankgrove.extending import BoostedRanker, Objective, Real, param
 
 
 class Smoothed(Objective):

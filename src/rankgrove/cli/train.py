@@ -42,7 +42,7 @@ _SET_HERE = ("verbose", "random_state", "n_jobs")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per registered ranker; its options are made when it is chosen."""
-    from rankgrove.rankers.base.registry import ranker_names, registered
+    from rankgrove.rankers.base.registry import class_names, ranker_names
 
     rankers = parser.add_subparsers(
         dest="ranker",
@@ -53,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description=", ".join(ranker_names()),
     )
     for name in ranker_names():
-        alias = registered()[name].cls.__name__
-        chosen = rankers.add_parser(name, aliases=[alias], ranker_name=name)
+        chosen = rankers.add_parser(name, aliases=[class_names()[name]], ranker_name=name)
         chosen.set_defaults(ranker=name)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import DataConversionWarning
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Absent
@@ -129,6 +128,8 @@ def ranking_input(
     _refuse_nothing(matrix.shape, may_be_empty, what)
     n_given = len(matrix)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected", DataConversionWarning, 3
         )

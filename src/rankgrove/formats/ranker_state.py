@@ -20,6 +20,7 @@ from rankgrove.metrics.registry import metric_class
 from rankgrove.models.model import below, pack_model, prefixed, unpack_model
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitted import FittedRanker
 from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.rankers.base.parameters import NotStored, check_parameters
 from rankgrove.rankers.base.registry import name_of, ranker_class
@@ -57,7 +58,7 @@ def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
     return ranker
 
 
-def set_learnt(ranker: BaseRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
+def set_learnt(ranker: FittedRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
     """Give a ranker the model and the attributes of a state."""
     ranker.model_ = unpack_model(state["model"], below("model", arrays))
     ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))

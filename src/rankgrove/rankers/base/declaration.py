@@ -67,7 +67,7 @@ def with_default(base: type, name: str, default: Any, search: Search = _AS_BEFOR
     return dataclasses.field(default=default, metadata={**field.metadata, **changes})
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, with_default))
+@dataclass_transform(kw_only_default=True, eq_default=False)
 def declared(cls: Class) -> Class:
     """Turn the declared parameters of a class into its ``__init__``, ranges and documentation."""
     own = [name for name in inspect.get_annotations(cls) if name in cls.__dict__]

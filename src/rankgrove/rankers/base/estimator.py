@@ -14,11 +14,10 @@ Life of a ranker:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import RegressorTags, check_random_state
 
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import as_scan
@@ -55,9 +54,6 @@ class BaseRanker(FittedRanker):
     Subclasses declare their parameters (see ``declaration``) and define ``_learn``; what else they
     learn besides the model goes through ``_get_fitted`` and ``_set_fitted`` into files.
     """
-
-    # scikit-learn's metadata routing: qid goes to fit without being asked for.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
 
     _constraints: ClassVar[Mapping[str, Constraint]]
     # Whether fit learns in steps (and can stop early), and whether it can start from another model.
@@ -96,7 +92,7 @@ class BaseRanker(FittedRanker):
         "0: quiet; 1 or True: a progress bar on a terminal; 2: also a line per step",
     )
 
-    def __new__(cls, *_: Any, **params: Any) -> Any:
+    def __new__(cls: type[Self], *_: Any, **params: Any) -> Self:
         """Help with a parameter that is misspelt or goes by another library's name."""
         if not params.keys() <= cls._constraints.keys():
             refuse_parameters(cls.__name__, params, cls._get_param_names())
@@ -115,7 +111,7 @@ class BaseRanker(FittedRanker):
         early_stopping_rounds: int | None = None,
         init_model: BaseRanker | None = None,
         callbacks: Sequence[Callback] | None = None,
-        **unknown: Any,
+        **unknown: NoReturn,
     ) -> Self:
         """Train on documents with labels and queries.
 
@@ -225,7 +221,12 @@ class BaseRanker(FittedRanker):
 
     def draw_seed(self) -> int:
         """Draw the seed of a fit from ``random_state``."""
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        state = self.random_state
+        if state is None:
+            return int(np.random.randint(2**31 - 1))  # noqa: NPY002 - np.random.seed decides
+        if not isinstance(state, np.random.RandomState):
+            state = np.random.RandomState(state)
+        return int(state.randint(2**31 - 1))
 
     def _learn(self, fit: Fit) -> Learnt:
         """Train; the ranker itself must not change."""
@@ -284,11 +285,5 @@ class BaseRanker(FittedRanker):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        # Scores are numbers: partial_dependence and others of scikit-learn ask for a regressor.
-        tags.estimator_type = "regressor"
-        tags.regressor_tags = RegressorTags(poor_score=True)
         tags.non_deterministic = self.random_state is None
         return tags

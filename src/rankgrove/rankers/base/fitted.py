@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
@@ -19,6 +17,7 @@ from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
 from rankgrove.models.scoring import scanned_scores
+from rankgrove.rankers.base.sklearn_interface import SklearnInterface
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 
@@ -30,7 +29,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 
 
-class FittedRanker(BaseEstimator):  # type: ignore[misc]
+class FittedRanker(SklearnInterface):
     """Scores, ranks, measures, saves and explains by ``model_``; subclasses learn it.
 
     Attributes
@@ -39,10 +38,6 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     evals_result_ : ``{set name: {metric name: [value after each step]}}``
     best_iteration_ : steps kept because of the validation metric, None without validation
     """
-
-    # scikit-learn's metadata routing: qid goes to predict and score without being asked for.
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
     model_: Model
     evals_result_: History
@@ -336,6 +331,8 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     def fitted_model(self) -> Model:
         """Return the model, or say that there is none yet."""
         if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         return self.model_
 
@@ -351,14 +348,14 @@ class FittedRanker(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         """Pickle through the model file's container, with the parameters as they are."""
         if not self.__sklearn_is_fitted__():
-            return dict(super().__getstate__())
+            return dict(self.__dict__)
         from rankgrove.formats.container import to_bytes
 
         return {"params": self.get_params(deep=False), "model": to_bytes(self, named=False)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "model" not in state:
-            super().__setstate__(state)
+            self.__dict__.update(state)
             return
         from rankgrove.formats.container import read_container
         from rankgrove.formats.ranker_state import set_learnt

@@ -1,9 +1,10 @@
 """Every ranker by name; a ranker registers itself by ``@register_ranker("name")``.
 
-Those of rankgrove are the modules of ``rankgrove/rankers/``. Installed packages bring more by entry
-points of the group ``rankgrove.rankers``, each the ``module`` or ``module:Class`` that registers
-it; anybody else imports the module that does. A registered ranker works by its name everywhere: in
-``make_ranker``, on the command line, in comparisons and in model files.
+A table holds the rankers of rankgrove, so that one of them is found without importing the others.
+Installed packages bring more by entry points of the group ``rankgrove.rankers``, each the
+``module`` or ``module:Class`` that registers it; anybody else imports the module that does. A
+registered ranker works by its name everywhere: in ``make_ranker``, on the command line, in
+comparisons and in model files.
 """
 
 from __future__ import annotations
@@ -11,19 +12,56 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
-import pkgutil
 import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgrove._plugins import load_plugin
 from rankgrove.rankers.base.declaration import declared
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+    from rankgrove.rankers.base.declaration import dataclass_transform
+
 Class = TypeVar("Class", bound=type)
 
 ENTRY_POINTS = "rankgrove.rankers"
+
+# Registered name -> module and class of rankgrove's own rankers.
+OWN_RANKERS = {
+    "adarank": ("rankgrove.rankers.adarank", "AdaRank"),
+    "broof": ("rankgrove.rankers.broof", "BROOF"),
+    "coordinate-ascent": ("rankgrove.rankers.coordinate_ascent", "CoordinateAscent"),
+    "cosmart": ("rankgrove.rankers.cosmart", "CosMART"),
+    "custom": ("rankgrove.rankers.custom", "CustomMART"),
+    "extra-trees": ("rankgrove.rankers.extra_trees", "ExtraTrees"),
+    "gbrt": ("rankgrove.rankers.gbrt", "GBRT"),
+    "igbrt": ("rankgrove.rankers.igbrt", "IGBRT"),
+    "imported": ("rankgrove.rankers.base.imported", "ImportedRanker"),
+    "klmart": ("rankgrove.rankers.klmart", "KLMART"),
+    "lambdamart": ("rankgrove.rankers.lambdamart", "LambdaMART"),
+    "listmle": ("rankgrove.rankers.listmle", "ListMLE"),
+    "mart": ("rankgrove.rankers.mart", "MART"),
+    "mcrank": ("rankgrove.rankers.mcrank", "McRank"),
+    "plrank": ("rankgrove.rankers.plrank", "PLRank"),
+    "random": ("rankgrove.rankers.random", "RandomRanking"),
+    "rankboost": ("rankgrove.rankers.rankboost", "RankBoost"),
+    "ranksvm": ("rankgrove.rankers.ranksvm", "RankSVM"),
+    "rcrank": ("rankgrove.rankers.rcrank", "RCRank"),
+    "rf": ("rankgrove.rankers.random_forest", "RandomForest"),
+    "rf-hybrid": ("rankgrove.rankers.rf_hybrid", "RFHybrid"),
+    "rf-list": ("rankgrove.rankers.rf_list", "RFList"),
+    "rf-pair": ("rankgrove.rankers.rf_pair", "RFPair"),
+    "rf-point": ("rankgrove.rankers.rf_point", "RFPoint"),
+    "rf-rand": ("rankgrove.rankers.rf_rand", "RFRand"),
+    "single-feature": ("rankgrove.rankers.single_feature", "SingleFeature"),
+    "xendcg": ("rankgrove.rankers.xendcg", "XENDCG"),
+    "yetirank": ("rankgrove.rankers.yetirank", "YetiRank"),
+}
+_NOT_LISTED = frozenset({"custom", "imported"})
 
 
 @dataclass(frozen=True)
@@ -54,10 +92,11 @@ class Registered:
 
 
 _REGISTERED: dict[str, Registered] = {}
-_complete = False
-_COMPLETING = threading.RLock()
+_plugins_imported = False
+_IMPORTING = threading.RLock()
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
 def register_ranker(
     name: str,
     *,
@@ -80,9 +119,9 @@ def register_ranker(
         raise ValueError(f"a ranker's name is lower case, words joined by '-', not {name!r}")
 
     def register(cls: Class) -> Class:
-        known = _REGISTERED.get(name)
-        if known is not None and known.cls.__qualname__ != cls.__qualname__:
-            raise ValueError(f"the name {name!r} belongs to {known.cls.__module__} already")
+        owner, qualname = _owner(name) or (cls.__module__, cls.__qualname__)
+        if qualname != cls.__qualname__ or (name in OWN_RANKERS and owner != cls.__module__):
+            raise ValueError(f"the name {name!r} belongs to {owner} already")
         cls = declared(cls)
         _REGISTERED[name] = Registered(name, cls, paper, optimises, listed, variants or {})
         return cls
@@ -91,25 +130,31 @@ def register_ranker(
 
 
 def registered() -> dict[str, Registered]:
-    """Return all rankers by name, in alphabetical order."""
-    global _complete
-    with _COMPLETING:  # threads that come meanwhile wait for the whole list
-        if not _complete:
-            _complete = True
-            _import_own()
-            _import_entry_points()
+    """Import all rankers and return them by name, in alphabetical order."""
+    for module, _ in OWN_RANKERS.values():
+        importlib.import_module(module)
+    _import_plugins()
     return dict(sorted(_REGISTERED.items()))
 
 
 def ranker_names() -> list[str]:
     """Return the names of the rankers that can be trained by name."""
-    return [name for name, entry in registered().items() if entry.listed]
+    return [name for name in class_names() if _is_listed(name)]
+
+
+def class_names() -> dict[str, str]:
+    """Return the class name of every ranker by its registered name, in alphabetical order."""
+    _import_plugins()
+    own = {name: class_name for name, (_, class_name) in OWN_RANKERS.items()}
+    others = {name: entry.cls.__name__ for name, entry in _REGISTERED.items()}
+    return dict(sorted({**others, **own}.items()))
 
 
 def find_class(class_name: str) -> Any | None:
     """Return the registered class of that name, None if there is none."""
-    known = registered().values()
-    return next((entry.cls for entry in known if entry.cls.__name__ == class_name), None)
+    names = class_names()
+    name = next((name for name, known in names.items() if known == class_name), None)
+    return None if name is None else ranker_class(name)
 
 
 def name_of(cls: type) -> str | None:
@@ -120,7 +165,11 @@ def name_of(cls: type) -> str | None:
 
 def ranker_class(name: str) -> Any:
     """Return the class of a ranker by its registered name."""
-    entry = registered().get(name)
+    if name in OWN_RANKERS:
+        importlib.import_module(OWN_RANKERS[name][0])
+    elif name not in _REGISTERED:
+        _import_plugins()
+    entry = _REGISTERED.get(name)
     if entry is None:
         near = difflib.get_close_matches(str(name), ranker_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ranker_names())}"
@@ -136,18 +185,29 @@ def make_ranker(name: str, **params: Any) -> Any:
     return ranker_class(name)(**params)
 
 
-def _import_own() -> None:
-    import rankgrove.rankers
+def _owner(name: str) -> tuple[str, str] | None:
+    """Return the module and class to which a name belongs, None if it is free."""
+    known = _REGISTERED.get(name)
+    if name in OWN_RANKERS or known is None:
+        return OWN_RANKERS.get(name)
+    return known.cls.__module__, known.cls.__qualname__
 
-    for module in pkgutil.iter_modules(rankgrove.rankers.__path__):
-        if not module.ispkg:
-            importlib.import_module(f"rankgrove.rankers.{module.name}")
-    importlib.import_module("rankgrove.rankers.base.imported")
+
+def _is_listed(name: str) -> bool:
+    if name in OWN_RANKERS:
+        return name not in _NOT_LISTED
+    return _REGISTERED[name].listed
 
 
-def _import_entry_points() -> None:
-    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        try:
-            load_plugin(point)
-        except ValueError as error:  # noqa: PERF203 - the other rankers can be used
-            warnings.warn(str(error), stacklevel=3)
+def _import_plugins() -> None:
+    """Import the rankers of installed packages, once."""
+    global _plugins_imported
+    with _IMPORTING:  # threads that come meanwhile wait for all of them
+        if _plugins_imported:
+            return
+        _plugins_imported = True
+        for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+            try:
+                load_plugin(point)
+            except ValueError as error:  # noqa: PERF203 - the other rankers can be used
+                warnings.warn(str(error), stacklevel=3)
