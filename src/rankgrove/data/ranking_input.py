@@ -127,14 +127,7 @@ def ranking_input(
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
     _refuse_nothing(matrix.shape, may_be_empty, what)
     n_given = len(matrix)
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected", DataConversionWarning, 3
-        )
-        y = np.ravel(y)
-    labels = row_values(y, n_given, "y", what)
+    labels = row_values(_flat_labels(y), n_given, "y", what)
     weight = _weights(sample_weight, n_given, what, may_be_empty)
     counting: npt.NDArray[np.int64] | None = None
     if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
@@ -151,6 +144,17 @@ def ranking_input(
         n_given=n_given,
         counting=counting,
     )
+
+
+def _flat_labels(y: Any) -> Any:
+    """Return labels as one dimension; a column of them warns, as scikit-learn does."""
+    if getattr(y, "ndim", 1) != 2 or y.shape[1] != 1:
+        return y
+    from sklearn.exceptions import DataConversionWarning
+
+    message = "A column-vector y was passed when a 1d array was expected"
+    warnings.warn(message, DataConversionWarning, stacklevel=4)
+    return np.ravel(y)
 
 
 def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
