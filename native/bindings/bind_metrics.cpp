@@ -24,6 +24,16 @@ namespace {
 using Queries = std::shared_ptr<const JudgedQueries>;
 using Values = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
+void raise_label_error(const std::exception_ptr& error, void*) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const LabelError& unfit) {
+    const nb::object type = nb::module_::import_("rankgrove.errors").attr("LabelError");
+    const nb::object value = type(unfit.place, unfit.label, unfit.reason);
+    PyErr_SetObject(type.ptr(), value.ptr());
+  }
+}
+
 // Offsets that start at 0, never fall and end at the number of labels.
 void require_offsets(const In<int64_t>& offsets, int64_t n) {
   require(offsets.size() >= 1 && offsets(0) == 0 && offsets(offsets.size() - 1) == n,
@@ -201,6 +211,7 @@ Values grouped_labels(const JudgedQueries& queries) {
 }  // namespace
 
 void bind_metrics(nb::module_& m) {
+  nb::register_exception_translator(&raise_label_error);
   nb::class_<JudgedQueries>(m, "JudgedQueries", "Labels of a data set, grouped by query.")
       .def(nb::new_(&judged_queries), nb::arg("labels"), nb::arg("offsets"),
            nb::arg("order").none() = nb::none())

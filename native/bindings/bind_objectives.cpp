@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "bindings/bindings.hpp"
 #include "bindings/communicators.hpp"
@@ -18,9 +20,16 @@
 namespace rankgrove {
 namespace {
 
+const std::map<std::string, LambdaMetric> kLambdaMetrics = {
+    {"ndcg", LambdaMetric::kNdcg},
+    {"map", LambdaMetric::kAveragePrecision},
+    {"err", LambdaMetric::kExpectedReciprocalRank},
+    {"mrr", LambdaMetric::kReciprocalRank},
+};
+
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
-                              std::optional<In<double>> weight, int metric, int64_t k,
-                              int64_t truncation, double sigma, bool query_norm,
+                              std::optional<In<double>> weight, const std::string& metric,
+                              int64_t k, int64_t truncation, double sigma, bool query_norm,
                               bool difference_norm, int n_threads, Out<float> gradients,
                               Out<float> hessians) {
   const size_t n = scores.shape(0);
@@ -29,12 +38,11 @@ void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> 
   require_length(gradients, n, "gradients");
   require_length(hessians, n, "hessians");
   const double* weights = optional_data(weight, n, "weight");
-  require(metric >= 0 && metric <= 3, "no metric has the number " + std::to_string(metric));
   require(k >= 1, "k must be at least 1, not " + std::to_string(k));
   require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
   require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
   const LambdaOptions options{
-      static_cast<LambdaMetric>(metric), k, truncation, sigma, query_norm, difference_norm};
+      named(kLambdaMetrics, metric, "metric"), k, truncation, sigma, query_norm, difference_norm};
   nb::gil_scoped_release unlocked;
   lambda_gradients(queries, scores.data(), value.data(), weights, options, n_threads,
                    gradients.data(), hessians.data());

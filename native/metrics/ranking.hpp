@@ -15,10 +15,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -31,12 +29,18 @@ namespace rankgrove {
 // The k that cuts nothing.
 inline constexpr int64_t kWholeList = std::numeric_limits<int64_t>::max();
 
-// Raises the error that a label is unfit; `what` names it, for example "label of row 7".
-[[noreturn]] inline void reject_label(const std::string& what, double label,
-                                      const std::string& why) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.17g", label);
-  throw std::invalid_argument(what + " (" + text.data() + ") " + why);
+// A label that a gain or a metric cannot use; becomes rankgrove.errors.LabelError.
+struct LabelError : std::invalid_argument {
+  LabelError(const std::string& place, double label, const std::string& reason)
+      : std::invalid_argument(place + " " + reason), place(place), label(label), reason(reason) {}
+  std::string place;  // for example "label of row 7"
+  double label;
+  std::string reason;
+};
+
+[[noreturn]] inline void reject_label(const std::string& place, double label,
+                                      const std::string& reason) {
+  throw LabelError(place, label, reason);
 }
 
 struct GainRule {

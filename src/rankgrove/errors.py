@@ -11,6 +11,26 @@ class DataError(RankgroveError, ValueError):
     """Input data that cannot be read or does not make sense; says where and what."""
 
 
+class LabelError(DataError):
+    """A label that a gain or a metric cannot use.
+
+    Attributes
+    ----------
+    place : the label in words: ``"label of row 7"``, or ``"label"`` if its row is not known
+    label : its value
+    reason : why it cannot be used
+    source : what refuses it, such as a metric; empty: nobody in particular
+    """
+
+    def __init__(self, place: str, label: float, reason: str, source: str = "") -> None:
+        super().__init__(place, label, reason, source)
+        self.place, self.label, self.reason, self.source = place, label, reason, source
+
+    def __str__(self) -> str:
+        source = f"{self.source}: " if self.source else ""
+        return f"{source}{self.place} ({self.label:.17g}) {self.reason}"
+
+
 class ModelError(RankgroveError, ValueError):
     """A model file or foreign model that cannot be used; says which and why."""
 
@@ -24,7 +44,7 @@ class MissingDependencyError(RankgroveError, ImportError):
 
 
 class DataWarning(UserWarning):
-    """Data that may not be meant as they were read, or whose result means little; says why."""
+    """Suspicious input: probably not what the caller meant, or too degenerate to mean anything."""
 
 
 class WorkerError(RankgroveError):

@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.errors import DataError
 
 Floats = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
@@ -61,10 +60,7 @@ def relevance_threshold(relevant_from: float | str) -> float:
 
 def worths(labels: Floats, worth: _native.Worth) -> Floats:
     """Return what each label is worth."""
-    try:
-        return worth.of(np.ascontiguousarray(labels, np.float64))
-    except ValueError as error:
-        raise DataError(str(error)) from None
+    return worth.of(np.ascontiguousarray(labels, np.float64))
 
 
 def label_gains(labels: Floats, gain: Gain) -> Floats:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.queries import QueryGroups, query_groups
-from rankgrove.errors import DataError, DataWarning
+from rankgrove.errors import DataError, DataWarning, LabelError
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import (
     as_labels,
@@ -189,6 +189,8 @@ class Metric:
         """Return the kernel, after a look at the labels (unless they are a part of all)."""
         try:
             kernel = self.kernel(queries)
+        except LabelError as error:
+            raise LabelError(error.place, error.label, error.reason, str(self)) from None
         except ValueError as error:
             raise DataError(f"{self}: {error}") from None
         if not part:

@@ -19,7 +19,7 @@ from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.data.ranking_input import RankingInput, ranking_input
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError, ModelError
-from rankgrove.training.labels import told_by_row
+from rankgrove.training.labels import naming_rows
 from rankgrove.training.leakage import warn_of_shared_queries
 from rankgrove.training.progress import History, Measured
 from rankgrove.workers.row_shard import RowShard
@@ -159,7 +159,7 @@ def make_watch(
         own = shard if is_train else RowShard.of(data.groups.offsets, shard.communicator)
         if own.n_rows == 0:
             raise DataError(f"eval_set {name!r}: there are no rows")
-        with told_by_row(data):
+        with naming_rows(data):
             evaluators = {str(m): _evaluator(m, data, own, ids, n_jobs) for m in metrics}
         sets.append(WatchedSet(name, data, is_train, evaluators))
     if eval_metric is not None and not sets:

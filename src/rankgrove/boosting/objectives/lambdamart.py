@@ -103,7 +103,7 @@ class LambdaGradients(Objective):
             scores[0],
             self.value,
             self.data.weight,
-            METRICS.index(self.metric),
+            self.metric,
             self.k,
             self.truncation,
             self.sigma,

@@ -37,7 +37,7 @@ from rankgrove.rankers.base.parameters import (
 )
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.fit_workers import FitWorkers
-from rankgrove.training.labels import told_by_row
+from rankgrove.training.labels import naming_rows
 from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
@@ -171,7 +171,7 @@ class BaseRanker(FittedRanker):
             callbacks=options.callbacks or (),
             journal=workers.journal,
         )
-        with told_by_row(data):
+        with naming_rows(data):
             learnt = self._learn(fit)
         self._measure(watch, learnt)
         self.replace_fitted(learnt)
