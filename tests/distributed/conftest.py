@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from fleet import Fleet
-from rankgrove.distributed.engine import Source
-from rankgrove.distributed.parts import Part, settled_options, shares
-from rankgrove.distributed.worker import work
+from rankgrove.distributed.engine import DataSource
+from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
+from rankgrove.distributed.worker import run_worker
 
 
 class ThreadTasks:
@@ -18,6 +18,9 @@ class ThreadTasks:
         self._threads = threads
 
     def check(self):
+        pass
+
+    def exclude(self, rank):
         pass
 
     def stop(self):
@@ -28,7 +31,7 @@ class ThreadTasks:
 class ThreadEngine:
     """An engine whose own data are lists of Arrow tables; ``size`` workers."""
 
-    takes = "lists of tables"
+    accepts = "lists of tables"
 
     def __init__(self, size):
         self.size = size
@@ -42,20 +45,22 @@ class ThreadEngine:
     def source(self, name, data, arrays, options):
         if not (isinstance(data, list) and data and hasattr(data[0], "schema")):
             return None
-        settled, wanted = settled_options(data[0].schema, options)
+        settled, wanted = resolved_options(data[0].schema, options)
         parts = [
-            Part(number, f"{name}, table {number}", table.select(wanted))
+            Partition(number, f"{name}, table {number}", table.select(wanted))
             for number, table in enumerate(data)
         ]
-        return Source(name, settled, frame=parts)
+        return DataSource(name, settled, frame=parts)
 
-    def start(self, job, sources):
-        held = [shares(source.frame or source.parts, self.size) for source in sources]
+    def start(self, task, sources):
+        held = [
+            assign_partitions(source.frame or source.partitions, self.size) for source in sources
+        ]
         threads = []
         for rank in range(self.size):
-            own = pickle.loads(pickle.dumps(job))
+            own = pickle.loads(pickle.dumps(task))
             arguments = (own, rank, [source[rank] for source in held], 1)
-            threads.append(threading.Thread(target=work, args=arguments, daemon=True))
+            threads.append(threading.Thread(target=run_worker, args=arguments, daemon=True))
         for thread in threads:
             thread.start()
         return ThreadTasks(threads)

@@ -21,8 +21,9 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import fit, predict
-from rankgrove.distributed.engine import find_engine
-from rankgrove.distributed.meeting import Meeting
+from rankgrove.distributed.driver_hub import DriverHub
+from rankgrove.distributed.engines import find_engine
+from rankgrove.distributed.messages import MessageKind
 from rankgrove.formats.container import to_bytes
 
 pytestmark = pytest.mark.timeout(240)
@@ -133,33 +134,33 @@ def killing(monkeypatch):
     Return whom (by default worker 1) and, once it is done, the process.
     """
     killed = Killed()
-    next_message, processes, n_steps = Meeting.next, {}, itertools.count(1)
+    next_message, processes, n_steps = DriverHub.next, {}, itertools.count(1)
 
     def next_and_kill(self, seconds):
         message = next_message(self, seconds)
-        if message is not None and message.kind == "joined":
+        if message is not None and message.kind is MessageKind.JOINED:
             processes[message.rank] = message.values["process"]
-        if message is not None and message.kind == "step" and next(n_steps) == 3:
+        if message is not None and message.kind is MessageKind.STEP and next(n_steps) == 3:
             killed.append(processes[killed.rank])
             os.kill(processes[killed.rank], signal.SIGKILL)
         return message
 
-    monkeypatch.setattr(Meeting, "next", next_and_kill)
+    monkeypatch.setattr(DriverHub, "next", next_and_kill)
     return killed
 
 
 @pytest.fixture
 def counted_steps(monkeypatch):
     """Return the numbers of the steps that the driver hears of."""
-    steps, next_message = [], Meeting.next
+    steps, next_message = [], DriverHub.next
 
     def next_and_count(self, seconds):
         message = next_message(self, seconds)
-        if message is not None and message.kind == "step":
+        if message is not None and message.kind is MessageKind.STEP:
             steps.append(message.values["step"])
         return message
 
-    monkeypatch.setattr(Meeting, "next", next_and_count)
+    monkeypatch.setattr(DriverHub, "next", next_and_count)
     return steps
 
 

@@ -9,7 +9,7 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import predict
-from rankgrove.distributed.prediction import Scoring, refuse_scores
+from rankgrove.distributed.prediction import PartitionScorer, refuse_scores
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +27,18 @@ def ranker(data):
 def test_columns_are_found_by_name_and_others_left_out(data, ranker):
     table = to_arrow(data)
     table = table.select(table.column_names[::-1]).append_column("note", [["x"] * data.n_rows])
-    scored = Scoring(ranker).of_schema(table.schema).with_scores(table)
+    scored = PartitionScorer(ranker).of_schema(table.schema).with_scores(table)
     assert scored.column_names == [*table.column_names, "score"]
     np.testing.assert_array_equal(scored["score"].to_numpy(), ranker.predict(data))
-    assert Scoring(ranker).of_schema(table.schema).with_scores(table.slice(0, 0)).num_rows == 0
+    assert (
+        PartitionScorer(ranker).of_schema(table.schema).with_scores(table.slice(0, 0)).num_rows == 0
+    )
 
 
 def test_a_model_without_names_takes_all_features_but_labels_and_queries(data):
     ranker = rankgrove.RFPoint(n_estimators=3, random_state=1).fit(data.X, data.y, qid=data.qid)
     table = to_arrow(data)
-    scores = Scoring(ranker).of_schema(table.schema).table(table)
+    scores = PartitionScorer(ranker).of_schema(table.schema).table(table)
     np.testing.assert_array_equal(scores, ranker.predict(data.X))
 
 
@@ -44,13 +46,13 @@ def test_a_column_that_is_not_there_is_named(data, ranker):
     name = data.feature_names[4]
     table = to_arrow(data).drop_columns([name])
     with pytest.raises(rankgrove.DataError, match=name):
-        Scoring(ranker).of_schema(table.schema).table(table)
+        PartitionScorer(ranker).of_schema(table.schema).table(table)
 
 
 def test_files_are_scored_as_the_model_reads_them(data, ranker, tmp_path):
     rankgrove.write_parquet(data, tmp_path / "a.parquet")
     path = str(tmp_path / "a.parquet")
-    table = Scoring(ranker).file_table(path)
+    table = PartitionScorer(ranker).file_table(path)
     assert table.to_pydict()["path"] == [path] * data.n_rows
     np.testing.assert_array_equal(table["score"].to_numpy(), ranker.predict(data))
 

@@ -1,4 +1,4 @@
-"""Documents and query ids as Arrow bytes, which is what workers send to one another."""
+"""Serialisation of documents and query ids as Arrow streams, for messages between workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rankgrove.data.matrix.sparse import SparseMatrix
 
 
 def to_frames(messages: Sequence[bytes]) -> bytes:
-    """Put several messages into one."""
+    """Concatenate several messages into one, each with its length before it."""
     return b"".join(len(m).to_bytes(8, "little") + m for m in messages)
 
 
 def from_frames(data: bytes) -> list[bytes]:
-    """Take apart what ``to_frames`` made."""
+    """Split what ``to_frames`` concatenated."""
     messages = []
     place = 0
     while place < len(data):
@@ -28,7 +28,7 @@ def from_frames(data: bytes) -> list[bytes]:
 
 
 def ids_to_bytes(ids: npt.NDArray[Any]) -> bytes:
-    """Query ids, numbers or texts, as an Arrow stream."""
+    """Return query ids, numbers or texts, as an Arrow stream."""
     import pyarrow as pa
 
     return _stream(pa.record_batch([pa.array(ids)], names=["id"]))
@@ -45,7 +45,7 @@ def ids_from_bytes(data: bytes) -> npt.NDArray[Any]:
 
 
 def rows_to_bytes(X: Any, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes:
-    """Rows of a matrix or SparseMatrix (or none), and numbers of each by name, as Arrow stream.
+    """Return rows of a matrix or SparseMatrix (or none), and values per row by name, as bytes.
 
     A matrix is a column of its rows; SparseMatrix are one of columns and one of values, both
     lists of what a row stores.
@@ -69,7 +69,7 @@ def rows_to_bytes(X: Any, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes
 
 
 def rows_from_bytes(data: bytes | memoryview) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
-    """Read rows; the arrays are views of the bytes."""
+    """Read rows from bytes; the arrays are views of them."""
     import pyarrow as pa
 
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()

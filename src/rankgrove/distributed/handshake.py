@@ -1,4 +1,4 @@
-"""How two workers make sure that they know the same token, before anything else is read.
+"""Mutual authentication of two workers by a shared token, before anything else is read.
 
 All messages have a fixed length, so that strangers cannot make us allocate or wait for more:
 
@@ -16,8 +16,13 @@ import secrets
 import socket
 import struct
 import time
+from collections.abc import Callable
 
-_MAGIC = b"rankgrv1" + struct.pack("=I", 0x01020304)  # the order of bytes must be the same, too
+HANDSHAKE_SECONDS = 30.0
+"""Time-out of one handshake."""
+_RETRY_SECONDS = 0.05
+
+_MAGIC = b"rankgrv1" + struct.pack("=I", 0x01020304)  # the byte order must be the same, too
 _CHALLENGE = 32
 _PROOF = 32
 _WHO = struct.Struct("!II")
@@ -32,7 +37,7 @@ _REFUSALS = {
 
 
 class HandshakeError(Exception):
-    """The other side is not a worker of this fit; says why."""
+    """The other side refuses this one, or is not a worker of this fit; trying again is useless."""
 
 
 def check_token(token: bytes) -> bytes:
@@ -42,30 +47,35 @@ def check_token(token: bytes) -> bytes:
     return token
 
 
-def welcome(link: socket.socket, size: int, token: bytes, free: set[int], deadline: float) -> int:
-    """Hub's side: return the rank of the worker that has proved to know the token.
+def welcome(
+    link: socket.socket, size: int, token: bytes, claim: Callable[[int], bool], deadline: float
+) -> int:
+    """Run the hub's side; return the rank of the worker, which has proved to know the token.
 
-    A rank that is taken is told so; it is up to the caller to take it out of ``free``.
+    ``claim(rank)`` reserves a rank for it, or returns False if that is not free.
     """
     hello = _MAGIC + secrets.token_bytes(_CHALLENGE)
     _send(link, hello, deadline)
-    claim = _receive(link, _CLAIM, deadline)
-    said, proof = claim[:-_PROOF], claim[-_PROOF:]
+    answer = _receive(link, _CLAIM, deadline)
+    said, proof = answer[:-_PROOF], answer[-_PROOF:]
     known = hmac.compare_digest(proof, _proof(token, b"worker", hello, said))
     if not known or not said.startswith(_MAGIC):
         _send(link, bytes([UNKNOWN]) + bytes(_PROOF), deadline)
         raise HandshakeError("it does not know the token")
     rank, its_size = _WHO.unpack(said[_HELLO:])
-    verdict = OTHER_SIZE if its_size != size else WELCOME if rank in free else TAKEN
-    answer = bytes([verdict])
-    _send(link, answer + _proof(token, b"hub", hello, said, answer), deadline)
+    verdict = OTHER_SIZE if its_size != size else WELCOME if claim(rank) else TAKEN
+    _send(
+        link,
+        bytes([verdict]) + _proof(token, b"hub", hello, said, bytes([verdict])),
+        deadline,
+    )
     if verdict != WELCOME:
         raise HandshakeError(_REFUSALS[verdict].format(rank=rank, size=its_size))
     return int(rank)
 
 
 def introduce(link: socket.socket, rank: int, size: int, token: bytes, deadline: float) -> None:
-    """Worker's side: prove to know the token, and see that the hub does."""
+    """Run the worker's side: prove to know the token, and check that the hub does."""
     hello = _receive(link, _HELLO, deadline)
     if not hello.startswith(_MAGIC):
         raise HandshakeError("it is no hub of this version of rankgrove")
@@ -77,6 +87,47 @@ def introduce(link: socket.socket, rank: int, size: int, token: bytes, deadline:
         raise HandshakeError("it does not know the token")
     if answer[0] != WELCOME:
         raise HandshakeError(_REFUSALS[answer[0]].format(rank=rank, size=size))
+
+
+def connect(
+    host: str, port: int, rank: int, size: int, token: bytes, timeout: float
+) -> socket.socket:
+    """Connect to a hub and run the worker's side; retry until the time-out.
+
+    The hub need not listen yet, and may cut off a connection when it has too many of them.
+
+    Raises
+    ------
+    HandshakeError : the hub refuses this worker; it is not tried again
+    OSError : the hub could not be reached, or did not answer, within the time-out
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        attempt = min(deadline, time.monotonic() + HANDSHAKE_SECONDS)
+        link = None
+        try:
+            link = socket.create_connection(
+                (host, port), timeout=max(0.1, attempt - time.monotonic())
+            )
+            introduce(link, rank, size, token, attempt)
+            return link
+        except (HandshakeError, OSError) as error:
+            if link is not None:
+                link.close()
+            late = time.monotonic() + _RETRY_SECONDS > deadline
+            if late or isinstance(error, HandshakeError):
+                raise
+        time.sleep(_RETRY_SECONDS)
+
+
+def keep_alive(link: socket.socket) -> None:
+    """Send small messages at once, and notice a machine that vanishes within half a minute."""
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    options = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
+    for name, value in options.items():
+        if hasattr(socket, name):
+            link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _proof(token: bytes, *parts: bytes) -> bytes:
@@ -95,8 +146,11 @@ def _receive(link: socket.socket, length: int, deadline: float) -> bytes:
         if left <= 0:
             raise TimeoutError("it keeps silent")
         link.settimeout(left)
-        part = link.recv(length - len(data))
+        try:
+            part = link.recv(length - len(data))
+        except TimeoutError:
+            raise TimeoutError("it keeps silent") from None
         if not part:
-            raise HandshakeError("it closed the connection")
+            raise ConnectionResetError("it closed the connection")
         data += part
     return data

@@ -1,10 +1,10 @@
-"""Messages between workers that MPI has started (``mpiexec -n 4 python train.py``).
+"""Communicator between workers that MPI has started (``mpiexec -n 4 python train.py``).
 
     communicator = MPICommunicator()
     fit_shard(ranker, shard_of(communicator.rank), communicator)
 
-MPI ends all workers when one dies, and knows no time-outs: use it where its launcher looks after
-the workers. A fit that fails on one worker ends the whole job, with the reason on standard error.
+MPI ends all workers when one dies, and has no time-outs: use it where its launcher supervises the
+workers. A fit that fails on one worker ends the whole task, with the reason on standard error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 class MPICommunicator(Communicator):
-    """A communicator over MPI.
+    """Communicator over MPI.
 
     Parameters
     ----------
@@ -51,28 +51,28 @@ class MPICommunicator(Communicator):
         self._received += values.nbytes
 
     def sum(self, values: npt.NDArray[np.int64]) -> None:
-        """Replace each value by its sum over all workers."""
+        """All-reduce in place: replace each value by its sum over all workers."""
         self._reduce(values, self._mpi.SUM)
 
     def maximum(self, values: npt.NDArray[np.int64]) -> None:
-        """Replace each value by its maximum over all workers."""
+        """All-reduce in place: replace each value by its maximum over all workers."""
         self._reduce(values, self._mpi.MAX)
 
     def gather(self, data: bytes) -> list[bytes]:
-        """Return what each worker gave, in order of rank, to all of them."""
+        """All-gather: return the data of every worker, in order of rank, on every worker."""
         parts: list[bytes] = self._timed(lambda: self._comm.allgather(data))
         self._sent += len(data)
         self._received += sum(map(len, parts))
         return parts
 
     def broadcast(self, data: bytes) -> bytes:
-        """Return what worker 0 gave; what others give is ignored."""
+        """Return the data of worker 0; what other workers pass is ignored."""
         answer: bytes = self._timed(lambda: self._comm.bcast(data, root=0))
         self._received += len(answer)
         return answer
 
     def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
-        """Give part r to worker r; return what each worker had for this one, in order of rank."""
+        """All-to-all: send part r to worker r; return what each worker sent here, by rank."""
         received: list[bytes] = self._timed(lambda: self._comm.alltoall(list(parts)))
         self._sent += sum(map(len, parts))
         self._received += sum(map(len, received))
@@ -80,11 +80,11 @@ class MPICommunicator(Communicator):
 
     @property
     def traffic(self) -> Traffic:
-        """What was sent and waited for so far; MPI's own copies are not counted."""
+        """Counts of what was sent and waited for so far; MPI's own copies are not counted."""
         return Traffic(self._messages, self._sent, self._received, self._seconds)
 
     def abort(self, reason: str) -> None:
-        """Say why this worker gives up, and end all workers."""
+        """Print the reason for giving up, and end all workers."""
         print(f"worker {self.rank} gave up: {reason}", file=sys.stderr, flush=True)
         self._comm.Abort(1)
 

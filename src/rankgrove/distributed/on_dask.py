@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,66 +14,72 @@ import numpy as np
 
 from rankgrove._optional import require
 from rankgrove.data.reading.arrow import as_arrow
-from rankgrove.distributed.engine import Running, Source, address_towards
-from rankgrove.distributed.parts import Arrays, Part, settled_options, shares
-from rankgrove.distributed.prediction import Scoring
-from rankgrove.distributed.worker import Job, work
+from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
+from rankgrove.distributed.partition_scorer import PartitionScorer
+from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import DataError, RankgroveError, WorkerLost
+
+_TICK_SECONDS = 0.5
 
 
 class DaskEngine:
-    """A Dask cluster as its ``Client`` knows it."""
+    """The Dask cluster of a ``Client``."""
 
-    takes = "dask dataframes and arrays"
+    accepts = "dask dataframes and arrays"
 
     def __init__(self, client: Any) -> None:
         require("dask.distributed", "dask", "a fit on Dask")
         self._client = client
+        self._silent: set[str] = set()  # addresses of workers that did not answer in time
 
     def host(self) -> str:
-        """Return the address of this machine on the way to the scheduler."""
+        """Return the address of this machine's interface that routes to the scheduler."""
         return address_towards(urlsplit(self._client.scheduler.address).hostname or "127.0.0.1")
 
     def n_workers(self, wanted: int | None) -> int:
         """Return the number of workers of the cluster, at most as many as are wanted."""
-        n_known = len(self._client.nthreads())
+        n_known = len(self._addresses())
         if n_known == 0:
             raise RankgroveError(f"the Dask cluster {self._client!r} has no workers")
         return min(n_known, wanted or n_known)
 
+    def _addresses(self) -> list[str]:
+        """Return the workers of the cluster, without those that were lost if there are others."""
+        known = sorted(self._client.nthreads())
+        return [address for address in known if address not in self._silent] or known
+
     def source(
         self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
-    ) -> Source | None:
-        """Take a dask dataframe, or dask arrays."""
+    ) -> DataSource | None:
+        """Return the partitions of a dask dataframe, or the blocks of dask arrays."""
         if arrays is not None and type(arrays.X).__module__.startswith("dask"):
-            return Source(name, options, frame=_blocks(arrays, name))
+            return DataSource(name, options, frame=_blocks(arrays, name))
         if not hasattr(data, "to_delayed") or not hasattr(data, "_meta"):
             return None
-        settled, wanted = settled_options(as_arrow(data._meta_nonempty).schema, options)
-        return Source(name, settled, frame=_partitions(data[wanted], name))
+        settled, wanted = resolved_options(as_arrow(data._meta_nonempty).schema, options)
+        return DataSource(name, settled, frame=_partitions(data[wanted], name))
 
-    def start(self, job: Job, sources: list[Source]) -> Running:
-        """Let workers make Arrow tables of partitions, then start a task on each of them."""
-        addresses = sorted(self._client.nthreads())[: job.invitation.n_workers]
-        held = [
-            [
-                self._placed(share, address)
-                for share, address in zip(
-                    shares(source.frame or source.parts, len(addresses)), addresses, strict=True
-                )
-            ]
-            for source in sources
+    def start(self, task: FitTask, sources: list[DataSource]) -> RunningTasks:
+        """Let workers convert partitions to Arrow tables, then start a task on each of them."""
+        addresses = self._addresses()[: task.ticket.n_workers]
+        assigned = [
+            [self._compute(partitions, addresses[rank]) for rank, partitions in enumerate(own)]
+            for own in (
+                assign_partitions(source.frame or source.partitions, len(addresses))
+                for source in sources
+            )
         ]
-        _wait_for([part.content for source in held for own in source for part in own])
+        self._wait_for([p for source in assigned for own in source for p in own], task.patience)
         run = uuid.uuid4().hex[:8]
         futures = {}
         for rank, address in enumerate(addresses):
-            own = [source[rank] for source in held]
-            heads = [[replace(part, content=None) for part in parts] for parts in own]
-            contents = [[part.content for part in parts] for parts in own]
+            own = [source[rank] for source in assigned]
+            heads = [[replace(p, content=None) for p in partitions] for partitions in own]
+            contents = [[p.content for p in partitions] for partitions in own]
             futures[address] = self._client.submit(
                 _task,
-                job,
+                task,
                 rank,
                 heads,
                 contents,
@@ -82,25 +89,25 @@ class DaskEngine:
                 retries=0,
                 pure=False,
             )
-        return _DaskTasks(self._client, futures)
+        return _DaskTasks(self._client, futures, self._silent)
 
-    def predicted(self, scoring: Scoring, data: Any) -> Any:
+    def predict(self, scorer: PartitionScorer, data: Any) -> Any:
         """Return a Series of scores for a dataframe, an array of them for an array."""
         if hasattr(data, "map_partitions") and hasattr(data, "_meta_nonempty"):
-            known = scoring.of_schema(as_arrow(data._meta_nonempty).schema)
+            known = scorer.of_schema(as_arrow(data._meta_nonempty).schema)
             meta = data._meta.iloc[:, :0].assign(score=np.empty(0))["score"]
             return data.map_partitions(_scored, known, meta=meta)
         if hasattr(data, "map_blocks"):
             X = data.rechunk({1: -1})
-            return X.map_blocks(scoring.matrix, dtype=np.float64, drop_axis=1, meta=np.empty(0))
+            return X.map_blocks(scorer.matrix, dtype=np.float64, drop_axis=1, meta=np.empty(0))
         return None
 
-    def predicted_files(self, scoring: Scoring, paths: list[str]) -> Any:
+    def predict_files(self, scorer: PartitionScorer, paths: list[str]) -> Any:
         """Return an array of scores, in order of files; their numbers are not known yet."""
         from dask.array import concatenate, from_delayed
         from dask.delayed import delayed
 
-        score = delayed(scoring.file, pure=True)
+        score = delayed(scorer.file, pure=True)
         unknown = (float("nan"),)
         arrays = [
             from_delayed(score(path), unknown, np.float64)  # type: ignore[no-untyped-call]
@@ -108,22 +115,60 @@ class DaskEngine:
         ]
         return concatenate(arrays)  # type: ignore[no-untyped-call]
 
-    def _placed(self, parts: list[Part], address: str) -> list[Part]:
-        """Compute delayed parts where they are wanted, or elsewhere if that worker is gone."""
-        delayed = [part.content for part in parts if hasattr(part.content, "dask")]
+    def _compute(self, partitions: list[Partition], address: str) -> list[Partition]:
+        """Compute delayed partitions on a worker, or on another one if it is gone."""
+        delayed = [p.content for p in partitions if hasattr(p.content, "dask")]
         futures = iter(self._client.compute(delayed, workers=[address], allow_other_workers=True))
         return [
-            replace(part, content=next(futures)) if hasattr(part.content, "dask") else part
-            for part in parts
+            replace(p, content=next(futures)) if hasattr(p.content, "dask") else p
+            for p in partitions
         ]
+
+    def _wait_for(self, partitions: list[Partition], patience: float) -> None:
+        """Wait until all partitions are computed; raise the error of one that could not be.
+
+        If none is finished for ``patience`` seconds, the worker that computes one is lost.
+        """
+        from dask.distributed import Future, wait
+
+        waiting = {p.content: p for p in partitions if isinstance(p.content, Future)}
+        last = time.monotonic()
+        while waiting:
+            with contextlib.suppress(TimeoutError):
+                wait(list(waiting), _TICK_SECONDS, "FIRST_COMPLETED")  # type: ignore[no-untyped-call]
+            finished = [future for future in waiting if future.status != "pending"]
+            for future in finished:
+                _check_partition(future, waiting.pop(future))
+            if finished:
+                last = time.monotonic()
+            elif time.monotonic() - last > patience:
+                raise self._lost(waiting, patience)
+
+    def _lost(self, waiting: dict[Any, Partition], patience: float) -> WorkerLost:
+        """Cancel the waiting partitions; return the loss of the workers that compute them."""
+        tasks = self._client.processing()
+        keys = {future.key for future in waiting}
+        busy = [address for address in sorted(tasks) if keys & set(tasks[address])]
+        busy = busy or [address for address in sorted(tasks) if tasks[address]]
+        known = self._addresses()
+        self._silent.update(busy)
+        self._client.cancel(list(waiting), force=True)
+        partition = next(iter(waiting.values()))
+        where = f" ({', '.join(busy)})" if busy else ""
+        return WorkerLost(
+            f"{partition.name} was not computed within {patience:g} seconds by its worker{where}",
+            known.index(busy[0]) if busy and busy[0] in known else 0,
+            busy[0] if busy else "",
+        )
 
 
 class _DaskTasks:
     """The tasks of one attempt, by the address of the worker."""
 
-    def __init__(self, client: Any, futures: dict[str, Any]) -> None:
+    def __init__(self, client: Any, futures: dict[str, Any], silent: set[str]) -> None:
         self._client = client
         self._futures = futures
+        self._silent = silent
 
     def check(self) -> None:
         known = self._client.nthreads()
@@ -132,6 +177,9 @@ class _DaskTasks:
                 raise future.exception()
             if future.status in ("cancelled", "lost") or address not in known:
                 raise WorkerLost(f"worker {rank} ({address}) has left the cluster", rank, address)
+
+    def exclude(self, rank: int) -> None:
+        self._silent.add(list(self._futures)[rank])
 
     def stop(self) -> None:
         from dask.distributed import wait
@@ -142,33 +190,35 @@ class _DaskTasks:
         self._client.cancel(futures, force=True)
 
 
-def _task(job: Job, rank: int, heads: list[list[Part]], contents: list[list[Any]]) -> None:
+def _task(
+    task: FitTask, rank: int, heads: list[list[Partition]], contents: list[list[Any]]
+) -> None:
     from dask.distributed import get_worker
 
     sets = [
         [replace(head, content=content) for head, content in zip(*both, strict=True)]
         for both in zip(heads, contents, strict=True)
     ]
-    work(job, rank, sets, get_worker().state.nthreads)
+    run_worker(task, rank, sets, get_worker().state.nthreads)
 
 
-def _scored(frame: Any, scoring: Scoring) -> Any:
+def _scored(frame: Any, scorer: PartitionScorer) -> Any:
     """Return the scores of a partition, with its index."""
-    return frame.iloc[:, :0].assign(score=scoring.table(as_arrow(frame)))["score"]
+    return frame.iloc[:, :0].assign(score=scorer.table(as_arrow(frame)))["score"]
 
 
-def _partitions(frame: Any, name: str) -> list[Part]:
+def _partitions(frame: Any, name: str) -> list[Partition]:
     """Return the partitions of a dataframe, each as a delayed Arrow table."""
     from dask.delayed import delayed
 
     as_table = delayed(as_arrow)
     return [
-        Part(number, f"{name}, partition {number}", as_table(partition))
+        Partition(number, f"{name}, partition {number}", as_table(partition))
         for number, partition in enumerate(frame.to_delayed())
     ]
 
 
-def _blocks(arrays: Arrays, name: str) -> list[Part]:
+def _blocks(arrays: Arrays, name: str) -> list[Partition]:
     """Return the blocks of rows of dask arrays, each as delayed arrays."""
     from dask.delayed import delayed
 
@@ -195,16 +245,17 @@ def _blocks(arrays: Arrays, name: str) -> list[Part]:
     weights = columns.get("sample_weight", [None] * X.numblocks[0])
     blocks = zip(columns["X"], columns["y"], columns["qid"], weights, strict=True)
     return [
-        Part(number, f"{name}, block {number}", make(*block)) for number, block in enumerate(blocks)
+        Partition(number, f"{name}, block {number}", make(*block))
+        for number, block in enumerate(blocks)
     ]
 
 
-def _wait_for(contents: list[Any]) -> None:
-    """Wait until all parts are there; what reading them raised is raised here."""
-    from dask.distributed import Future, wait
-
-    futures = [content for content in contents if isinstance(content, Future)]
-    wait(futures)  # type: ignore[no-untyped-call]
-    for future in futures:
-        if future.status == "error":
-            future.result()
+def _check_partition(future: Any, partition: Partition) -> None:
+    """Raise the error of a partition that could not be computed."""
+    if future.status == "error":
+        error = future.exception()
+        if isinstance(error, KeyError):  # of pandas, for columns that are selected
+            raise DataError(f"{partition.name} lacks a column: {error.args[0]}") from error
+        raise error
+    if future.status != "finished":
+        raise WorkerLost(f"{partition.name} was lost with its worker ({future.status})", 0)

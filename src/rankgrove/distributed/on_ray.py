@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from rankgrove._optional import require
-from rankgrove.distributed.engine import Running, Source, address_towards
-from rankgrove.distributed.parts import Arrays, Part, settled_options, shares
-from rankgrove.distributed.prediction import Scoring, refuse_scores
-from rankgrove.distributed.worker import Job, work
-from rankgrove.errors import RankgroveError, WorkerLost
+from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
+from rankgrove.distributed.partition_scorer import PartitionScorer, refuse_scores
+from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.worker import FitTask, run_worker
+from rankgrove.errors import DataError, RankgroveError, WorkerLost
 
 
 class RayEngine:
     """The Ray cluster that this process is connected to (``ray.init`` connects it if it is not)."""
 
-    takes = "Ray Datasets"
+    accepts = "Ray Datasets"
 
     def __init__(self) -> None:
         self._ray = require("ray", "ray", "a fit on Ray")
@@ -26,7 +26,7 @@ class RayEngine:
             self._ray.init()
 
     def host(self) -> str:
-        """Return the address of this machine on the way to the head of the cluster."""
+        """Return the address of this machine's interface that routes to the head of the cluster."""
         head, _, _ = self._ray.get_runtime_context().gcs_address.rpartition(":")
         return address_towards(head)
 
@@ -39,49 +39,51 @@ class RayEngine:
 
     def source(
         self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
-    ) -> Source | None:
-        """Take a Ray Dataset."""
+    ) -> DataSource | None:
+        """Return the blocks of a Ray Dataset."""
         if not hasattr(data, "to_arrow_refs"):
             return None
-        settled, wanted = settled_options(_schema(data), options)
-        return Source(name, settled, frame=_blocks(data, wanted, name))
+        settled, wanted = resolved_options(_schema(data), options)
+        return DataSource(name, settled, frame=_blocks(data, wanted, name))
 
-    def start(self, job: Job, sources: list[Source]) -> Running:
+    def start(self, task: FitTask, sources: list[DataSource]) -> RunningTasks:
         """Start an actor per worker; blocks go to the actors through the object store."""
-        n_workers = job.invitation.n_workers
-        held = [shares(source.frame or source.parts, n_workers) for source in sources]
+        n_workers = task.ticket.n_workers
+        held = [
+            assign_partitions(source.frame or source.partitions, n_workers) for source in sources
+        ]
         cpus = max(1, int(sum(self._cpus())) // n_workers)
         actor = self._ray.remote(_Actor).options(
             num_cpus=cpus, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
         )
         actors = [actor.remote() for _ in range(n_workers)]
         tasks = [
-            one.run.remote(job, rank, [source[rank] for source in held], cpus)
+            one.run.remote(task, rank, [source[rank] for source in held], cpus)
             for rank, one in enumerate(actors)
         ]
         return _RayTasks(self._ray, actors, tasks)
 
-    def predicted(self, scoring: Scoring, data: Any) -> Any:
+    def predict(self, scorer: PartitionScorer, data: Any) -> Any:
         """Return the Dataset with a column of scores."""
         if not hasattr(data, "to_arrow_refs"):
             return None
         schema = _schema(data)
         refuse_scores(schema.names)
-        return data.map_batches(scoring.of_schema(schema).with_scores, batch_format="pyarrow")
+        return data.map_batches(scorer.of_schema(schema).with_scores, batch_format="pyarrow")
 
-    def predicted_files(self, scoring: Scoring, paths: list[str]) -> Any:
+    def predict_files(self, scorer: PartitionScorer, paths: list[str]) -> Any:
         """Return a Dataset with the scores of each file."""
 
         def score(batch: Any) -> Any:
             import pyarrow as pa
 
-            return pa.concat_tables([scoring.file_table(path.as_py()) for path in batch["path"]])
+            return pa.concat_tables([scorer.file_table(path.as_py()) for path in batch["path"]])
 
         files = self._ray.data.from_items([{"path": path} for path in paths])
         return files.map_batches(score, batch_format="pyarrow", batch_size=1)
 
     def _cpus(self) -> list[float]:
-        """CPUs of each machine that has any."""
+        """Return the CPUs of each machine that has any."""
         nodes = [node["Resources"].get("CPU", 0.0) for node in self._ray.nodes() if node["Alive"]]
         return [cpus for cpus in nodes if cpus >= 1]
 
@@ -89,15 +91,15 @@ class RayEngine:
 class _Actor:
     """A worker: a process of its own that Ray does not restart by itself."""
 
-    def run(self, job: Job, rank: int, sets: list[list[Part]], n_threads: int) -> None:
-        """Work on a share of the data."""
+    def run(self, task: FitTask, rank: int, sets: list[list[Partition]], n_threads: int) -> None:
+        """Fit with this worker's partitions."""
         import ray
 
-        def held(part: Part) -> Part:
+        def held(part: Partition) -> Partition:
             is_reference = isinstance(part.content, ray.ObjectRef)
             return replace(part, content=ray.get(part.content)) if is_reference else part
 
-        work(job, rank, [[held(part) for part in parts] for parts in sets], n_threads)
+        run_worker(task, rank, [[held(part) for part in parts] for parts in sets], n_threads)
 
 
 class _RayTasks:
@@ -120,6 +122,9 @@ class _RayTasks:
                 reason = str(error).splitlines()[0]
                 raise WorkerLost(f"worker {rank} is gone: {reason}", rank) from error
 
+    def exclude(self, rank: int) -> None:
+        """Do nothing: the next attempt starts new processes."""
+
     def stop(self) -> None:
         self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=2)
         for actor in self._actors:
@@ -135,12 +140,26 @@ def _schema(data: Any) -> Any:
     return pa.schema(list(zip(schema.names, schema.types, strict=True)))
 
 
-def _blocks(data: Any, wanted: list[str], name: str) -> list[Part]:
+def _blocks(data: Any, wanted: list[str], name: str) -> list[Partition]:
     """Return the blocks of a Ray Dataset in order, as references to Arrow tables."""
     if list(data.schema().names) != wanted:
         data = data.select_columns(wanted)
     data.context.execution_options.preserve_order = True
+    try:
+        references = data.to_arrow_refs()
+    except Exception as error:  # of whatever kind Ray wraps the one of a block in
+        missing = _cause(error, KeyError)
+        if missing is None:
+            raise
+        raise DataError(f"a block of {name} lacks a column: {missing.args[0]}") from error
     return [
-        Part(number, f"{name}, block {number}", reference)
-        for number, reference in enumerate(data.to_arrow_refs())
+        Partition(number, f"{name}, block {number}", reference)
+        for number, reference in enumerate(references)
     ]
+
+
+def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+    """Return the first error of a kind in the chain of causes, None if there is none."""
+    while error is not None and not isinstance(error, kind):
+        error = getattr(error, "cause", None) or error.__cause__
+    return error

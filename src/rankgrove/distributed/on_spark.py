@@ -9,20 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rankgrove._optional import require
-from rankgrove.distributed.engine import Running, Source
-from rankgrove.distributed.parts import Arrays, Part, settled_options, shares
-from rankgrove.distributed.prediction import SCORE, Scoring, refuse_scores
-from rankgrove.distributed.worker import Job, work
+from rankgrove.distributed.engine import DataSource, RunningTasks
+from rankgrove.distributed.partition_scorer import SCORE, PartitionScorer, refuse_scores
+from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import RankgroveError
 
-# Columns that are added to a frame: the number of its data set, and the place of the row.
-_SET, _PLACE = "__rankgrove_set", "__rankgrove_place"
+# Columns that are added to a frame to order its rows: the number of the data set, the file (Spark
+# reads large files first; empty if the rows are not read from files), and the row within it.
+_SET = "__rankgrove_set"
+_ORDER = ("__rankgrove_file", "__rankgrove_block", "__rankgrove_row")
 
 
 class SparkEngine:
-    """A Spark application as its session knows it."""
+    """The Spark application of a session."""
 
-    takes = "Spark DataFrames"
+    accepts = "Spark DataFrames"
 
     def __init__(self, session: Any) -> None:
         require("pyspark", "spark", "a fit on Spark")
@@ -42,28 +44,31 @@ class SparkEngine:
 
     def source(
         self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
-    ) -> Source | None:
-        """Take a Spark DataFrame."""
+    ) -> DataSource | None:
+        """Return a Spark DataFrame with the columns that are read."""
         if not hasattr(data, "mapInArrow"):
             return None
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        settled, wanted = settled_options(to_arrow_schema(data.schema), options)
-        return Source(name, settled, frame=data.select(*(_quoted(name) for name in wanted)))
+        settled, wanted = resolved_options(to_arrow_schema(data.schema), options)
+        return DataSource(name, settled, frame=data.select(*(_quoted(name) for name in wanted)))
 
-    def start(self, job: Job, sources: list[Source]) -> Running:
-        """Start the barrier stage in a thread, which waits for it."""
-        n_workers = job.invitation.n_workers
-        held = [shares(source.parts, n_workers) if source.parts else None for source in sources]
+    def start(self, task: FitTask, sources: list[DataSource]) -> RunningTasks:
+        """Start the barrier stage in a background thread, which waits for it."""
+        n_workers = task.ticket.n_workers
+        held = [
+            assign_partitions(source.partitions, n_workers) if source.partitions else None
+            for source in sources
+        ]
         names = [source.name for source in sources]
-        task = functools.partial(_task, job, names, held, self._cpus())
+        work = functools.partial(_task, task, names, held, self._cpus())
         frame = _ranged(sources, n_workers)
         if frame is None:
             frame = self._session.range(0, n_workers, 1, n_workers)
-        stage = frame.mapInArrow(task, "rank long", barrier=True)
+        stage = frame.mapInArrow(work, "rank long", barrier=True)
         return _SparkTasks(self._context, stage)
 
-    def predicted(self, scoring: Scoring, data: Any) -> Any:
+    def predict(self, scorer: PartitionScorer, data: Any) -> Any:
         """Return the DataFrame with a column of scores."""
         if not hasattr(data, "mapInArrow"):
             return None
@@ -71,14 +76,14 @@ class SparkEngine:
         from pyspark.sql.types import DoubleType, StructType
 
         refuse_scores(data.columns)
-        known = scoring.of_schema(to_arrow_schema(data.schema))
+        known = scorer.of_schema(to_arrow_schema(data.schema))
         schema = StructType([*data.schema.fields]).add(SCORE, DoubleType())
         return data.mapInArrow(functools.partial(_scored, known), schema)
 
-    def predicted_files(self, scoring: Scoring, paths: list[str]) -> Any:
+    def predict_files(self, scorer: PartitionScorer, paths: list[str]) -> Any:
         """Return a DataFrame with the scores of each file."""
         files = self._session.createDataFrame([(path,) for path in paths], "path string")
-        scored = functools.partial(_scored_files, scoring)
+        scored = functools.partial(_scored_files, scorer)
         parallel = files.repartition(min(len(paths), int(self._context.defaultParallelism)))
         return parallel.mapInArrow(scored, "path string, row long, score double")
 
@@ -87,7 +92,7 @@ class SparkEngine:
 
 
 class _SparkTasks:
-    """A job that runs in a thread."""
+    """A task that runs in a thread."""
 
     def __init__(self, context: Any, stage: Any) -> None:
         from pyspark import InheritableThread
@@ -109,6 +114,9 @@ class _SparkTasks:
         if self._error is not None:
             raise RankgroveError(f"Spark has given up: {self._error}") from self._error
 
+    def exclude(self, rank: int) -> None:
+        """Do nothing: the next attempt is another stage, whose tasks Spark places."""
+
     def stop(self) -> None:
         self._thread.join(2)
         if self._thread.is_alive():
@@ -117,14 +125,16 @@ class _SparkTasks:
             self._thread.join(30)
 
 
-def _ranged(sources: list[Source], n_workers: int) -> Any:
-    """Return the rows of all frames, in order, as neighbouring ranges; None without a frame."""
+def _ranged(sources: list[DataSource], n_workers: int) -> Any:
+    """Return the rows of all frames, in order of files, in one range per task; None if no frame."""
     from pyspark.sql import functions
 
     frames = [
         source.frame.select(
             functions.lit(number).alias(_SET),
-            functions.monotonically_increasing_id().alias(_PLACE),
+            functions.input_file_name().alias(_ORDER[0]),
+            functions.input_file_block_start().alias(_ORDER[1]),
+            functions.monotonically_increasing_id().alias(_ORDER[2]),
             "*",
         )
         for number, source in enumerate(sources)
@@ -135,13 +145,13 @@ def _ranged(sources: list[Source], n_workers: int) -> Any:
     every = functools.reduce(
         lambda one, other: one.unionByName(other, allowMissingColumns=True), frames
     )
-    return every.repartitionByRange(n_workers, _SET, _PLACE).sortWithinPartitions(_SET, _PLACE)
+    return every.repartitionByRange(n_workers, _SET, *_ORDER).sortWithinPartitions(_SET, *_ORDER)
 
 
 def _task(
-    job: Job,
+    task: FitTask,
     names: list[str],
-    held: list[list[list[Part]] | None],
+    held: list[list[list[Partition]] | None],
     n_threads: int,
     batches: Iterable[Any],
 ) -> Iterator[Any]:
@@ -151,14 +161,14 @@ def _task(
     tables = _tables(batches, len(names))
     sets = []
     for name, shared, table in zip(names, held, tables, strict=True):
-        own = [] if table is None else [Part(rank, f"{name}, range {rank}", table)]
+        own = [] if table is None else [Partition(rank, f"{name}, range {rank}", table)]
         sets.append(own if shared is None else shared[rank])
-    work(job, rank, sets, n_threads)
+    run_worker(task, rank, sets, n_threads)
     return iter(())
 
 
 def _tables(batches: Iterable[Any], n_sets: int) -> list[Any]:
-    """Sort the batches of a task by their data set; those without a row are None."""
+    """Return the rows of a task by data set; None for a data set without rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -167,22 +177,22 @@ def _tables(batches: Iterable[Any], n_sets: int) -> list[Any]:
         return [None] * n_sets
     table = pa.Table.from_batches(kept)
     numbers = table.column(_SET)
-    table = table.drop_columns([_SET, _PLACE])
+    table = table.drop_columns([_SET, *_ORDER])
     tables = [table.filter(pc.equal(numbers, number)) for number in range(n_sets)]
     return [one if one.num_rows else None for one in tables]
 
 
-def _scored(scoring: Scoring, batches: Iterable[Any]) -> Iterator[Any]:
+def _scored(scorer: PartitionScorer, batches: Iterable[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     for batch in batches:
-        yield from scoring.with_scores(pa.Table.from_batches([batch])).to_batches()
+        yield from scorer.with_scores(pa.Table.from_batches([batch])).to_batches()
 
 
-def _scored_files(scoring: Scoring, batches: Iterable[Any]) -> Iterator[Any]:
+def _scored_files(scorer: PartitionScorer, batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         for path in batch.column("path").to_pylist():
-            yield from scoring.file_table(path).to_batches()
+            yield from scorer.file_table(path).to_batches()
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which worker gets which queries: worker 0 hears of all parts, numbers queries, and tells."""
+"""Assignment of queries to workers: worker 0 numbers the queries of all partitions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SPLIT_QUERIES = ("gather", "refuse")
 
 
 @dataclass(frozen=True)
-class DescribedPart:
-    """What a worker tells of one of its parts; ``sizes`` are the rows of each of its queries."""
+class PartitionSummary:
+    """Summary of one partition for worker 0; ``sizes`` are the rows of each of its queries."""
 
     worker: int
     number: int
@@ -33,8 +33,8 @@ class DescribedPart:
     sizes: Numbers
 
     @classmethod
-    def read(cls, worker: int, data: bytes) -> list[DescribedPart]:
-        """Read the parts of one worker."""
+    def read(cls, worker: int, data: bytes) -> list[PartitionSummary]:
+        """Read the summaries of one worker's partitions."""
         result = []
         frames = from_frames(data)
         for head, ids, sizes in zip(frames[::3], frames[1::3], frames[2::3], strict=True):
@@ -53,16 +53,16 @@ class DescribedPart:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What worker 0 tells a worker.
+class QueryPlan:
+    """The assignment of queries to workers, as one worker receives it.
 
     Attributes
     ----------
-    columns : those of all parts, in the order of the first
+    columns : those of all partitions, in the order of the first
     bounds : the queries of worker w are bounds[w]:bounds[w + 1]
-    ids : of this worker's queries
-    starts : of each part of this worker, the place of its first row among all
-    numbers : of each part of this worker, the numbers of its queries among all
+    ids : ids of this worker's queries
+    starts : for each partition of this worker, the global number of its first row
+    numbers : for each partition of this worker, the global numbers of its queries
     """
 
     columns: Columns
@@ -88,7 +88,7 @@ class Plan:
         )
 
     @classmethod
-    def read(cls, data: bytes) -> Plan:
+    def read(cls, data: bytes) -> QueryPlan:
         """Read a plan from bytes."""
         head, ids, *arrays = from_frames(data)
         values = json.loads(head)
@@ -99,8 +99,8 @@ class Plan:
         return cls(columns, *read, bounds, ids_from_bytes(ids), starts, numbers)
 
 
-def make_plans(workers: list[list[DescribedPart]], split_queries: str) -> list[bytes]:
-    """Number all queries, and share them out."""
+def make_plans(workers: list[list[PartitionSummary]], split_queries: str) -> list[bytes]:
+    """Number all queries by first appearance, and assign neighbouring ones to each worker."""
     parts = sorted((part for own in workers for part in own), key=lambda part: part.number)
     filled = [part for part in parts if len(part.sizes)]
     if not filled:
@@ -127,7 +127,7 @@ def make_plans(workers: list[list[DescribedPart]], split_queries: str) -> list[b
     nothing = np.empty(0, np.int64)
     ordered = unique[appearance]
     return [
-        Plan(
+        QueryPlan(
             columns=Columns(filled[0].names, filled[0].count),
             absent=filled[0].absent,
             weighted=filled[0].weighted,
@@ -141,10 +141,10 @@ def make_plans(workers: list[list[DescribedPart]], split_queries: str) -> list[b
 
 
 def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
-    """Cut the queries into neighbouring ones for each worker.
+    """Return the bounds of neighbouring queries for each worker.
 
-    Queries stay with the worker that holds the first of their documents if these are in order and
-    nobody gets nothing or more than twice its share; else each worker gets about as many rows.
+    Queries stay on the worker that holds the first of their documents if these are in order and no
+    worker gets nothing or more than twice the mean; else each worker gets about as many rows.
     """
     rows = np.bincount(holder, sizes, minlength=n_workers)
     if (np.diff(holder) >= 0).all() and rows.min() > 0 and rows.max() <= 2 * rows.mean():
@@ -156,8 +156,8 @@ def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
     return cuts
 
 
-def _refuse_unlike(parts: list[DescribedPart]) -> None:
-    """Refuse parts that cannot be one data set."""
+def _refuse_unlike(parts: list[PartitionSummary]) -> None:
+    """Refuse partitions whose columns or weights differ."""
     first = parts[0]
     for part in parts[1:]:
         pair = f"{first.name} and {part.name}"
@@ -176,8 +176,8 @@ def _refuse_unlike(parts: list[DescribedPart]) -> None:
             )
 
 
-def _refuse_split(parts: list[DescribedPart], ids: npt.NDArray[Any], inverse: Numbers) -> None:
-    """Refuse a query of two parts by name."""
+def _refuse_split(parts: list[PartitionSummary], ids: npt.NDArray[Any], inverse: Numbers) -> None:
+    """Raise an error that names a query in two partitions, and both of them."""
     order = np.argsort(inverse, kind="stable")
     again = order[1:][np.diff(inverse[order]) == 0].min()
     ends = np.cumsum([len(part.ids) for part in parts])

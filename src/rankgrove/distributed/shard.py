@@ -1,4 +1,4 @@
-"""One worker's part of the data."""
+"""One worker's shard of the data."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rankgrove.training.watch import TRAIN, Given
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Whole queries, which follow those of the shard before (in order of rank).
+    """Whole queries of one worker, which follow those of the previous rank.
 
     All shards together are what ``fit`` would be given on one machine, in the same order. They need
-    not be equally large, and one may have no rows (then X has no rows but all columns). Every
-    worker gives the same kinds of things: names of columns, weights and sets to be watched are
-    there on all workers or on none. A query id in two shards is refused.
+    not be equally large, and one may have no rows (then X has no rows but all columns). All
+    shards must be alike: names of columns, weights and watched sets are given on all workers or on
+    none. A query id in two shards is refused.
 
     Attributes
     ----------
     X : matrix, data frame or Dataset, as for ``fit``
     y, qid, group_sizes, sample_weight : as for ``fit``; a Dataset brings its own
-    eval_set : shards of the sets to be watched, by name, the same names in the same order on all
+    eval_set : shards of the watched sets, by name, the same names in the same order on all
         workers: each a Dataset, a tuple (X, y, qid), or ``"train"`` for the training data
     """
 
@@ -34,19 +34,19 @@ class Shard:
     eval_set: Mapping[str, Any] = field(default_factory=dict)
 
     def given(self) -> Given:
-        """Return the training data as ``fit`` wants them."""
+        """Return the training data in the form that a fit takes."""
         return Given(self.X, self.y, self.qid, self.group_sizes, self.sample_weight)
 
     def watched(self) -> dict[str, Any] | None:
-        """Return the sets to be watched as ``fit`` wants them; None if there are none."""
+        """Return the watched sets in the form that a fit takes; None if there are none."""
         sets = {
             name: TRAIN if isinstance(entry, str) and entry == "train" else entry
             for name, entry in self.eval_set.items()
         }
         return sets or None
 
-    def promises(self) -> dict[str, Any]:
-        """Return what every worker must say alike."""
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that must be the same on all workers."""
         return {
             "eval_set": [
                 [name, entry if isinstance(entry, str) else "data"]

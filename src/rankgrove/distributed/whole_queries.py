@@ -1,9 +1,9 @@
-"""Brings parts of a data set, as they lie on the workers, to whole queries in one order.
+"""Redistribution of partitions over the workers so that each holds whole, neighbouring queries.
 
-The order of all documents is that of their parts, and within a part that of its rows; queries are
-in order of first appearance. That is what ``rankgrove.load`` would make of the parts one below the
-other. Each worker ends up with neighbouring queries: all documents of worker 0 come before those of
-worker 1. If the parts lie so already, only the queries that are spread over two workers move.
+Documents are ordered by partition, and within a partition by row; queries by first appearance, as
+``rankgrove.load`` would order the concatenated partitions. All documents of worker 0 come before
+those of worker 1. Where partitions are in this order already, only queries that span two workers
+move.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from rankgrove.distributed.arrow_bytes import (
     rows_to_bytes,
     to_frames,
 )
-from rankgrove.distributed.parts import Part, Rows
-from rankgrove.distributed.query_plan import DescribedPart, Numbers, Plan, make_plans
+from rankgrove.distributed.partitions import Partition, Rows
+from rankgrove.distributed.query_plan import Numbers, PartitionSummary, QueryPlan, make_plans
 
 if TYPE_CHECKING:
     from rankgrove.workers.communicator import Communicator
 
 
 @dataclass(frozen=True)
-class Located:
-    """The rows of one part on this worker, and their queries in the order of the part."""
+class LocalPartition:
+    """A partition that this worker has read, and its queries in order of appearance."""
 
-    part: Part
+    part: Partition
     rows: Rows
     ids: npt.NDArray[Any]
     query_of_row: Numbers
 
     @classmethod
-    def of(cls, part: Part, rows: Rows) -> Located:
-        """Find the queries of a part."""
+    def of(cls, part: Partition, rows: Rows) -> LocalPartition:
+        """Find the queries of a partition."""
         groups = QueryGroups.from_qid(rows.qid)
         return cls(part, rows, groups.ids, groups.query_of_row())
 
 
 def whole_queries(
-    located: Sequence[Located], communicator: Communicator, split_queries: str
+    located: Sequence[LocalPartition], communicator: Communicator, split_queries: str
 ) -> Rows:
-    """Agree on the order of queries, and move rows to the workers to which they belong."""
+    """Agree on the order of queries, and send rows to the workers that own their queries."""
     n_workers, rank = communicator.size, communicator.rank
     described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
     plans = [b""] * n_workers
     if rank == 0:
-        workers = [DescribedPart.read(worker, data) for worker, data in enumerate(described)]
+        workers = [PartitionSummary.read(worker, data) for worker, data in enumerate(described)]
         plans = make_plans(workers, split_queries)
-    plan = Plan.read(communicator.exchange(plans)[0])
+    plan = QueryPlan.read(communicator.exchange(plans)[0])
     pieces = [
         _Piece(one.part.number, numbers[one.query_of_row], _matched(one, plan, start))
         for one, numbers, start in zip(located, plan.numbers, plan.starts, strict=True)
@@ -73,7 +73,7 @@ def whole_queries(
     return _joined([*own, *others], plan, rank)
 
 
-def _description(located: Sequence[Located]) -> bytes:
+def _description(located: Sequence[LocalPartition]) -> bytes:
     frames = []
     for one in located:
         head = {
@@ -89,8 +89,8 @@ def _description(located: Sequence[Located]) -> bytes:
     return to_frames(frames)
 
 
-def _matched(one: Located, plan: Plan, start: int) -> Rows:
-    """Return the rows of a part with the columns in the order of all, and their places."""
+def _matched(one: LocalPartition, plan: QueryPlan, start: int) -> Rows:
+    """Return the rows of a partition with columns in the common order, and global row numbers."""
     place = np.arange(start, start + len(one.rows.y))
     rows = replace(one.rows, place=place)
     if len(rows.y) == 0 or rows.names == plan.columns.names or rows.names is None:
@@ -105,14 +105,14 @@ def _matched(one: Located, plan: Plan, start: int) -> Rows:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Rows of one part, and the number of the query of each."""
+    """Rows of one partition, and the global number of the query of each."""
 
     part: int
     query: Numbers
     rows: Rows
 
-    def of_worker(self, worker: int, plan: Plan) -> _Piece:
-        """Return the rows that belong to a worker; nothing is copied if these are all."""
+    def of_worker(self, worker: int, plan: QueryPlan) -> _Piece:
+        """Return the rows that a worker owns; nothing is copied if these are all."""
         low, high = plan.bounds[worker : worker + 2]
         mine = (self.query >= low) & (self.query < high)
         if mine.all():
@@ -140,8 +140,8 @@ def _packed(pieces: list[_Piece]) -> bytes:
     return to_frames([piece.to_bytes() for piece in pieces if len(piece.query)])
 
 
-def _joined(pieces: list[_Piece], plan: Plan, rank: int) -> Rows:
-    """Put the pieces of a worker together, in order of queries and parts."""
+def _joined(pieces: list[_Piece], plan: QueryPlan, rank: int) -> Rows:
+    """Concatenate the pieces of a worker, in order of queries and partitions."""
     pieces = sorted((p for p in pieces if len(p.query)), key=lambda piece: piece.part)
     first, end = plan.bounds[rank : rank + 2]
     query = _concatenated([p.query for p in pieces], np.empty(0, np.int64))
@@ -161,14 +161,14 @@ def _joined(pieces: list[_Piece], plan: Plan, rank: int) -> Rows:
     return replace(rows, qid=np.repeat(plan.ids, sizes))
 
 
-def _weights(pieces: list[_Piece], plan: Plan) -> npt.NDArray[np.float64] | None:
+def _weights(pieces: list[_Piece], plan: QueryPlan) -> npt.NDArray[np.float64] | None:
     if not plan.weighted:
         return None
     return _concatenated([p.rows.weight for p in pieces], np.empty(0))
 
 
 def _selected(rows: Rows, which: npt.NDArray[Any]) -> Rows:
-    """Return some rows; their queries are known elsewhere."""
+    """Return some rows, without their query ids."""
     return replace(
         rows,
         X=rows.X[which],

@@ -1,4 +1,4 @@
-"""What each worker of a fit does, whatever engine has started it."""
+"""What each worker of a cluster fit does, whatever engine has started it."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from typing import Any
 
 from rankgrove._heard_warnings import warnings_told
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.distributed.crew import TreeSharing, all_rows
-from rankgrove.distributed.fitting import fit_shard
-from rankgrove.distributed.joining import Hub, join
-from rankgrove.distributed.meeting import Invitation, Seat
-from rankgrove.distributed.parts import Part, Rows, read_part
+from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
+from rankgrove.distributed.messages import MessageKind
+from rankgrove.distributed.partitions import Partition, Rows, read_partition
+from rankgrove.distributed.rendezvous import Hub, join
+from rankgrove.distributed.row_replication import replicate_rows
 from rankgrove.distributed.shard import Shard
-from rankgrove.distributed.whole_queries import Located, whole_queries
-from rankgrove.forests.growing import grown_by
+from rankgrove.distributed.shard_fit import fit_shard
+from rankgrove.distributed.tree_sharing import CollectiveTreeSharer
+from rankgrove.distributed.whole_queries import LocalPartition, whole_queries
+from rankgrove.forests.growing import sharing_trees
+from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.fitting import FitOptions
-from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.broof import BROOF
-from rankgrove.rankers.igbrt import IGBRT
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal
 from rankgrove.workers.communicator import Communicator
 
-# What a record of a ranker that grows forests is of: a round of trees, or a boosted tree.
+# First byte of a record of a ranker that shares trees: a round of a forest, or a boosted step.
 _ROUND, _STEP = b"r", b"s"
+_MAX_HEARTBEAT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Job:
-    """A fit as all workers get it.
+class FitTask:
+    """A cluster fit as all workers receive it.
 
     Attributes
     ----------
     ranker : the estimator, not fitted
-    reading : of each data set (first the training data), the options by which parts are read
-    watched : names of the sets to be watched, and the number of the data set of each
+    reading : for each data set (the training data first), the options for reading partitions
+    watched : names of the watched sets, and the number of the data set of each
     fit_options : options of ``fit`` that are the same on all workers
     split_queries : ``"gather"`` or ``"refuse"``
-    patience : seconds that workers wait for each other
-    records : of the steps that are finished already
+    patience : time-out in seconds for a worker that the others wait for
+    records : those of the steps that are finished already
+    ticket : how to join the driver
     """
 
     ranker: Any
@@ -53,112 +55,124 @@ class Job:
     split_queries: str
     patience: float
     records: Sequence[bytes]
-    invitation: Invitation
+    ticket: JoinTicket
 
 
-def work(job: Job, rank: int, sets: Sequence[Sequence[Part]], n_threads: int) -> None:
-    """Take part in a fit, with a share of each data set; how it ends, the driver is told."""
-    with Seat(job.invitation, rank) as seat:
+def run_worker(
+    task: FitTask, rank: int, sets: Sequence[Sequence[Partition]], n_threads: int
+) -> None:
+    """Take part in a fit with this worker's partitions of each data set; report to the driver."""
+    heartbeat = min(_MAX_HEARTBEAT_SECONDS, task.patience / 4)
+    with WorkerLink(task.ticket, rank, heartbeat) as link:
         try:
-            seat.say("joined", rank=rank, host=seat.host, process=os.getpid())
-            with warnings_told(lambda kind, text: seat.say("warning", category=kind, text=text)):
-                _work(job, rank, sets, n_threads, seat)
-            seat.say("done")
+            link.send(MessageKind.JOINED, rank=rank, host=link.host, process=os.getpid())
+            with warnings_told(
+                lambda kind, text: link.send(MessageKind.WARNING, category=kind, text=text)
+            ):
+                _run(task, rank, sets, n_threads, link)
+            link.send(MessageKind.DONE)
         except Exception as error:  # whatever it is, the driver raises it, if it is still there
-            about = getattr(error, "rank", None)
+            name, about = type(error).__name__, getattr(error, "rank", None)
             with contextlib.suppress(OSError):
-                seat.say("error", error=type(error).__name__, text=str(error), about=about)
+                link.send(MessageKind.ERROR, error=name, text=str(error), about=about)
 
 
-def _work(job: Job, rank: int, sets: Sequence[Sequence[Part]], n_threads: int, seat: Seat) -> None:
-    ranker = job.ranker
+def _run(
+    task: FitTask,
+    rank: int,
+    sets: Sequence[Sequence[Partition]],
+    n_threads: int,
+    link: WorkerLink,
+) -> None:
+    ranker = task.ranker
     if ranker.n_jobs is None:
         ranker.set_params(n_jobs=n_threads)
     ranker.set_params(verbose=0)
-    located = [
-        [_read(part, options, ranker.n_jobs, seat) for part in parts]
-        for parts, options in zip(sets, job.reading, strict=True)
+    local = [
+        [_read(partition, options, ranker.n_jobs, link) for partition in partitions]
+        for partitions, options in zip(sets, task.reading, strict=True)
     ]
-    with _connected(job, rank, seat) as communicator:
-        held = [whole_queries(parts, communicator, job.split_queries) for parts in located]
-        located.clear()
-        fitted = _fit(job, ranker, held, communicator, seat)
+    with _connect(task, rank, link) as communicator:
+        held = [whole_queries(parts, communicator, task.split_queries) for parts in local]
+        local.clear()
+        share = _fit_rows if ranker.shares[0] == "rows" else _fit_trees
+        fitted = share(task, held, communicator, link)
         if rank == 0:
-            from rankgrove.formats.container import to_bytes
-
-            seat.say("model", to_bytes(fitted, named=False))
+            link.send(MessageKind.MODEL, to_bytes(fitted, named=False))
 
 
-def grows_forests(ranker: Any) -> bool:
-    """Tell whether a ranker needs all documents in one place, and grows trees that are shared."""
-    return isinstance(ranker, ForestRanker | BROOF | IGBRT)
+def _fit_rows(task: FitTask, held: list[Rows], communicator: Communicator, link: WorkerLink) -> Any:
+    """Fit a ranker whose workers each hold a shard of the rows."""
+    planned = sum(task.ranker.planned_trees())
 
+    def on_step(step: int, record: bytes, metrics: Any) -> bool:
+        link.send(MessageKind.STEP, record, step=step, planned=planned, metrics=metrics)
+        return link.has_received(MessageKind.STOP)
 
-def _fit(job: Job, ranker: Any, held: list[Rows], communicator: Communicator, seat: Seat) -> Any:
-    if not grows_forests(ranker):
-
-        def on_step(step: int, record: bytes, metrics: Any) -> bool:
-            seat.say("step", record, step=step, planned=ranker.n_estimators, metrics=metrics)
-            return seat.told("stop")
-
-        return fit_shard(
-            ranker,
-            _shard(held, job.watched),
-            communicator,
-            fit_options=job.fit_options,
-            resume=job.records,
-            on_step=on_step,
-        )
-
-    held[:] = [all_rows(rows, communicator) for rows in held]
-    whole = _shard(held, job.watched)
-    rounds, steps = (
-        [record[1:] for record in job.records if record[:1] == kind] for kind in (_ROUND, _STEP)
+    return fit_shard(
+        task.ranker,
+        _shard(held, task.watched),
+        communicator,
+        fit_options=task.fit_options,
+        resume=task.records,
+        on_step=on_step,
     )
-    n_forest, n_planned = _planned_trees(ranker)
+
+
+def _fit_trees(
+    task: FitTask, held: list[Rows], communicator: Communicator, link: WorkerLink
+) -> Any:
+    """Fit a ranker whose workers each hold all rows and grow a part of the forests' trees.
+
+    Every worker takes the boosting steps after that for itself, with the same bits.
+    """
+    ranker, is_first = task.ranker, communicator.rank == 0
+    held[:] = [replicate_rows(rows, communicator) for rows in held]
+    whole = _shard(held, task.watched)
+    rounds, steps = (
+        [record[1:] for record in task.records if record[:1] == kind] for kind in (_ROUND, _STEP)
+    )
+    n_forest, n_boosted = ranker.planned_trees()
+    planned = n_forest + n_boosted
+
+    def send_step(step: int, record: bytes, metrics: Any) -> None:
+        link.send(MessageKind.STEP, record, step=step, planned=planned, metrics=metrics)
 
     def on_round(n_trees: int, record: bytes) -> None:
-        if communicator.rank == 0:
-            seat.say("step", _ROUND + record, step=n_trees, planned=n_planned, metrics={})
+        if is_first:
+            send_step(n_trees, _ROUND + record, {})
 
     def on_boosted(step: int, record: bytes, metrics: Any) -> None:
-        seat.say("step", _STEP + record, step=n_forest + step, planned=n_planned, metrics=metrics)
+        send_step(n_forest + step, _STEP + record, metrics)
 
     journal = Journal()
-    if isinstance(ranker, IGBRT):  # all workers boost, to the same bits
-        journal = Journal(steps, on_boosted if communicator.rank == 0 else None, keeps=True)
-    with grown_by(TreeSharing(communicator, ranker.n_jobs, rounds, on_round)):
-        options = FitOptions(whole.watched(), **job.fit_options)
+    if n_boosted:
+        journal = Journal(steps, on_boosted if is_first else None, keeps=True)
+    with sharing_trees(CollectiveTreeSharer(communicator, ranker.n_jobs, rounds, on_round)):
+        options = FitOptions(whole.watched(), **task.fit_options)
         return ranker._fit(whole.given(), options, FitWorkers(journal=journal))
 
 
-def _planned_trees(ranker: Any) -> tuple[int, int]:
-    """Return how many trees forests have, and how many there are with those that are boosted."""
-    if isinstance(ranker, IGBRT):
-        n_forest = ranker.n_grown_trees()
-        return n_forest, n_forest + int(ranker.n_estimators)
-    n_trees = int(ranker.n_estimators) * int(getattr(ranker, "n_trees", 1))
-    return n_trees, n_trees
+def _read(
+    partition: Partition, options: Mapping[str, Any], n_jobs: int | None, link: WorkerLink
+) -> LocalPartition:
+    local = LocalPartition.of(partition, read_partition(partition, options, n_jobs))
+    link.send(MessageKind.READ, partition=partition.name)
+    return local
 
 
-def _read(part: Part, options: Mapping[str, Any], n_jobs: int | None, seat: Seat) -> Located:
-    located = Located.of(part, read_part(part, options, n_jobs))
-    seat.say("read", part=part.name)
-    return located
-
-
-def _connected(job: Job, rank: int, seat: Seat) -> Communicator:
-    """Say that this worker is ready, and connect it with the others once all are."""
-    size = job.invitation.n_workers
-    token = hmac.digest(job.invitation.token, b"communicator", "sha256")
+def _connect(task: FitTask, rank: int, link: WorkerLink) -> Communicator:
+    """Report that this worker is ready; connect it with the other workers once all are."""
+    size = task.ticket.n_workers
+    token = hmac.digest(task.ticket.token, b"communicator", "sha256")
     if rank == 0:
-        hub = Hub(seat.host)
-        seat.say("ready", address=hub.address)
-        seat.hear()
-        return hub.accept(size, token, patience=job.patience)
-    seat.say("ready")
-    address = seat.hear().values["address"]
-    return join(address, rank, size, token, patience=job.patience)
+        hub = Hub(link.host)
+        link.send(MessageKind.READY, address=hub.address)
+        link.receive()
+        return hub.accept(size, token, patience=task.patience)
+    link.send(MessageKind.READY)
+    address = link.receive().values["address"]
+    return join(address, rank, size, token, patience=task.patience)
 
 
 def _shard(held: Sequence[Rows], watched: Mapping[str, int]) -> Shard:

@@ -73,24 +73,24 @@ class Grown:
     interrupted: bool = False
 
 
-class Crew(Protocol):
-    """Workers that share out the trees of forests; each of them has all documents."""
+class TreeSharer(Protocol):
+    """Divides the trees of forests among workers, each of which holds all documents."""
 
     def grow(self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown]) -> Grown:
-        """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some here."""
+        """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some locally."""
 
 
-_CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
+_TREE_SHARER: ContextVar[TreeSharer | None] = ContextVar("tree_sharer", default=None)
 
 
 @contextmanager
-def grown_by(crew: Crew) -> Iterator[None]:
-    """Context in which the trees of every forest are grown by a crew."""
-    token = _CREW.set(crew)
+def sharing_trees(sharer: TreeSharer) -> Iterator[None]:
+    """Context in which the trees of every forest are divided among workers by a sharer."""
+    token = _TREE_SHARER.set(sharer)
     try:
         yield
     finally:
-        _CREW.reset(token)
+        _TREE_SHARER.reset(token)
 
 
 class ForestGrower:
@@ -175,11 +175,11 @@ class ForestGrower:
         ``out_of_bag`` are sums and counts of the documents, in grouped order: to each document the
         values of the trees are added whose sample did not hold it.
         """
-        crew = _CREW.get()
-        if crew is None:
+        sharer = _TREE_SHARER.get()
+        if sharer is None:
             whole = (first_tree, n_trees)
             return self._grow(targets, growth, sample, seed, whole, out_of_bag, progress)
-        grown = crew.grow(
+        grown = sharer.grow(
             first_tree,
             n_trees,
             lambda *some: self._grow(targets, growth, sample, seed, some, None, None),
@@ -207,7 +207,7 @@ class ForestGrower:
         out_of_bag: tuple[Floats, npt.NDArray[np.int32]] | None,
         progress: Callable[[int], None] | None,
     ) -> Grown:
-        """Grow trees here; ``numbers`` are the first one's and how many."""
+        """Grow trees locally; ``numbers`` are the number of the first tree and how many to grow."""
         grown: list[tuple[int, Any]] = []
         interrupted = False
         try:

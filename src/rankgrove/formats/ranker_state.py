@@ -59,7 +59,8 @@ def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
 
 
 def set_learnt(ranker: FittedRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
-    """Give a ranker the model and the attributes of a state."""
+    """Replace the model and all fitted attributes of a ranker by those of a state."""
+    ranker.clear_fitted()
     ranker.model_ = unpack_model(state["model"], below("model", arrays))
     ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))
 

@@ -111,6 +111,7 @@ class BROOF(BaseRanker):
 
     family: ClassVar[str] = "boosted forest"
     learns_in_steps: ClassVar[bool] = True
+    shares: ClassVar[tuple[str, ...]] = ("trees",)
 
     preset: str = param("gradient", Choice(*PRESETS), "variant of table 1 of the paper")
     initial_weights: Any = _point(INITIAL_WEIGHTS, "weights of the documents at first")
@@ -219,6 +220,10 @@ class BROOF(BaseRanker):
         )
         says = np.array(boosting.says[: loop.n_kept])
         return Learnt(model, {"learner_weights_": says}, loop.interrupted)
+
+    def planned_trees(self) -> tuple[int, int]:
+        """Return how many trees all forests have, and that no other steps follow."""
+        return int(self.n_estimators) * int(self.n_trees), 0
 
     def _chosen_points(self) -> dict[str, Any]:
         """Return the extension points by name: the preset's, but for those that are given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class IGBRT(GBRT):
     Ctrl-C while the forest still grows leaves no model. A forest that is fitted and saved before,
     and given as ``forest``, is not lost, and serves any number of fits.
     """
+
+    shares: ClassVar[tuple[str, ...]] = ("trees", "rows")
 
     n_estimators: int = with_default(GBRT, "n_estimators", 500)
     forest: Any = param(
@@ -113,10 +115,11 @@ class IGBRT(GBRT):
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
         return {**super()._unused_parameters(data), **dict.fromkeys(idle, "beside a forest")}
 
-    def n_grown_trees(self) -> int:
-        """Return how many trees of the forest a fit grows: none if it is given one."""
+    def planned_trees(self) -> tuple[int, int]:
+        """Return how many trees of the forest a fit grows (0 if it is given), and boosted ones."""
         forest = self._forest()
-        return 0 if forest.__sklearn_is_fitted__() else int(forest.n_estimators)
+        n_grown = 0 if forest.__sklearn_is_fitted__() else int(forest.n_estimators)
+        return n_grown, int(self.n_estimators)
 
     def _forest(self) -> RandomForest:
         """Return the forest to start from: the user's, or a new one."""

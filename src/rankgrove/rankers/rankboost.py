@@ -51,7 +51,7 @@ class RankBoost(BaseRanker):
     family: ClassVar[str] = "boosted stumps"
     learns_in_steps: ClassVar[bool] = True
     continues_models: ClassVar[bool] = True
-    fits_in_shards: ClassVar[bool] = True
+    shares: ClassVar[tuple[str, ...]] = ("rows",)
 
     n_estimators: int = param(300, Integer(1), "rounds at most")
     max_bins: int = param(

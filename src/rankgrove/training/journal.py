@@ -1,7 +1,7 @@
-"""Records of the steps of a fit, so that another attempt can go on where one was cut off.
+"""Journal of a fit: a record of each finished step, from which another attempt resumes.
 
-A record is data, never code: what was measured after the step, its trees as plain arrays, and a key
-of the fit that it belongs to.
+A record is data, never code: the metrics measured after the step, its trees as plain arrays, and a
+key of the fit that it belongs to.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from rankgrove.errors import ModelError
 from rankgrove.training.progress import Callback, FitProgress, Measured
-from rankgrove.trees.ensemble import NODE_TYPES
 from rankgrove.trees.growing import Tree
+from rankgrove.trees.packing import pack_trees, unpack_trees
 
 OnStep = Callable[[int, bytes, Measured], Any]
 """``on_step(step, record, metrics)``: the number of the step (from 1), its record, and
@@ -27,14 +27,14 @@ OnStep = Callable[[int, bytes, Measured], Any]
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What is kept of one step.
+    """Record of one finished step: what is needed to take it again without computing it.
 
     Attributes
     ----------
-    key : of the fit (seed, data, parameters): a record of another one is refused
+    key : identifies the fit (seed, data, parameters): records of another one are refused
     step : its number, from 1
-    trees : that the step added, one per output
-    measured : metrics of the watched sets after it
+    trees : those that the step added: one per output, or a round of a forest
+    measured : metrics of the watched sets after the step
     """
 
     key: Mapping[str, Any]
@@ -45,45 +45,34 @@ class StepRecord:
     def to_bytes(self) -> bytes:
         """Return the record as bytes, with a checksum."""
         head = {"key": dict(self.key), "step": self.step, "measured": self.measured}
-        arrays = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
-        for number, tree in enumerate(self.trees):
-            arrays |= {f"{number}/{name}": getattr(tree, name) for name in NODE_TYPES}
+        text = np.frombuffer(json.dumps(head).encode(), np.uint8)
         buffer = io.BytesIO()
-        np.savez(buffer, **arrays)  # type: ignore[arg-type]
+        np.savez(buffer, head=text, **pack_trees(self.trees))  # type: ignore[arg-type]
         return buffer.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StepRecord:
-        """Read what ``to_bytes`` made; nothing in it is trusted."""
+        """Read what ``to_bytes`` returned; nothing in it is trusted."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 head = json.loads(arrays["head"].tobytes())
-                n_trees = (len(arrays.files) - 1) // len(NODE_TYPES)
-                trees = [
-                    Tree(
-                        **{
-                            name: np.ascontiguousarray(arrays[f"{i}/{name}"], grown)
-                            for name, (*_, grown) in NODE_TYPES.items()
-                        }
-                    )
-                    for i in range(n_trees)
-                ]
+                trees = unpack_trees(arrays)
             return cls(dict(head["key"]), int(head["step"]), trees, head["measured"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise ModelError(f"a record to resume from cannot be read: {error}") from error
 
 
 class Journal:
-    """The records of an earlier attempt, and those of this one as they are written.
+    """Records of an earlier attempt to resume from, and a callback that writes those of this one.
 
-    Life: 1. made with what the caller gives. 2. the fit takes ``seed`` from it. 3. ``open`` checks
-    that the records belong to this fit. 4. its callback hands out a record after each step.
+    Life: 1. created with the records. 2. the fit takes its ``seed``. 3. ``open`` checks that the
+    records belong to this fit. 4. a callback passes a record to ``on_step`` after each step.
 
     Parameters
     ----------
-    records : of the steps that an earlier attempt finished, in order
+    records : those of the steps that an earlier attempt finished, in order
     on_step : gets the record of each new step
-    keeps : whether any worker has an ``on_step``
+    keeps : whether any worker has an ``on_step``, so that the key of the fit is needed
     """
 
     def __init__(
@@ -107,21 +96,21 @@ class Journal:
 
     @property
     def trees(self) -> list[list[Tree]]:
-        """The trees of the finished steps."""
+        """The trees of each finished step."""
         return [list(record.trees) for record in self._finished]
 
     @property
     def measured(self) -> list[Measured]:
-        """What was measured after the finished steps."""
+        """The metrics measured after each finished step."""
         return [record.measured for record in self._finished]
 
     @property
     def callbacks(self) -> list[Callback]:
-        """What is to be called after each new step."""
+        """Callbacks that write a record after each new step."""
         return [] if self._on_step is None else [self._write]
 
     def open(self, key: Mapping[str, Any], newest: Callable[[], Sequence[Tree]]) -> None:
-        """Begin: ``key`` is that of the fit, ``newest`` returns the trees of the last step."""
+        """Check the records against the key of the fit; ``newest`` returns the newest trees."""
         self._key, self._newest = key, newest
         for number, record in enumerate(self._finished, 1):
             if record.step != number:

@@ -7,7 +7,7 @@ scores of each watched set after each step.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -147,8 +147,9 @@ def make_watch(
     metrics = [as_metric(name) for name in (names if isinstance(names, list | tuple) else [names])]
     if not metrics:
         raise ValueError("eval_metric is empty: give at least one metric")
+    _refuse_other_kinds(eval_set)
     sets: list[WatchedSet] = []
-    for name, entry in _named_sets(eval_set):
+    for name, entry in named_sets(eval_set):
         if name in [watched.name for watched in sets]:
             raise ValueError(f"eval_set has two sets of the name {name!r}")
         is_train = given.is_entry(entry)
@@ -170,20 +171,28 @@ def make_watch(
     return watch
 
 
-def _named_sets(eval_set: Any) -> Iterable[tuple[str, Any]]:
+def named_sets(eval_set: Any) -> list[tuple[str, Any]]:
+    """Return the entries of ``eval_set`` with their names; one that has none is ``valid``."""
     if eval_set is None:
         return []
     if isinstance(eval_set, Mapping):
         return [(str(name), entry) for name, entry in eval_set.items()]
-    if is_dataset(eval_set) or isinstance(eval_set, tuple | str | os.PathLike | Scan):
-        return [("valid", eval_set)]
     if not isinstance(eval_set, list):
+        return [("valid", eval_set)]
+    numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
+    return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]
+
+
+def _refuse_other_kinds(eval_set: Any) -> None:
+    if not (
+        eval_set is None
+        or is_dataset(eval_set)
+        or isinstance(eval_set, Mapping | list | tuple | str | os.PathLike | Scan)
+    ):
         raise DataError(
             "eval_set must be a Dataset, a path or scan, a tuple (X, y, qid), a list of those, or "
             f"a dict with a name for each, not {type(eval_set).__name__}"
         )
-    numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
-    return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]
 
 
 def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:

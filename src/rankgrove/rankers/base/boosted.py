@@ -56,7 +56,7 @@ class BoostedRanker(BaseRanker):
     family: ClassVar[str] = "boosted trees"
     learns_in_steps: ClassVar[bool] = True
     continues_models: ClassVar[bool] = True
-    fits_in_shards: ClassVar[bool] = True
+    shares: ClassVar[tuple[str, ...]] = ("rows",)
 
     n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
     learning_rate: float = param(

@@ -59,8 +59,9 @@ class BaseRanker(FittedRanker):
     # Whether fit learns in steps (and can stop early), and whether it can start from another model.
     learns_in_steps: ClassVar[bool] = False
     continues_models: ClassVar[bool] = False
-    # Whether several workers, each with a part of the queries, can fit it together.
-    fits_in_shards: ClassVar[bool] = False
+    # How several workers can fit it together, the preferred way first: "rows" (each holds a shard
+    # of the queries), "trees" (each holds all documents and grows a part of the forests' trees).
+    shares: ClassVar[tuple[str, ...]] = ()
 
     missing: str = param(
         "keep",
@@ -228,6 +229,10 @@ class BaseRanker(FittedRanker):
             state = np.random.RandomState(state)
         return int(state.randint(2**31 - 1))
 
+    def planned_trees(self) -> tuple[int, int]:
+        """Return how many trees of forests a fit grows, and how many steps it boosts after them."""
+        return 0, int(getattr(self, "n_estimators", 0))
+
     def _learn(self, fit: Fit) -> Learnt:
         """Train; the ranker itself must not change."""
         raise NotImplementedError
@@ -249,8 +254,7 @@ class BaseRanker(FittedRanker):
 
     def replace_fitted(self, learnt: Learnt) -> None:
         """Replace all fitted attributes by the new ones."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self.clear_fitted()
         self.model_ = learnt.model
         self.evals_result_ = {}
         self.best_iteration_ = None

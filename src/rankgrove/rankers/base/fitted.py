@@ -328,6 +328,11 @@ class FittedRanker(SklearnInterface):
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
+    def clear_fitted(self) -> None:
+        """Delete all fitted attributes."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def fitted_model(self) -> Model:
         """Return the model, or say that there is none yet."""
         if not self.__sklearn_is_fitted__():

@@ -63,6 +63,7 @@ class ForestRanker(BaseRanker):
     """
 
     family: ClassVar[str] = "forest"
+    shares: ClassVar[tuple[str, ...]] = ("trees",)
     measures_oob = True  # by NDCG; out-of-bag predictions themselves need no grades
 
     n_estimators: int = param(500, Integer(1), "number of trees")
@@ -123,6 +124,10 @@ class ForestRanker(BaseRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         return {"weighting": "without sample_weight"} if data.weight is None else {}
+
+    def planned_trees(self) -> tuple[int, int]:
+        """Return how many trees a fit grows, and that no boosting follows."""
+        return int(self.n_estimators), 0
 
     def _growth(self, n_features: int) -> Growth:
         """Return how splits are chosen; subclasses change it."""

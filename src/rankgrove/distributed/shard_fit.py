@@ -1,4 +1,4 @@
-"""Fits that many workers do together."""
+"""``fit_shard``: one worker's part in a fit whose rows are sharded over workers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import Scan
-from rankgrove.distributed.agreement import refuse_differences, refuse_shared_queries
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
+from rankgrove.distributed.consistency import refuse_differences, refuse_shared_queries
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError, ModelError, WorkerError
 from rankgrove.rankers.base.estimator import BaseRanker
@@ -47,9 +47,9 @@ def fit_shard(
     ----------
     ranker : with the same parameters on every worker (``n_jobs`` and ``verbose`` may differ; bars
         and lines are drawn by worker 0 alone)
-    shard : this worker's part of the data
+    shard : this worker's shard of the data
     communicator : connects the workers; it stays open for what comes next, unless the fit fails:
-        then the others have been told, and it is closed
+        then the reason has been sent to the others, and it is closed
     fit_options : ``eval_metric``, ``early_stopping_rounds``, ``init_model`` and ``callbacks`` (of
         worker 0 alone) as for ``fit``, the same on every worker
     resume : records of the steps that an earlier attempt on the same data finished, in order,
@@ -76,10 +76,10 @@ def fit_shard(
 
 
 class ShardWorkers(FitWorkers):
-    """Workers whose parts of the data must belong together."""
+    """Several workers, whose shards must be consistent."""
 
     def checked_input(self, given: Given) -> tuple[RankingInput, RowShard]:
-        """Check the data of this worker, and that they are like those of the others."""
+        """Check this worker's data, and that columns and weights are those of the others."""
         if isinstance(given.X, Scan):
             raise DataError("a shard must be at hand, as a matrix or a Dataset; a scan streams it")
         data, shard = super().checked_input(given)
@@ -107,14 +107,14 @@ def _fit(
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
         raise ValueError(f"fit_options has no {unknown[0]!r}: it takes {', '.join(_OPTIONS)}")
-    if not ranker.fits_in_shards:
+    if "rows" not in ranker.shares:
         raise ModelError(
             f"{type(ranker).__name__} cannot be fitted in shards: it needs all documents in one "
             "place"
         )
-    refuse_differences(communicator, _promises(ranker, options) | shard.promises())
+    refuse_differences(communicator, _settings(ranker, options) | shard.settings())
     refuse_shared_queries(communicator, shard)
-    own = [b"records kept" if on_step is not None else b"", *resume]
+    own = [b"records are kept" if on_step is not None else b"", *resume]
     keeps, *records = from_frames(communicator.broadcast(to_frames(own)))
     first = communicator.rank == 0
     if not first:
@@ -124,8 +124,8 @@ def _fit(
     return ranker._fit(shard.given(), FitOptions(shard.watched(), **options), workers)
 
 
-def _promises(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what must be the same on all workers, by name."""
+def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that must be the same on all workers, by name."""
     params = encoded_params(ranker)
     params.pop("random_state", None)  # worker 0 draws
     return {
@@ -138,6 +138,6 @@ def _promises(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest_of(init_model: Any) -> str | None:
-    """Tell models apart; what is no fitted ranker is refused by the fit."""
+    """Return a digest of a model; the fit refuses what is no fitted ranker."""
     model = getattr(init_model, "model_", None)
     return type(init_model).__name__ if model is None else model_digest(model)

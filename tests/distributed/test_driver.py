@@ -16,7 +16,8 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import WorkerLost, fit
-from rankgrove.distributed.meeting import Meeting, Message
+from rankgrove.distributed.driver_hub import DriverHub
+from rankgrove.distributed.messages import Message, MessageKind
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
 
@@ -96,7 +97,7 @@ def test_boosted_rankers_have_the_bits_of_a_local_fit(name, threads):
 
 
 def test_ctrl_c_keeps_the_trees_that_are_finished(two_threads, monkeypatch):
-    next_message, pressed = Meeting.next, []
+    next_message, pressed = DriverHub.next, []
 
     def next_and_press(self, seconds):
         message = next_message(self, seconds)
@@ -107,7 +108,7 @@ def test_ctrl_c_keeps_the_trees_that_are_finished(two_threads, monkeypatch):
             raise KeyboardInterrupt
         return message
 
-    monkeypatch.setattr(Meeting, "next", next_and_press)
+    monkeypatch.setattr(DriverHub, "next", next_and_press)
     data = make_ranking(20, seed=4)
     ranker = rankgrove.LambdaMART(n_estimators=3000, random_state=1)
     with pytest.raises(KeyboardInterrupt):
@@ -124,10 +125,10 @@ def test_a_worker_that_never_comes_is_named_and_nobody_waits_for_ever(thread_eng
     class Absent(thread_engine):
         """Worker 1 never starts."""
 
-        def start(self, job, sources):
+        def start(self, task, sources):
             self.size = 1
             try:
-                return super().start(job, sources)
+                return super().start(task, sources)
             finally:
                 self.size = 2
 
@@ -313,19 +314,19 @@ def test_igbrt_goes_on_after_the_boosted_trees_it_has(two_threads, monkeypatch, 
         given = rankgrove.RandomForest(n_estimators=3, random_state=0).fit(make_ranking(9, seed=2))
         params = {"n_estimators": 6, "forest": given, "random_state": 3}
     local = rankgrove.IGBRT(**params).fit(data, eval_set=data)
-    steps, next_message = [], Meeting.next
+    steps, next_message = [], DriverHub.next
 
     def next_and_lose(self, seconds):
         """Say once that a worker is gone."""
         if len(steps) == lost_at and None not in steps:
             steps.append(None)
-            return Message("gone", rank=0)
+            return Message(MessageKind.GONE, rank=0)
         message = next_message(self, seconds)
-        if message is not None and message.kind == "step":
+        if message is not None and message.kind is MessageKind.STEP:
             steps.append(message.values["step"])
         return message
 
-    monkeypatch.setattr(Meeting, "next", next_and_lose)
+    monkeypatch.setattr(DriverHub, "next", next_and_lose)
     with pytest.warns(RuntimeWarning, match=f"worker 0 .* goes on after step {lost_at}"):
         far = fit(rankgrove.IGBRT(**params), data, on=two_threads, eval_set=data)
     heard = [step for step in steps if step is not None]

@@ -1,4 +1,4 @@
-"""Pieces of data as workers get them: a path, an Arrow table or arrays, and how each is read."""
+"""Partitions of a data set (a path, an Arrow table or arrays), and how a worker reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Options of ``load`` that say how a table or a file is read.
-READING = (
+READING_OPTIONS = (
     *("label", "query", "features", "ignore", "weight", "absent", "n_features", "first_feature"),
     *("negative_labels", "format"),
 )
@@ -34,7 +34,7 @@ READING = (
 
 @dataclass(frozen=True)
 class Arrays:
-    """A matrix with labels and queries, as ``fit`` takes them."""
+    """A matrix with labels and query ids, as ``fit`` accepts them."""
 
     X: Any
     y: Any
@@ -43,15 +43,15 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A piece of a data set.
+class Partition:
+    """A partition of a data set.
 
     Attributes
     ----------
-    number : its place among the pieces: rows are in order of pieces, and within them
+    number : position among the partitions: rows are ordered by partition, then within it
     name : for messages
-    content : a path, a pyarrow table, Arrays, or what an engine makes one of these of
-    size : roughly, in any unit that all parts share
+    content : a path, a pyarrow table, Arrays, or an engine's reference to one of these
+    size : approximate, in any unit that is the same for all partitions
     """
 
     number: int
@@ -62,13 +62,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Rows:
-    """The documents of some parts.
+    """The documents of some partitions.
 
     Attributes
     ----------
-    names : of the columns; None if nobody gave any
+    names : names of the columns; None if there are none
     absent : how features absent from text were read
-    place : of each row among all rows of the data set, as far as it was asked for
+    place : global number of each row within the data set, where it is needed
     """
 
     X: Any  # float32 in C order, or SparseMatrix
@@ -80,21 +80,21 @@ class Rows:
     place: npt.NDArray[np.int64] | None = None
 
 
-def read_part(part: Part, options: Mapping[str, Any], n_jobs: int | None) -> Rows:
-    """Read a piece on the worker that holds it; errors name it."""
+def read_partition(partition: Partition, options: Mapping[str, Any], n_jobs: int | None) -> Rows:
+    """Read a partition on the worker that holds it; errors name the partition."""
     try:
-        if isinstance(part.content, Arrays):
-            return _rows_of_arrays(part.content)
-        if isinstance(part.content, (str, os.PathLike)):
-            return _rows_of_dataset(_loaded_file(Path(part.content), options, n_jobs))
-        return _rows_of_dataset(load(part.content, **options))
+        if isinstance(partition.content, Arrays):
+            return _rows_of_arrays(partition.content)
+        if isinstance(partition.content, (str, os.PathLike)):
+            return _rows_of_dataset(_loaded_file(Path(partition.content), options, n_jobs))
+        return _rows_of_dataset(load(partition.content, **options))
     except DataError as error:
-        named = str(error).startswith(part.name)
-        raise DataError(str(error) if named else f"{part.name}: {error}") from None
+        named = str(error).startswith(partition.name)
+        raise DataError(str(error) if named else f"{partition.name}: {error}") from None
 
 
 def _loaded_file(path: Path, options: Mapping[str, Any], n_jobs: int | None) -> Dataset:
-    """Load a file, without the comments that text may have."""
+    """Load a file, skipping the comments of text."""
     if reader_of(path, options.get("format")).name == "letor":
         return load(path, **options, comments=False, progress=False, n_jobs=n_jobs)
     return load(path, **options)
@@ -119,14 +119,15 @@ def _rows_of_arrays(arrays: Arrays) -> Rows:
     return Rows(X, y, qid, weight, names)
 
 
-def path_parts(data: Any) -> list[Part] | None:
+def path_partitions(data: Any) -> list[Partition] | None:
     """Return the files of a path, a pattern, a folder or a list of those; None for other data."""
     given = data if isinstance(data, (list, tuple)) else [data]
     if not given or not all(isinstance(path, (str, os.PathLike)) for path in given):
         return None
     files = [file for path in given for file in _files(os.fspath(path))]
     return [
-        Part(number, file, file, max(1, os.path.getsize(file))) for number, file in enumerate(files)
+        Partition(number, file, file, max(1, os.path.getsize(file)))
+        for number, file in enumerate(files)
     ]
 
 
@@ -146,17 +147,19 @@ def _files(path: str) -> list[str]:
     return found
 
 
-def local_parts(data: Any, arrays: Arrays | None, options: Mapping[str, Any]) -> list[Part] | None:
-    """Return data that the driver holds as one part; None if they are of an engine."""
+def local_partitions(
+    data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+) -> list[Partition] | None:
+    """Return data that the driver holds as one partition; None for data of an engine."""
     if arrays is not None and all(
         value is None or isinstance(value, np.ndarray) or hasattr(value, "iloc") or is_sparse(value)
         for value in (arrays.X, arrays.y, arrays.qid)
     ):
-        return [Part(0, "X", arrays)]
+        return [Partition(0, "X", arrays)]
     if is_dataset(data):
-        return [Part(0, data.source or "the Dataset", data)]
+        return [Partition(0, data.source or "the Dataset", data)]
     if _is_local_table(data):
-        return [Part(0, "the table", _as_table(data, options))]
+        return [Partition(0, "the table", _as_table(data, options))]
     return None
 
 
@@ -171,17 +174,17 @@ def _as_table(data: Any, options: Mapping[str, Any]) -> pa.Table:
 
 
 def wanted_columns(table: pa.Table, options: Mapping[str, Any]) -> pa.Table:
-    """Keep the columns that are read."""
-    return table.select(settled_options(table.schema, options)[1])
+    """Return the table with only the columns that are read."""
+    return table.select(resolved_options(table.schema, options)[1])
 
 
-def settled_options(
+def resolved_options(
     schema: pa.Schema, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Find the columns of a table by its schema, as ``load`` does, and warn as it does.
+    """Find the columns of a table by its schema, as ``load`` does, with the same warnings.
 
-    Returns the options with every column named, so that all parts are read alike, and the names of
-    the columns that are to be moved.
+    Return the options with every column named, so that all partitions are read alike, and the names
+    of all columns that are read.
     """
     from rankgrove.data.reading.arrow import settled_columns
 
@@ -205,11 +208,12 @@ def settled_options(
 _OF_TABLES = ("label", "query", "features", "ignore", "weight", "negative_labels")
 
 
-def shares(parts: Sequence[Part], n_workers: int) -> list[list[Part]]:
-    """Give each worker neighbouring parts, of about the same size in all."""
-    ends = np.cumsum([part.size for part in parts], dtype=np.float64)
-    middles = ends - np.array([part.size for part in parts]) / 2
-    owner = np.minimum((middles / ends[-1] * n_workers).astype(int), n_workers - 1)
-    return [
-        [p for p, rank in zip(parts, owner, strict=True) if rank == w] for w in range(n_workers)
-    ]
+def assign_partitions(partitions: Sequence[Partition], n_workers: int) -> list[list[Partition]]:
+    """Assign neighbouring partitions, of about the same total size, to each worker."""
+    sizes = np.array([partition.size for partition in partitions])
+    ends = np.cumsum(sizes, dtype=np.float64)
+    owner = np.minimum(((ends - sizes / 2) / ends[-1] * n_workers).astype(int), n_workers - 1)
+    assigned: list[list[Partition]] = [[] for _ in range(n_workers)]
+    for partition, rank in zip(partitions, owner.tolist(), strict=True):
+        assigned[rank].append(partition)
+    return assigned

@@ -14,12 +14,12 @@ from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.scanning.scan import scan
 from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
-from rankgrove.distributed.fitting import _promises
+from rankgrove.distributed.shard_fit import _settings
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
-NAMES = [name for name in ranker_names() if ranker_class(name).fits_in_shards]
-IN_ONE_PLACE = [name for name in ranker_names() if not ranker_class(name).fits_in_shards]
+NAMES = [name for name in ranker_names() if "rows" in ranker_class(name).shares]
+IN_ONE_PLACE = [name for name in ranker_names() if "rows" not in ranker_class(name).shares]
 DATA, VALID = make_data(), make_data(11, seed=5)
 
 
@@ -351,7 +351,7 @@ def test_kernels_take_a_communicator_that_is_python(name):
 def test_workers_must_continue_the_same_model():
     one, other = (fit_locally(quick("mart", n_estimators=n), DATA) for n in (2, 3))
     said = [
-        _promises(quick("mart"), {"init_model": model})["init_model"]
+        _settings(quick("mart"), {"init_model": model})["init_model"]
         for model in (one, pickle.loads(pickle.dumps(one)), other, None)
     ]
     assert said[0] == said[1]

@@ -1,4 +1,4 @@
-"""``fit`` on a cluster: from what a user gives to an undertaking, and back to the ranker."""
+"""``fit`` on a cluster, on the driver's side: check the arguments, run the fit, set the model."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rankgrove.distributed.attempts import Undertaking
-from rankgrove.distributed.engine import Engine, Source, find_engine
-from rankgrove.distributed.parts import READING, Arrays, local_parts, path_parts
+from rankgrove.distributed.cluster_fit import ClusterFit
+from rankgrove.distributed.engine import DataSource, Engine
+from rankgrove.distributed.engines import find_engine
+from rankgrove.distributed.partitions import (
+    READING_OPTIONS,
+    Arrays,
+    local_partitions,
+    path_partitions,
+)
 from rankgrove.distributed.query_plan import SPLIT_QUERIES
-from rankgrove.distributed.worker import grows_forests
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.container import read_container
 from rankgrove.formats.ranker_state import set_learnt
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.training.progress import progress_bar
+from rankgrove.training.watch import named_sets
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
 
@@ -76,21 +82,21 @@ def fit(
     ranker.check_fit_options(options)
     ranker.check_params()
     engine = find_engine(on)
-    arrays = None if y is None and qid is None else Arrays(data, y, qid, sample_weight)
-    if arrays is None and sample_weight is not None:
+    given = None if y is None and qid is None else Arrays(data, y, qid, sample_weight)
+    if given is None and sample_weight is not None:
         raise DataError("sample_weight goes with arrays; a table has a column: weight=")
-    sources = [_source(engine, "the training data", data, arrays, reading)]
+    sources = [_source(engine, "the training data", data, given, reading)]
     watched: dict[str, int] = {}
-    for name, entry in _named_sets(eval_set):
+    for name, entry in named_sets(eval_set):
         watched[name] = 0 if entry is data else len(sources)
         if watched[name]:
             sources.append(_watched_source(engine, f"eval_set {name!r}", entry, reading))
-    undertaking = Undertaking(
+    cluster_fit = ClusterFit(
         engine=engine,
         sources=sources,
         ranker=_for_workers(ranker),
         n_workers=n_workers,
-        job={
+        task={
             "reading": [source.options for source in sources],
             "watched": watched,
             "fit_options": {k: v for k, v in vars(options).items() if v is not None},
@@ -99,9 +105,12 @@ def fit(
         },
     )
     with progress_bar(ranker.ranker_name, ranker.verbose) as draw:
-        model = undertaking.run(draw)
-    _take(ranker, model)
-    if undertaking.interrupted:
+        model = cluster_fit.run(draw)
+    state, arrays = read_container(model, "the model of the workers")
+    set_learnt(ranker, state, arrays)
+    if isinstance(ranker.random_state, np.random.RandomState):
+        ranker.draw_seed()  # the workers drew from copies
+    if cluster_fit.interrupted:
         raise KeyboardInterrupt
     return ranker
 
@@ -109,8 +118,8 @@ def fit(
 def _refuse(
     ranker: BaseRanker, split_queries: str, n_workers: int | None, reading: Mapping[str, Any]
 ) -> None:
-    """Refuse what no data could make right."""
-    unknown = sorted(set(reading) - set(READING))
+    """Refuse arguments that are wrong whatever the data are."""
+    unknown = sorted(set(reading) - set(READING_OPTIONS))
     if unknown:
         raise TypeError(f"fit has no option {unknown[0]!r}")
     if split_queries not in SPLIT_QUERIES:
@@ -119,7 +128,7 @@ def _refuse(
         )
     if n_workers is not None and n_workers < 1:
         raise ValueError(f"n_workers must be at least 1, or None for all, not {n_workers!r}")
-    if not ranker.fits_in_shards and not grows_forests(ranker):
+    if not ranker.shares:
         raise ModelError(
             f"{type(ranker).__name__} is fitted on one machine only: boosted trees and forests can "
             "be fitted on many"
@@ -129,7 +138,7 @@ def _refuse(
 def _for_workers(ranker: BaseRanker) -> BaseRanker:
     """Return a copy for the workers, whose seed is the same in all attempts.
 
-    (``clone`` would forget what a forest that is a parameter has learnt.)
+    (``clone`` would drop the model of a fitted forest that is a parameter.)
     """
     if getattr(ranker, "warm_start", False):
         own = deepcopy(ranker)
@@ -140,20 +149,10 @@ def _for_workers(ranker: BaseRanker) -> BaseRanker:
     return own
 
 
-def _take(ranker: BaseRanker, model: bytes) -> None:
-    """Give the ranker what the workers have learnt; nothing of an older fit stays."""
-    state, arrays = read_container(model, "the model of the workers")
-    for name in [name for name in vars(ranker) if name.endswith("_")]:
-        delattr(ranker, name)
-    set_learnt(ranker, state, arrays)
-    if isinstance(ranker.random_state, np.random.RandomState):
-        ranker.draw_seed()  # the workers drew from copies
-
-
 def _source(
     engine: Engine, name: str, data: Any, arrays: Arrays | None, reading: Mapping[str, Any]
-) -> Source:
-    """Find out what kind of data these are."""
+) -> DataSource:
+    """Return the data set with its partitions, whatever kind of data it is given as."""
     if arrays is not None and (arrays.y is None or arrays.qid is None):
         lacking = "y" if arrays.y is None else "qid"
         raise DataError(f"{name}: arrays need {lacking}: give X, y and qid")
@@ -162,30 +161,21 @@ def _source(
     own = engine.source(name, data, arrays, reading)
     if own is not None:
         return own
-    parts = path_parts(data) if arrays is None else None
-    if parts is None:
-        parts = local_parts(data, arrays, reading)
-    if parts is None:
+    partitions = path_partitions(data) if arrays is None else None
+    if partitions is None:
+        partitions = local_partitions(data, arrays, reading)
+    if partitions is None:
         raise DataError(
             f"{name}: {type(engine).__name__} does not know what to do with a "
-            f"{type(data).__name__}: give {engine.takes}, paths, or a Dataset"
+            f"{type(data).__name__}: give {engine.accepts}, paths, or a Dataset"
         )
-    return Source(name, reading, parts=parts)
+    return DataSource(name, reading, partitions=partitions)
 
 
-def _watched_source(engine: Engine, name: str, entry: Any, reading: Mapping[str, Any]) -> Source:
-    if isinstance(entry, tuple) and len(entry) == 3 and path_parts(entry) is None:
+def _watched_source(
+    engine: Engine, name: str, entry: Any, reading: Mapping[str, Any]
+) -> DataSource:
+    if isinstance(entry, tuple) and len(entry) == 3 and path_partitions(entry) is None:
         X, y, qid = entry
         return _source(engine, name, X, Arrays(X, y, qid), {})
     return _source(engine, name, entry, None, reading)
-
-
-def _named_sets(eval_set: Any) -> list[tuple[str, Any]]:
-    if eval_set is None:
-        return []
-    if isinstance(eval_set, Mapping):
-        return [(str(name), entry) for name, entry in eval_set.items()]
-    if not isinstance(eval_set, list):
-        return [("valid", eval_set)]
-    numbers = [""] if len(eval_set) == 1 else [str(i + 1) for i in range(len(eval_set))]
-    return [(f"valid{number}", entry) for number, entry in zip(numbers, eval_set, strict=True)]

@@ -1,4 +1,4 @@
-"""Whether what the workers of a fit bring belongs together."""
+"""Checks that the workers of a fit have the same settings and disjoint queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgrove.workers.communicator import Communicator
 
 
 def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> None:
-    """Refuse workers that say different things under the same names."""
+    """Refuse workers whose settings of the same name differ."""
     said = [json.loads(part) for part in communicator.gather(json.dumps(own).encode())]
     for rank, other in enumerate(said):
         for name, value in said[0].items():
@@ -30,7 +30,7 @@ def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> No
 def refuse_shared_queries(communicator: Communicator, shard: Shard) -> None:
     """Refuse a query that is in several shards: its documents would be ranked apart.
 
-    Ids meet at the worker that their hash names. Queries given by their sizes have no ids.
+    Each id is sent to the worker that its hash selects. Queries given by their sizes have no ids.
     """
     parts: list[list[bytes]] = [[] for _ in range(communicator.size)]
     for name in _query_names(shard):
