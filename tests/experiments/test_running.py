@@ -360,39 +360,39 @@ def test_bins_are_shared_by_fits_on_the_same_data(tiny_study, monkeypatch, run):
     assert sorted(calls) == ["bin_matrix"] * 6 + ["find_bins"] * 3
 
 
-def test_nothing_is_remembered_outside(tiny_data):
-    from rankgrove.trees.binning import bin_matrix, find_bins, remembered_bins
+def test_nothing_is_cached_outside(tiny_data):
+    from rankgrove.trees.bin_cache import bin_cache, cached_bins, cached_codes
 
     X = tiny_data.X
-    assert find_bins(X) is not find_bins(X)
-    with remembered_bins():
-        bins = find_bins(X)
-        assert find_bins(X) is bins
-        assert find_bins(X, max_bins=7) is not bins
-        assert find_bins(X[:-1]) is not bins
-        codes = bin_matrix(X, bins)
-        assert bin_matrix(X, bins) is codes
-        assert bin_matrix(X, bins, rows=np.arange(len(X))[::-1].copy()) is not codes
+    assert cached_bins(X) is not cached_bins(X)
+    with bin_cache():
+        bins = cached_bins(X)
+        assert cached_bins(X) is bins
+        assert cached_bins(X, max_bins=7) is not bins
+        assert cached_bins(X[:-1]) is not bins
+        codes = cached_codes(X, bins)
+        assert cached_codes(X, bins) is codes
+        assert cached_codes(X, bins, rows=np.arange(len(X))[::-1].copy()) is not codes
 
 
 def test_bins_in_a_folder_are_known_by_the_values(tiny_data, tmp_path, monkeypatch):
     from rankgrove import _native
-    from rankgrove.trees.binning import bin_matrix, find_bins, remembered_bins
+    from rankgrove.trees.bin_cache import bin_cache, cached_bins, cached_codes
 
     X, rows = tiny_data.X, np.arange(tiny_data.n_rows)[::-1].copy()
-    wanted = bin_matrix(X, find_bins(X), rows=rows)
-    with remembered_bins(tmp_path):
-        bin_matrix(X, find_bins(X), rows=rows)
+    wanted = cached_codes(X, cached_bins(X), rows=rows)
+    with bin_cache(tmp_path):
+        cached_codes(X, cached_bins(X), rows=rows)
     changed = X.copy()
     changed[0, 0] += 1
-    with remembered_bins(tmp_path):
-        other = bin_matrix(changed, find_bins(changed), rows=rows)
+    with bin_cache(tmp_path):
+        other = cached_codes(changed, cached_bins(changed), rows=rows)
     assert not np.array_equal(other.all_codes, wanted.all_codes)
     monkeypatch.setattr(_native, "find_bins", None)  # a call would fail
     monkeypatch.setattr(_native, "bin_matrix", None)
-    with remembered_bins(tmp_path):
+    with bin_cache(tmp_path):
         same = np.asfortranarray(X)
-        found = bin_matrix(same, find_bins(same), rows=rows.copy())
+        found = cached_codes(same, cached_bins(same), rows=rows.copy())
     np.testing.assert_array_equal(found.all_codes, wanted.all_codes)
 
 

@@ -13,7 +13,8 @@ from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
 from rankgrove.data.ranking_input import RankingInput
 from rankgrove.errors import ModelError
-from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
+from rankgrove.trees.bin_cache import cached_codes
+from rankgrove.trees.binning import BinnedMatrix, Bins
 from rankgrove.trees.growing import Tree, TreeGrower, add_leaf_values, apply_binned
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ class Followed:
     @classmethod
     def of(cls, data: RankingInput, bins: Bins, start: Start, n_jobs: int | None) -> Followed:
         """Bin a set like the training data, at the start scores."""
-        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         return cls(binned, start.scores(data, n_jobs))
 
     def add(self, trees: list[Tree], n_jobs: int | None) -> None:

@@ -28,7 +28,7 @@ from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Cell, Study
 from rankgrove.experiments.study_warnings import StudyWarnings
 from rankgrove.rankers.base.registry import registered
-from rankgrove.trees.binning import remembered_bins
+from rankgrove.trees.bin_cache import bin_cache
 
 _WAIT_SECONDS = 0.5
 _VIEWS = ".views"
@@ -99,7 +99,7 @@ def run_job(job: CellJob) -> tuple[str, CellOutcome]:
         limit_memory(job.memory_limit)
     try:
         fold = _mapped(job.fold)
-        with remembered_bins(Path(job.fold).parent):
+        with bin_cache(Path(job.fold).parent):
             outcome = run_cell(
                 job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
             )
@@ -176,7 +176,7 @@ class StudyRun:
     def _run_here(self) -> None:
         for fold, cells in self.folds():
             shared = _shared_entry(fold, cells, self.store.folder)
-            with remembered_bins():
+            with bin_cache():
                 for cell in cells:
                     if not self.claim(cell):
                         continue

@@ -28,7 +28,7 @@ from rankgrove.experiments.study_warnings import StudyWarnings
 from rankgrove.rankers.base.declaration import RankerParameter, parameter_table
 from rankgrove.rankers.base.parameters import Choice, Flag, Integer, Real, Span
 from rankgrove.rankers.base.registry import ranker_class
-from rankgrove.trees.binning import remembered_bins
+from rankgrove.trees.bin_cache import bin_cache
 
 Searched = Span | tuple[Any, ...]
 
@@ -114,7 +114,7 @@ def tune(
     )
     fit = _Fits(study, store, warned, n_jobs)
     trials: list[Trial] = []
-    with remembered_bins():
+    with bin_cache():
         for number in range(1, n_trials + 1):
             asked = search.ask()
             params = {**fixed, **{name: _suggest(asked, name, s) for name, s in space.items()}}

@@ -19,7 +19,7 @@ from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
 from rankgrove.forests.sampling import TreeSample
-from rankgrove.trees.binning import bin_matrix, find_bins
+from rankgrove.trees.bin_cache import cached_bins, cached_codes
 
 Floats = npt.NDArray[np.float64]
 
@@ -112,8 +112,8 @@ class ForestGrower:
         fill: npt.NDArray[np.float32] | None,
         n_threads: int,
     ) -> None:
-        bins = find_bins(data.X, max_bins=max_bins, fill=fill, n_jobs=n_threads)
-        binned = bin_matrix(
+        bins = cached_bins(data.X, max_bins=max_bins, fill=fill, n_jobs=n_threads)
+        binned = cached_codes(
             data.X,
             bins,
             rows=data.groups.order,

@@ -17,7 +17,7 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
-from rankgrove.trees.binning import bin_matrix
+from rankgrove.trees.bin_cache import cached_codes
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
@@ -61,7 +61,7 @@ class RankBoost(BaseRanker):
     def _learn(self, fit: Fit) -> Learnt:
         data, n_jobs = fit.data, self.n_jobs
         bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
-        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = PairExponential(
             TrainingData(
                 data.y,

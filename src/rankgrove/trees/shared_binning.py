@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.trees.bin_cache import cached_bins
 from rankgrove.trees.binning import Bins, find_bins
 from rankgrove.workers.column_exchange import whole_columns
 from rankgrove.workers.row_shard import RowShard
@@ -26,7 +27,7 @@ def shared_bins(
     Each feature's values go to one worker, which finds its bins and sends them to the others.
     """
     if shard.communicator is None:
-        return find_bins(X, max_bins=max_bins, fill=fill, n_jobs=n_jobs)
+        return cached_bins(X, max_bins=max_bins, fill=fill, n_jobs=n_jobs)
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
     features: list[int] = []

@@ -30,7 +30,8 @@ from rankgrove.rankers.base.parameters import (
     numbers_reader,
 )
 from rankgrove.training.step_loop import StepLoop
-from rankgrove.trees.binning import BinnedMatrix, Bins, bin_matrix
+from rankgrove.trees.bin_cache import cached_codes
+from rankgrove.trees.binning import BinnedMatrix, Bins
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
@@ -156,7 +157,7 @@ class BoostedRanker(BaseRanker):
                 "every document alike: with different sample_weight, use 'newton'"
             )
         bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
-        binned = bin_matrix(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         objective = self._objective(
             TrainingData(
                 data.y,

@@ -1,0 +1,168 @@
+"""Memoised binning: within a context, the same matrix is binned only once.
+
+Codes of streamed matrices are always kept in the cache entry of the stream, which is a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove import _native
+from rankgrove._native import BinnedMatrix, Bins
+from rankgrove.data.matrix.cache import CacheEntry, Entry
+from rankgrove.data.matrix.caller_matrix import CallerMatrix, LazyColumn
+from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.streamed import StreamedMatrix
+from rankgrove.trees.binning import bin_blocks, find_bins, no_fill, sparse_entries
+from rankgrove.trees.code_file import mapped_codes
+
+Made = TypeVar("Made")
+_BLOCK = 1 << 14  # rows that are digested together
+_ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill")
+
+
+@dataclass(frozen=True)
+class _Memo:
+    """Results of a context by key, each with its arguments; folder shared with other processes."""
+
+    made: dict[Any, Any]
+    folder: Path | None
+
+
+# None: nothing is memoised.
+_MEMO: ContextVar[_Memo | None] = ContextVar("bin_cache", default=None)
+
+
+@contextlib.contextmanager
+def bin_cache(folder: Path | None = None) -> Iterator[None]:
+    """Context in which the same matrix is never binned twice in the same way.
+
+    Fits of several rankers on the same data share their bins and codes. The key of a matrix is its
+    memory address and layout; the matrix is kept alive and must not change until the context ends.
+
+    Parameters
+    ----------
+    folder : where bins and codes are shared with other processes; the key there is a digest of the
+        values. Sparse codes are not shared.
+    """
+    token = _MEMO.set(_Memo({}, folder))
+    try:
+        yield
+    finally:
+        _MEMO.reset(token)
+
+
+def cached_bins(
+    X: Any,
+    *,
+    max_bins: int = 255,
+    fill: npt.NDArray[np.float32] | None = None,
+    n_jobs: int | None = None,
+) -> Bins:
+    """Find each feature's bins (see ``find_bins``), or return those that were found before."""
+    kept_fill = no_fill(X.shape[1]) if fill is None else fill
+    entry = _entry(X)
+
+    def make() -> Bins:
+        return find_bins(X, max_bins=max_bins, fill=kept_fill, n_jobs=n_jobs)
+
+    def make_in_file() -> Bins:
+        assert entry is not None
+        arrays = entry.arrays(
+            f"bins-{_digest(np.array(max_bins), kept_fill)}",
+            lambda: dict(zip(_ARRAYS, make().arrays(), strict=True)),
+        )
+        return _native.bins_from_arrays(*(arrays[name] for name in _ARRAYS))
+
+    key = ("bins", _memory_key(X), max_bins, kept_fill.tobytes())
+    return _memoised(key, X, make if entry is None else make_in_file)
+
+
+def cached_codes(
+    X: Any,
+    bins: Bins,
+    *,
+    rows: npt.NDArray[np.int64] | None = None,
+    dense: bool = False,
+    n_jobs: int | None = None,
+) -> BinnedMatrix:
+    """Replace values by bin codes (see ``bin_blocks``), or return those that were made before."""
+    dense = dense or not isinstance(X, SparseMatrix)
+    order = () if rows is None else (rows,)
+    entry = _entry(X)
+
+    def blocks() -> Iterator[BinnedMatrix]:
+        return bin_blocks(X, bins, rows=rows, dense=dense, n_jobs=n_jobs)
+
+    def make() -> BinnedMatrix:
+        if entry is None or not dense:
+            return next(blocks())
+        return mapped_codes(
+            entry,
+            f"codes-{_digest(*bins.arrays(), *order)}",
+            bins,
+            X.shape[0] if rows is None else len(rows),
+            blocks,
+            large=isinstance(X, StreamedMatrix),
+        )
+
+    key = ("codes", _memory_key(X), id(bins), _digest(*order), dense)
+    return _memoised(key, (X, bins, rows), make)
+
+
+def _entry(X: Any) -> Entry | None:
+    """Return the cache entry on disk for bins and codes of a matrix; None: they stay in memory."""
+    if isinstance(X, StreamedMatrix):
+        return X.entry
+    memo = _MEMO.get()
+    if memo is None or memo.folder is None:
+        return None
+    folder = memo.folder
+    arrays = (*sparse_entries(X), np.array(X.absent)) if isinstance(X, SparseMatrix) else (X,)
+    return _memoised(("entry", _memory_key(X)), X, lambda: CacheEntry(folder, _digest(*arrays)))
+
+
+def _digest(*arrays: npt.NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}\n".encode())
+        rows = array.reshape(1) if array.ndim == 0 else array
+        for start in range(0, len(rows), _BLOCK):  # so that no order of memory is copied whole
+            digest.update(np.ascontiguousarray(rows[start : start + _BLOCK]).data)
+    return digest.hexdigest()[:16]
+
+
+def _memory_key(array: Any) -> tuple[Any, ...]:
+    """Return the key of a matrix: address and layout of its memory."""
+    if isinstance(array, SparseMatrix):
+        entries = _memory_key(array.columns), _memory_key(array.values)
+        return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
+    if isinstance(array, StreamedMatrix):
+        return (id(array),)
+    if isinstance(array, CallerMatrix):
+        parts = [
+            (id(part),) if isinstance(part, LazyColumn) else _memory_key(part)
+            for part in array.parts
+        ]
+        return (*parts, None if array.rows is None else _memory_key(array.rows))
+    return (array.ctypes.data, array.shape, array.strides, array.dtype.str)
+
+
+def _memoised(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:
+    """Return the memoised result of a key, or make it; ``made_of`` is kept alive with it."""
+    memo = _MEMO.get()
+    if memo is None:
+        return make()
+    if key not in memo.made:
+        memo.made[key] = (make(), made_of)
+    made: Made = memo.made[key][0]
+    return made
