@@ -47,7 +47,7 @@ def test_sparse_features_stay_sparse_however_wide(absent):
     filler = 0.0 if absent == "zero" else np.nan
     names = ("f7", "f3", "f9")
     dense = np.array([[1, filler, 2], [filler, 3, filler]], np.float32)
-    data = Dataset(SparseMatrix.with_absent(dense, filler), [0, 1], [1, 1], feature_names=names)
+    data = Dataset(SparseMatrix.from_dense(dense, filler), [0, 1], [1, 1], feature_names=names)
     wide = [f"f{i}" for i in range(1_000_000)]
     aligned = align_features(data, wide, absent=absent)
     assert isinstance(aligned.X, SparseMatrix)

@@ -180,7 +180,10 @@ def test_numbers_of_text_are_compared_wherever_one_name_is_known():
 @pytest.mark.parametrize("names", [None, ("f1", "f2", "f3"), ("0", "1", "2")])
 def test_names_that_can_only_be_counted_are_warned_of(names):
     with pytest.warns(DataWarning, match=r"'bm25', 'clicks', 'length'.*taken in their order"):
-        assert Columns(names, 3).match(pandas.DataFrame(X, columns=NAMES)).tolist() == X.tolist()
+        assert (
+            Columns(names, 3).match(pandas.DataFrame(X, columns=NAMES)).to_array().tolist()
+            == X.tolist()
+        )
 
 
 @pytest.mark.parametrize(

@@ -128,16 +128,16 @@ SCAN = """
 """
 
 
-def test_what_is_known_of_the_first_piece_does_not_hold_its_rows():
+def test_what_is_known_of_the_first_batch_does_not_hold_its_rows():
     first = np.zeros((1000, 3), np.float32)
     held = weakref.ref(first)
     later = (np.ones((2, 3), np.float32), np.zeros(2), np.ones(2, int))
     batches = [(first, np.zeros(1000), np.zeros(1000, int)), later, later]
     del first
-    pieces = rg.scan(batches.pop(0) for _ in range(3)).pieces()
+    read = rg.scan(batches.pop(0) for _ in range(3)).batches()
     judgments = Judgments("error")
     for _ in range(2):
-        judgments.add(next(pieces))
+        judgments.add(next(read))
     assert held() is None
 
 

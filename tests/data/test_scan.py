@@ -16,7 +16,7 @@ import pytest
 
 import rankgrove as rg
 from rankgrove.data.matrix import cache as cache_module
-from rankgrove.data.matrix.disk_matrix import Spool
+from rankgrove.data.matrix.disk_matrix import DiskMatrix
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError
 
@@ -179,7 +179,7 @@ def test_a_cache_is_used_again(path, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     first = fitted(rg.scan(path, cache=folder))
     assert kept(folder) == ["bins", "codes", "rows.arrays"]
-    monkeypatch.setattr("rankgrove.data.scanning.scan.load_pieces", None)  # nobody reads the file
+    monkeypatch.setattr("rankgrove.data.scanning.scan.load_batches", None)  # nobody reads the file
     again = fitted(rg.scan(path, cache=folder))
     np.testing.assert_array_equal(again.model_.ensemble.value, first.model_.ensemble.value)
 
@@ -282,13 +282,13 @@ def test_codes_that_no_bin_has_are_made_again(path, tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(data, path, monkeypatch):
-    append = Spool.append
+    append = DiskMatrix.append
 
     def append_and_change(self, *args):
         rg.write_parquet(data.select_queries(np.arange(10)), path)
         append(self, *args)
 
-    monkeypatch.setattr(Spool, "append", append_and_change)
+    monkeypatch.setattr(DiskMatrix, "append", append_and_change)
     with pytest.raises(DataError, match="have changed since they were first looked at"):
         fitted(path)
 
@@ -296,7 +296,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(data, path, monkeypatch
 def test_a_file_that_changes_before_it_is_read_again_is_refused(data, path):
     scan = rg.scan(path)
     matrix = scan.X
-    matrix.forget()
+    matrix.release()
     rg.write_parquet(data.select_queries(np.arange(10)), path)
     with pytest.raises(DataError, match="have changed"):
         np.asarray(matrix)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 import rankgrove
 from rankgrove import _native
 from rankgrove.data.core.dataset import Dataset, concatenate
-from rankgrove.data.matrix.conversion import feature_matrix
+from rankgrove.data.matrix.conversion import convert, in_place
 from rankgrove.data.matrix.sparse import SparseMatrix, stacked
-from rankgrove.data.matrix.zero_copy import features_in_place
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 
@@ -263,7 +262,7 @@ def test_sparse_pandas_frames_stay_sparse(fill, monkeypatch):
     from_dense = to_bytes(ranker.fit(pandas.DataFrame(dense, columns=names), y, qid=qid))
     scores = ranker.predict(dense)
     monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 1000)
-    assert isinstance(feature_matrix(frame)[0], SparseMatrix)
+    assert isinstance(convert(frame), SparseMatrix)
     assert to_bytes(ranker.fit(frame, y, qid=qid)) == from_dense
     shuffled = frame.iloc[:, ::-1]
     np.testing.assert_array_equal(ranker.predict(shuffled), scores)
@@ -278,8 +277,8 @@ def test_frames_that_are_sparse_in_part_are_read_as_dense_ones():
     for other in (np.arange(4.0), ones):
         frame = pandas.DataFrame({"a": sparse_column, "b": other})
         expected = np.column_stack([[0, 0, 3, 0], np.asarray(other)])
-        np.testing.assert_array_equal(feature_matrix(frame)[0], expected)
-        np.testing.assert_array_equal(features_in_place(frame), expected)
+        np.testing.assert_array_equal(convert(frame), expected)
+        np.testing.assert_array_equal(in_place(frame), expected)
 
 
 @pytest.mark.parametrize("columns", [[1, 1, 0, 2], [1, 0, 0, 2]], ids=["twice", "unsorted"])

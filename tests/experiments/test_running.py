@@ -424,11 +424,11 @@ def test_folds_are_known_by_document_ids_and_sparse_entries(tiny_data, monkeypat
     dense = np.where(tiny_data.X > 0.5, tiny_data.X, 0)
     assert len({known_as(dense), known_as(dense, ids), known_as(dense, ids[::-1])}) == 3
     monkeypatch.setattr("rankgrove.data.matrix.sparse.MAX_DENSE_BYTES", 10)  # never made dense
-    sparse = SparseMatrix.with_absent(dense, 0.0)
+    sparse = SparseMatrix.from_dense(dense, 0.0)
     other = sparse.with_values(sparse.values * 2)
     missing = replace(sparse, absent=np.nan)
     assert len({known_as(X) for X in (sparse, other, missing)}) == 3
-    assert known_as(sparse) == known_as(SparseMatrix.with_absent(dense, 0.0))
+    assert known_as(sparse) == known_as(SparseMatrix.from_dense(dense, 0.0))
 
 
 def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, monkeypatch):

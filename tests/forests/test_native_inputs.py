@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankgrove import _native
-from rankgrove.data.ranking_input import ranking_input
+from rankgrove.data.input_checks import ranking_input
 from rankgrove.forests.growing import ForestGrower, Growth
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.binning import bin_matrix, find_bins

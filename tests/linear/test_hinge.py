@@ -71,13 +71,13 @@ def test_tolerance_of_the_hinge_bounds_the_distance_to_the_optimum():
         rankgrove.RankSVM(C=0.1, tolerance=tolerance, normalisation="query-zscore").fit(data)
         for tolerance in (1e-2, 1e-6)
     )
-    from rankgrove.data.ranking_input import ranking_input
+    from rankgrove.data.input_checks import ranking_input
     from rankgrove.linear.hinge import PairHingeLoss
     from rankgrove.models.linear_features import LinearFeatures
 
     checked = ranking_input(data)
     features = LinearFeatures.of(
-        checked.X, fine.model_.fill, checked.groups, "query-zscore", training=True
+        checked.X.to_array(), fine.model_.fill, checked.groups, "query-zscore", training=True
     )
     loss = PairHingeLoss(checked, features, C=0.1, squared=False, by_query=False)
     optimum = loss.with_margin(fine.coef_)[0]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgrove
-from rankgrove.data.ranking_input import ranking_input
+from rankgrove.data.input_checks import ranking_input
 from rankgrove.datasets import make_ranking
 from rankgrove.linear.line import LineMetric
 

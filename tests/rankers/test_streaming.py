@@ -32,10 +32,10 @@ def bits(ranker, folder):
 def small_pieces(monkeypatch):
     """Cut even small data into many pieces and blocks."""
     monkeypatch.setattr("rankgrove.data.reading.arrow._BLOCK_ROWS", 50)
-    monkeypatch.setattr("rankgrove.data.reading.arrow._PIECE_VALUES", 700)
+    monkeypatch.setattr("rankgrove.data.reading.arrow._BATCH_VALUES", 700)
     monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 3000)
     monkeypatch.setattr("rankgrove.data.matrix.disk_matrix._MOST_ROWS", 70)
-    monkeypatch.setattr("rankgrove.data.matrix.streamed._COLUMNS_BYTES", 5_000)
+    monkeypatch.setattr("rankgrove.data.matrix.feature_matrix.COLUMN_BLOCK_BYTES", 5_000)
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import rankgrove
-from rankgrove.data.matrix.zero_copy import features_in_place
-from rankgrove.data.ranking_input import ranking_input
+from rankgrove.data.input_checks import ranking_input
+from rankgrove.data.matrix.conversion import in_place
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.registry import make_ranker
@@ -85,7 +85,7 @@ def test_arrays_of_any_type_and_layout(layout):
     with np.errstate(over="ignore"):
         copied = np.ascontiguousarray(as_float.astype(np.float32))
     assert learnt(X) == learnt(copied)
-    np.testing.assert_array_equal(features_in_place(X), copied)
+    np.testing.assert_array_equal(in_place(X), copied)
 
 
 def frames():
@@ -132,12 +132,15 @@ def test_frames(name):
     frame = FRAMES[name]
     table = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     copied = table.astype("Float64").to_numpy(np.float64, na_value=np.nan).astype(np.float32)
-    taken = features_in_place(frame)
+    taken = in_place(frame)
     np.testing.assert_array_equal(taken, copied)
     rows = np.array([5, 200, 5, 0])
-    np.testing.assert_array_equal(taken[rows], copied[rows])
-    np.testing.assert_array_equal(taken[10:250, 3:18], copied[10:250, 3:18])
-    np.testing.assert_array_equal(taken[:, 7], copied[:, 7])
+    np.testing.assert_array_equal(taken.take_rows(rows), copied[rows])
+    np.testing.assert_array_equal(taken.take_rows(slice(10, 250)), copied[10:250])
+    np.testing.assert_array_equal(taken.take_columns(3, 18), copied[:, 3:18])
+    np.testing.assert_array_equal(taken.select_columns([7, 2]), copied[:, [7, 2]])
+    np.testing.assert_array_equal(taken.slice_rows(10, 250), copied[10:250])
+    assert taken.names == tuple(NAMES)
     from_frame = make_ranker("lambdamart", n_estimators=8, random_state=3).fit(frame, Y, qid=QID)
     from_copy = make_ranker("lambdamart", n_estimators=8, random_state=3).fit(
         pd.DataFrame(copied, columns=NAMES), Y, qid=QID

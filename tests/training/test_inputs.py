@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 import rankgrove
-from rankgrove.data.matrix.conversion import feature_matrix, first_number
-from rankgrove.data.ranking_input import ranking_input
+from rankgrove.data.core.names import first_number
+from rankgrove.data.input_checks import ranking_input
+from rankgrove.data.matrix.conversion import convert
 from rankgrove.errors import DataError
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -16,12 +17,12 @@ def test_labels_and_weights_come_in_grouped_order():
     data = ranking_input(X, [1, 2, 3, 4], qid=["b", "a", "b", "a"], sample_weight=[1, 2, 3, 4])
     np.testing.assert_array_equal(data.y, [1, 3, 2, 4])
     np.testing.assert_array_equal(data.weight, [1, 3, 2, 4])
-    assert data.X is X
+    assert data.X.to_array() is X
 
 
 @pytest.mark.parametrize("layout", [np.asfortranarray, lambda a: a[::-1], lambda a: a[:, ::2]])
 def test_float32_matrices_are_not_copied(layout):
-    matrix, _ = feature_matrix(layout(X))
+    matrix = convert(layout(X))
     assert np.shares_memory(matrix, X) or layout is np.asfortranarray
     np.testing.assert_array_equal(matrix, layout(X))
 
@@ -43,13 +44,14 @@ def test_frames_bring_their_names():
         arrow.table(columns),
     ]
     for frame in frames:
-        matrix, names = feature_matrix(frame)
+        matrix = convert(frame)
+        names = matrix.names
         assert names == ("a", "b")
         np.testing.assert_array_equal(matrix, expected)
 
 
 def test_sparse_matrices_are_filled_with_zeros():
-    matrix, _ = feature_matrix(sparse.csr_matrix(X))
+    matrix = convert(sparse.csr_matrix(X))
     np.testing.assert_array_equal(matrix, X)
 
 
@@ -63,7 +65,7 @@ def test_sparse_matrices_are_filled_with_zeros():
 )
 def test_what_is_no_matrix_is_refused(matrix, message):
     with pytest.raises(DataError, match=message):
-        feature_matrix(matrix)
+        convert(matrix)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_columns_of_text_are_named(library):
     make = pytest.importorskip(library)
     make = make.table if library == "pyarrow" else make.DataFrame
     with pytest.raises(DataError, match=r"column 'q' of X holds 'q85'.*rankgrove\.load\(frame\)"):
-        feature_matrix(make({"a": [1.0, None], "q": ["q85", "q86"]}))
+        convert(make({"a": [1.0, None], "q": ["q85", "q86"]}))
 
 
 def test_first_number():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rankgrove import _native
-from rankgrove.data.matrix.caller_matrix import CallerMatrix, LazyColumn
+from rankgrove.data.matrix.dense import CallerMatrix, LazyColumn
 from rankgrove.trees.binning import bin_matrix, find_bins
 
 values = st.one_of(
@@ -118,7 +118,7 @@ def test_given_matrices_have_the_codes_of_a_copy(X, seed, kind):
     }.get(kind, (wide,))
     kept = np.flatnonzero(rng.random(len(X)) < 0.7)
     rows = rng.permutation(len(kept))
-    given = CallerMatrix(parts, len(X)).kept(kept)
+    given = CallerMatrix(parts, len(X)).select_rows(kept)
     bins, expected = find_bins(given, max_bins=8), find_bins(X[kept], max_bins=8)
     for one, other in zip(bins.arrays(), expected.arrays(), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rankgrove.boosting.objectives.base import Objective
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.trees.bin_cache import cached_codes
 from rankgrove.trees.binning import BinnedMatrix, Bins

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Objective
-from rankgrove.data.matrix.streamed import by_rows
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Model
 from rankgrove.models.scoring import scores
@@ -70,7 +69,7 @@ class Start:
             return np.repeat(self.base_score[:, None], len(data.X), axis=1)
         if self.raw and isinstance(self.model, TreesModel):
             scorer = self.model.scorer
-            outputs = by_rows(data.X, lambda X: scorer.raw(X, n_jobs=n_jobs))
+            outputs = data.X.by_rows(lambda X: scorer.raw(X, n_jobs=n_jobs))
         else:
             outputs = scores(self.model, data, n_jobs)[:, None]
         return np.ascontiguousarray(data.groups.grouped(outputs).T)

@@ -136,7 +136,9 @@ class Interactions(Importances):
         block = max(1, 2**24 // max(1, len(names) ** 2))
         total = np.zeros((len(names), len(names)))
         for start in range(0, len(matrix), block):
-            total += np.abs(interactions(ranker, matrix[start : start + block])).sum(axis=0)
+            total += np.abs(interactions(ranker, matrix.slice_rows(start, start + block))).sum(
+                axis=0
+            )
         first, second = np.triu_indices(len(names), 1)
         effects = 2 * total[first, second] / max(len(matrix), 1)
         kept = np.flatnonzero(effects)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankgrove.cli.options import column_options
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.matrix.conversion import first_number
+from rankgrove.data.core.names import first_number
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
@@ -110,5 +110,5 @@ def _declared_features(ranker: Any, arguments: argparse.Namespace) -> tuple[int,
 def _load(path: Any, arguments: argparse.Namespace, **options: Any) -> Any:
     from rankgrove import load
 
-    negative_labels = getattr(arguments, "negative_labels", "error")
+    negative_labels: Any = getattr(arguments, "negative_labels", "error")
     return load(path, negative_labels=negative_labels, **column_options(arguments), **options)

@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
-    from rankgrove.data.matrix.conversion import is_dataset
+    from rankgrove.data.core.dataset import Dataset
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)
@@ -180,7 +180,7 @@ def run(arguments: argparse.Namespace) -> None:
     metrics = _metrics(arguments)
     ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
-    streamed = not is_dataset(train)
+    streamed = not isinstance(train, Dataset)
     sets = {
         name: scan_like(path, train, arguments)
         if streamed

@@ -18,7 +18,6 @@ from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments
-from rankgrove.data.matrix.sparse import dense_blocks, each_column
 from rankgrove.data.reading.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
 from rankgrove.errors import DataError
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _OMISSIONS = {None: 0, "zero": 1, "missing": 2}
-_ROWS_PER_BLOCK = 16384
 
 
 def write_letor(
@@ -56,7 +54,7 @@ def write_letor(
     n_threads = resolve_n_jobs(n_jobs)
     begin = 0
     with replacing(path) as file, _compressed(file, Path(path).suffix.lower()) as stream:
-        for block in dense_blocks(dataset.X, _ROWS_PER_BLOCK):
+        for block in dataset.matrix.row_blocks():
             end = begin + len(block)
             writer = _native.LetorWriter(
                 block,
@@ -100,7 +98,7 @@ def to_arrow(dataset: Dataset) -> pa.Table:
         if name in columns:
             raise DataError(f"a feature is named {name!r}, which is the name of another column")
     arrays = [pa.array(column) for column in columns.values()]
-    columns_of_x = each_column(dataset.X, range(dataset.n_features))
+    columns_of_x = dataset.matrix.each_column()
     arrays += [pa.array(column) for _, column in columns_of_x]
     table = pa.table(arrays, names=[*columns, *dataset.feature_names])
     if dataset.absent is None:

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError
@@ -48,7 +48,7 @@ def refuse_shared_queries(communicator: Communicator, shard: Shard) -> None:
 
 
 def _query_names(shard: Shard) -> list[bytes]:
-    if is_dataset(shard.X):
+    if isinstance(shard.X, Dataset):
         ids = shard.X.groups.ids
     elif shard.qid is not None:
         ids = QueryGroups.from_qid(shard.qid).ids

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from rankgrove._optional import require
-from rankgrove.data.reading.arrow import as_arrow
+from rankgrove.data.matrix.arrow_tables import as_arrow
 from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
 from rankgrove.distributed.partition_scorer import PartitionScorer
 from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options

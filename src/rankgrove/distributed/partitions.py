@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import query_ids
-from rankgrove.data.matrix.conversion import feature_matrix, is_dataset
+from rankgrove.data.matrix.conversion import convert
 from rankgrove.data.matrix.numbers import row_numbers
-from rankgrove.data.matrix.sparse import is_sparse
+from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.reading.loading import load
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.data.reading.readers import reader_of
@@ -105,10 +105,13 @@ def _rows_of_dataset(data: Dataset) -> Rows:
 
 
 def _rows_of_arrays(arrays: Arrays) -> Rows:
-    matrix, names = feature_matrix(arrays.X)
+    matrix = convert(arrays.X)
+    X: Any
     with np.errstate(over="ignore"):
-        is_array = isinstance(matrix, np.ndarray)
-        X = np.ascontiguousarray(matrix, np.float32) if is_array else matrix.astype(np.float32)
+        if isinstance(matrix, SparseMatrix):
+            X = matrix.astype(np.float32)
+        else:
+            X = np.ascontiguousarray(matrix.to_array(), np.float32)
     y = row_numbers(arrays.y, len(X), "y")
     weight = None
     if arrays.weight is not None:
@@ -116,7 +119,7 @@ def _rows_of_arrays(arrays: Arrays) -> Rows:
     qid = query_ids(arrays.qid)
     if len(qid) != len(X):
         raise DataError(f"qid has {len(qid)} entries, but X has {len(X)} rows")
-    return Rows(X, y, qid, weight, names)
+    return Rows(X, y, qid, weight, matrix.names)
 
 
 def path_partitions(data: Any) -> list[Partition] | None:
@@ -156,7 +159,7 @@ def local_partitions(
         for value in (arrays.X, arrays.y, arrays.qid)
     ):
         return [Partition(0, "X", arrays)]
-    if is_dataset(data):
+    if isinstance(data, Dataset):
         return [Partition(0, data.source or "the Dataset", data)]
     if _is_local_table(data):
         return [Partition(0, "the table", _as_table(data, options))]
@@ -168,7 +171,7 @@ def _is_local_table(data: Any) -> bool:
 
 
 def _as_table(data: Any, options: Mapping[str, Any]) -> pa.Table:
-    from rankgrove.data.reading.arrow import as_arrow
+    from rankgrove.data.matrix.arrow_tables import as_arrow
 
     return wanted_columns(as_arrow(data), options)
 

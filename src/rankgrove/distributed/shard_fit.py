@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.consistency import refuse_differences, refuse_shared_queries

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rankgrove._heard_warnings import warnings_told
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.cache import Entry
+from rankgrove.data.matrix.cache import CacheEntry
 from rankgrove.data.reading.folds import Fold
 from rankgrove.data.reading.score_files import read_scores
 from rankgrove.errors import DataWarning, ModelError
@@ -111,7 +111,7 @@ def run_cell(
     test_rows: RowsOf | None = None,
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
-    kept: Entry | None = None,
+    kept: CacheEntry | None = None,
 ) -> CellOutcome:
     """Fit and measure; whatever goes wrong becomes the error of the outcome.
 
@@ -187,7 +187,7 @@ def fit_cell(
             n_jobs=n_jobs,
         )
         return Fitted(
-            lambda data, threads: peer.score(data.X, threads or 1),
+            lambda data, threads: peer.score(np.asarray(data.X), threads or 1),
             seconds=peer.seconds,
             n_steps=peer.n_steps,
         )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.conversion import refuse_other_reading
 from rankgrove.metrics.parsing import metric as as_metric
 
 

@@ -106,7 +106,7 @@ def _best_step(peer: Peer, part: Dataset, metric: Metric, threads: int) -> int |
     doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
     prepared = metric.prepare(part.y, part.groups, doc_ids=doc_ids, n_jobs=threads)
     sign = 1.0 if metric.greater_is_better else -1.0
-    values = [sign * prepared(scores) for scores in peer.stages(part.X, threads)]
+    values = [sign * prepared(scores) for scores in peer.stages(np.asarray(part.X), threads)]
     if np.isnan(values).all():
         return peer.n_steps
     return int(np.nanargmax(values)) + 1

@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from rankgrove._optional import require
-from rankgrove.data.matrix.cache import CacheEntry, Entry, TemporaryEntry
+from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry, TemporaryCacheEntry
 from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.cells import CellOutcome, reason, run_cell
 from rankgrove.experiments.fold_files import FoldFiles, remove_stale
@@ -87,7 +87,7 @@ class CellJob:
     test_rows: RowsOf | None
     n_jobs: int | None
     memory_limit: int | None = None
-    kept: Entry | None = None
+    kept: CacheEntry | None = None
     modules: OwnModules = field(default_factory=OwnModules)
 
 
@@ -191,11 +191,15 @@ class StudyRun:
                     self.finish(cell, outcome)
 
 
-def _shared_entry(fold: StudyFold, cells: list[Cell], folder: Path | None) -> Entry | None:
+def _shared_entry(fold: StudyFold, cells: list[Cell], folder: Path | None) -> CacheEntry | None:
     """Where what cells of a fold share is kept, also for other processes; None: they do not."""
     if not any(cell.view.n_features is not None for cell in cells):
         return None
-    return TemporaryEntry() if folder is None else CacheEntry(folder / _VIEWS, fold.fingerprint)
+    return (
+        TemporaryCacheEntry()
+        if folder is None
+        else FolderCacheEntry(folder / _VIEWS, fold.fingerprint)
+    )
 
 
 def _run_in_workers(study_run: StudyRun) -> None:

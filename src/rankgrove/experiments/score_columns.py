@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.conversion import feature_matrix, select_columns
-from rankgrove.data.matrix.sparse import as_array
 from rankgrove.errors import DataError, DataWarning
 
 Floats = npt.NDArray[np.float64]
@@ -69,8 +67,8 @@ class ScoreColumn:
                 DataWarning,
                 stacklevel=2,
             )
-        values = as_array(feature_matrix(select_columns(test, [place]))[0], "a column of scores")
-        scores: Floats = np.asarray(values, np.float64).reshape(-1)
+        column = test.matrix.take_columns(place, place + 1)
+        scores: Floats = np.asarray(column, np.float64).reshape(-1)
         missing = np.flatnonzero(~np.isfinite(scores))
         if len(missing):
             row = int(missing[0])

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.reading.folds import Fold, kfold, load_folds
 from rankgrove.data.reading.loading import is_table, load
 from rankgrove.errors import DataError
@@ -114,7 +113,7 @@ class StudyData:
         columns = np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
         tags = kfold(data.with_features(columns, None), self.n_folds, self.seed)
         for fold, tag in zip(kfold(data, self.n_folds, self.seed), tags, strict=True):
-            high, low = tag.test.X.astype(np.int64).T
+            high, low = np.asarray(tag.test.X).astype(np.int64).T
             yield fold, RowsOf(high << 16 | low, data.n_rows)
 
 
@@ -142,7 +141,7 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(repr((part.X.shape, part.feature_names)).encode())
-        for column in (*_features(part.X), part.y, part.sample_weight):
+        for column in (*part.matrix.arrays(), part.y, part.sample_weight):
             digest.update(b"-" if column is None else np.ascontiguousarray(column).data)
         if part.has_own_doc_ids and (ids := part.doc_ids) is not None:
             digest.update(repr(ids.tolist()).encode())
@@ -150,13 +149,6 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
         digest.update(part.groups.offsets.tobytes())
         digest.update(b"-" if part.groups.order is None else part.groups.order.tobytes())
     return digest.hexdigest()
-
-
-def _features(X: Any) -> tuple[Any, ...]:
-    """Return the arrays that hold a matrix."""
-    if not isinstance(X, SparseMatrix):
-        return (X,)
-    return X.starts, X.columns, X.values, np.array(X.absent)
 
 
 def _as_list(data: Any) -> list[Any]:

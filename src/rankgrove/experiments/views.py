@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.cache import Entry, TemporaryEntry
+from rankgrove.data.matrix.cache import CacheEntry, TemporaryCacheEntry
 from rankgrove.data.reading.folds import Fold
 
 
@@ -38,7 +38,9 @@ class View:
 WHOLE = View()
 
 
-def viewed(fold: Fold, view: View, kept: Entry | None = None, n_jobs: int | None = None) -> Fold:
+def viewed(
+    fold: Fold, view: View, kept: CacheEntry | None = None, n_jobs: int | None = None
+) -> Fold:
     """Return the fold as a view sees it.
 
     Parameters
@@ -48,7 +50,7 @@ def viewed(fold: Fold, view: View, kept: Entry | None = None, n_jobs: int | None
     if view.train_share is not None:
         fold = fold._replace(train=_share(fold.train, view.train_share))
     if view.n_features is not None:
-        chosen = _leading_features(fold, view.n_features, kept or TemporaryEntry(), n_jobs)
+        chosen = _leading_features(fold, view.n_features, kept or TemporaryCacheEntry(), n_jobs)
         fold = Fold(*(_with_columns(part, chosen) for part in fold))
     return fold
 
@@ -61,7 +63,7 @@ def _share(train: Dataset, share: float) -> Dataset:
     return train.select_queries(order[:n_kept])
 
 
-def _leading_features(fold: Fold, n_features: float, kept: Entry, n_jobs: int | None) -> Any:
+def _leading_features(fold: Fold, n_features: float, kept: CacheEntry, n_jobs: int | None) -> Any:
     if not 1 <= n_features <= fold.train.n_features or n_features != int(n_features):
         raise ValueError(f"the data has {fold.train.n_features} features, not {n_features}")
     found = kept.arrays("feature-order", lambda: {"order": _most_split_first(fold.train, n_jobs)})

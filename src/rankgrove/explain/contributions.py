@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.feature_matrix import Array
 from rankgrove.explain.shapley import (
     expected_outputs,
     shapley_interactions,
     shapley_values,
 )
 from rankgrove.models.linear import LinearModel, normalised_column
-from rankgrove.models.model import Matrix, Model
+from rankgrove.models.model import Model
 from rankgrove.models.sums import SumModel
 from rankgrove.models.trees import TreesModel
 from rankgrove.trees.links import IDENTITY, ScalarLink
@@ -45,7 +46,7 @@ class Contributions:
 
 @singledispatch
 def contributions(
-    model: Model, X: Matrix, groups: QueryGroups | None, n_jobs: int | None, pairs: bool
+    model: Model, X: Array, groups: QueryGroups | None, n_jobs: int | None, pairs: bool
 ) -> Contributions:
     """Return what each feature, or each pair of them, adds to each row's score."""
     raise model.refusal(
@@ -56,7 +57,11 @@ def contributions(
 
 @contributions.register
 def _(
-    model: TreesModel, X: Matrix, groups: QueryGroups | None, n_jobs: int | None, pairs: bool
+    model: TreesModel,
+    X: Array,
+    groups: QueryGroups | None,
+    n_jobs: int | None,
+    pairs: bool,
 ) -> Contributions:
     if not isinstance(model.link, ScalarLink):
         raise model.refusal(
@@ -72,7 +77,11 @@ def _(
 
 @contributions.register
 def _(
-    model: LinearModel, X: Matrix, groups: QueryGroups | None, n_jobs: int | None, pairs: bool
+    model: LinearModel,
+    X: Array,
+    groups: QueryGroups | None,
+    n_jobs: int | None,
+    pairs: bool,
 ) -> Contributions:
     """Return ``weight * (value - mean)``, where the mean is over the rows of X."""
     lists = model.lists(groups) if model.needs_queries else None
@@ -91,7 +100,11 @@ def _(
 
 @contributions.register
 def _(
-    model: SumModel, X: Matrix, groups: QueryGroups | None, n_jobs: int | None, pairs: bool
+    model: SumModel,
+    X: Array,
+    groups: QueryGroups | None,
+    n_jobs: int | None,
+    pairs: bool,
 ) -> Contributions:
     for part in model.parts:
         if isinstance(part, TreesModel) and part.link != IDENTITY:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.columns import refuse_other_reading
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import is_dataset, refuse_other_reading
-from rankgrove.data.matrix.sparse import as_array
-from rankgrove.data.ranking_input import groups_of
+from rankgrove.data.input_checks import groups_of
 from rankgrove.errors import DataError, ModelError
 from rankgrove.explain.comparison import Difference, DocumentComparison
 from rankgrove.explain.contributions import contributions
@@ -213,7 +213,7 @@ def explain(
         data=matrix,
         scale=found.scale,
         groups=groups,
-        doc_ids=X.doc_ids if is_dataset(X) else None,
+        doc_ids=X.doc_ids if isinstance(X, Dataset) else None,
     )
 
 
@@ -271,10 +271,10 @@ def _prepared(
     ranker: Any, X: Any, qid: Any, group_sizes: Any, n_jobs: int | None
 ) -> tuple[Model, npt.NDArray[Any], QueryGroups | None, int | None]:
     model = model_of(ranker)
-    matrix = as_array(model.columns.match(X), "explain")
+    matrix = model.columns.match(X).to_array("explain")
     refuse_other_reading(X, model.absent, "explain")
     groups: QueryGroups | None = None
-    if is_dataset(X) or qid is not None or group_sizes is not None or model.needs_queries:
+    if isinstance(X, Dataset) or qid is not None or group_sizes is not None or model.needs_queries:
         groups = groups_of(X, qid, group_sizes, len(matrix), "explain")
     threads = getattr(ranker, "n_jobs", None) if n_jobs is None else n_jobs
     return model, matrix, groups, threads

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import refuse_other_reading
-from rankgrove.data.matrix.sparse import as_array
-from rankgrove.data.ranking_input import groups_of
+from rankgrove.data.input_checks import groups_of
 from rankgrove.errors import DataError
 from rankgrove.explain.explanation import feature_names, model_of
 from rankgrove.models.model import Model
@@ -94,7 +93,7 @@ def partial_dependence(
         raise model.refusal("tell partial dependence", "a document's score depends on the others")
     if n_values < 2:
         raise ValueError(f"n_values must be at least 2, not {n_values}")
-    matrix = as_array(model.columns.match(X), "partial_dependence")
+    matrix = model.columns.match(X).to_array("partial_dependence")
     refuse_other_reading(X, model.absent, "partial_dependence")
     groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")
     if len(matrix) == 0:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.sparse import as_array
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.models.model import Model
 
 
@@ -30,7 +29,7 @@ def permutation_importances(
     evaluate = measure.prepare(labels, data.groups, doc_ids=doc_ids, n_jobs=n_jobs)
     sign = 1.0 if measure.greater_is_better else -1.0
     rng = np.random.default_rng(random_state)
-    intact_matrix = as_array(data.X, "permutation importance")
+    intact_matrix = data.X.to_array("permutation importance")
     matrix = intact_matrix.copy()
 
     def quality() -> float:

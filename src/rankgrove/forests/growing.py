@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.matrix import sparse
-from rankgrove.data.matrix.streamed import column_blocks, remembered
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import PositionMetric
@@ -257,27 +257,22 @@ def value_type(targets: Floats) -> type[np.floating[Any]]:
     return np.float32 if high - low >= least else np.float64
 
 
-def _may_be_dense(X: Any, max_bins: int) -> bool:
+def _may_be_dense(X: FeatureMatrix, max_bins: int) -> bool:
     """Tell whether codes of all entries, column by column and row by row, are small enough."""
     code_bytes = 1 if max_bins <= MAX_BYTE_BINS else 2
     return bool(2 * code_bytes * X.shape[0] * X.shape[1] <= sparse.MAX_DENSE_BYTES)
 
 
 def _extremes(
-    X: Any, fill: npt.NDArray[np.float32] | None
+    X: FeatureMatrix, fill: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Smallest and largest value of each feature, finite; a zero has no sign."""
 
     def find() -> dict[str, npt.NDArray[Any]]:
-        if isinstance(X, sparse.SparseMatrix):
-            low, high = X.extremes()
-        else:
-            blocks = (block for _, block in column_blocks(X))
-            ends = [(np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)) for x in blocks]
-            low, high = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+        low, high = X.extremes()
         return {"low": low + np.float32(0), "high": high + np.float32(0)}
 
-    found = remembered(X, "extremes", find)
+    found = X.memoised("extremes", find)
     low, high = found["low"], found["high"]
     if fill is not None:
         low, high = np.fmin(low, fill), np.fmax(high, fill)

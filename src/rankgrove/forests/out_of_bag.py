@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.matrix.streamed import row_blocks
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix, StoredEntries
 from rankgrove.errors import DataWarning, ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.training.ordinal import Problems
@@ -146,21 +145,25 @@ def _checksum(data: RankingInput) -> int:
     return labels + _LABELS * zlib.crc32(_row_sums(data.X).tobytes())
 
 
-def _row_sums(X: Any) -> npt.NDArray[np.uint64]:
+def _row_sums(X: FeatureMatrix) -> npt.NDArray[np.uint64]:
     """Add up the bits of the float32 values of each row: in any order of the columns the same."""
-    if not isinstance(X, SparseMatrix):
-        return np.concatenate([_bits(block).sum(axis=1) for block in row_blocks(X)])
-    n_rows = len(X.starts) - 1
-    blocks = np.array_split(np.arange(n_rows), min(n_rows, 1 + len(X.values) // _BLOCK))
-    return np.concatenate([_sparse_row_sums(X, rows[0], rows[-1] + 1) for rows in blocks])
+    entries = X.entries
+    if entries is None:
+        return np.concatenate([_bits(block).sum(axis=1) for block in X.row_blocks()])
+    blocks = np.array_split(np.arange(len(X)), min(len(X), 1 + len(entries.values) // _BLOCK))
+    return np.concatenate(
+        [_sparse_row_sums(entries, X.n_columns, rows[0], rows[-1] + 1) for rows in blocks]
+    )
 
 
-def _sparse_row_sums(X: SparseMatrix, begin: int, end: int) -> npt.NDArray[np.uint64]:
+def _sparse_row_sums(
+    X: StoredEntries, n_columns: int, begin: int, end: int
+) -> npt.NDArray[np.uint64]:
     """The same for some rows of a sparse matrix."""
     starts = X.starts[begin : end + 1]
     before = np.r_[np.uint64(0), np.cumsum(_bits(X.values[starts[0] : starts[-1]]))]
     stored = np.diff(before[starts - starts[0]])
-    n_absent = (X.n_features - np.diff(starts)).astype(np.uint64)
+    n_absent = (n_columns - np.diff(starts)).astype(np.uint64)
     return np.asarray(stored + n_absent * _bits(X.absent))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.linear.line import query_weights
 from rankgrove.models.linear_features import LinearFeatures
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.metrics.judgments import judged_queries
 from rankgrove.metrics.metric import Metric
 

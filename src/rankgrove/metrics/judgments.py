@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups, query_groups
-from rankgrove.data.matrix.conversion import is_dataset
 from rankgrove.data.matrix.numbers import as_numbers, refuse_rounded
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError
@@ -24,7 +24,7 @@ def judgments(
         y_true = as_scan(y_true)
     if isinstance(y_true, Scan):
         y_true = y_true.judgments()
-    if is_dataset(y_true):
+    if isinstance(y_true, Dataset):
         if any(value is not None for value in (qid, group_sizes, groups)):
             raise DataError("a Dataset brings its queries: give labels alone, or the Dataset alone")
         return y_true.y, y_true.groups, y_true.doc_ids if doc_ids is None else doc_ids

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.ranking_input import ranking_input
+from rankgrove.data.input_checks import ranking_input
 from rankgrove.metrics.parsing import metric
 from rankgrove.trees.scorer import Scorer
 from rankgrove.trees.top_k import check_k, stages_at

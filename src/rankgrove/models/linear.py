@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.sparse import SparseMatrix, as_array
+from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import ModelError
 from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
@@ -84,15 +85,14 @@ class LinearModel(Model):
         """Yield the scores by each of several weights."""
         lists = self.lists(groups) if self.needs_queries else None
         used = np.flatnonzero(path.any(axis=0))
+        matrix, fill = as_matrix(X), self.fill
         if len(used) < path.shape[1] // 4:  # of few features
-            X, fill, path = X[:, used], self.fill[used], path[:, used]
-        else:
-            fill = self.fill
-        if isinstance(X, SparseMatrix) and lists is None:
-            yield from _weighted_blocks(X, fill, path, n_jobs)
+            matrix, fill, path = matrix.select_columns(used.tolist()), fill[used], path[:, used]
+        if matrix.entries is not None and lists is None:
+            yield from _weighted_blocks(matrix, fill, path, n_jobs)
             return
-        X = as_array(X, f"a linear model with normalisation={self.normalisation!r}")
-        features = LinearFeatures.of(X, fill, lists, self.normalisation, n_jobs=n_jobs)
+        array = matrix.to_array(f"a linear model with normalisation={self.normalisation!r}")
+        features = LinearFeatures.of(array, fill, lists, self.normalisation, n_jobs=n_jobs)
         for weights in np.ascontiguousarray(path):
             scores = features.scores(weights)
             yield scores if lists is None else lists.restored(scores)
@@ -164,12 +164,14 @@ def normalised_column(
 
 
 def _weighted_blocks(
-    X: SparseMatrix, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
+    X: FeatureMatrix, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
 ) -> Iterator[Floats]:
     """Yield the scores by each of several weights; rows are made dense a block at a time."""
     scores = np.empty((len(path), len(X)))
-    for begin, end in X.blocks():
-        block = LinearFeatures.of(X.dense(begin, end), fill, n_jobs=n_jobs)
+    begin = 0
+    for array in X.row_blocks():
+        block = LinearFeatures.of(array, fill, n_jobs=n_jobs)
         for weights, row in zip(np.ascontiguousarray(path), scores, strict=True):
-            row[begin:end] = block.scores(weights)
+            row[begin : begin + len(array)] = block.scores(weights)
+        begin += len(array)
     yield from scores

@@ -17,13 +17,14 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
-Matrix = Any  # an array, or SparseMatrix
+Matrix: TypeAlias = FeatureMatrix | npt.NDArray[Any]
 Self = TypeVar("Self", bound="Model")
 
 _KINDS: dict[str, type[Model]] = {}

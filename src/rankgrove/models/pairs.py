@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.sparse import as_array
+from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.errors import DataError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind
 from rankgrove.models.trees import TreesModel
@@ -76,8 +76,8 @@ class PairsModel(Model):
         sizes = groups.sizes[groups.sizes > 1]
         rows = several if groups.order is None else groups.order[several]
         in_place = len(rows) == len(X) and groups.order is None
-        X = as_array(X, "a model of pairs")
-        matrix = filled(X if in_place else X[rows], self.trees.fill)
+        array = as_matrix(X).to_array("a model of pairs")
+        matrix = filled(array if in_place else array[rows], self.trees.fill)
         # How far above and below one half the chances of winning are, in either order.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
         ensemble = replace(self.trees, fill=None) if self.trees.fill is not None else self.trees
@@ -109,7 +109,7 @@ class PairsModel(Model):
         return cls(columns=columns, trees=TreesModel.from_state(values, arrays, columns))
 
 
-def filled(X: Matrix, fill: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32]:
+def filled(X: npt.NDArray[Any], fill: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32]:
     """Return the matrix in float32, with the fill in place of NaN."""
     with np.errstate(over="ignore"):
         matrix = X.astype(np.float32, copy=False)

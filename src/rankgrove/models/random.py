@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.sparse import each_column
+from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feature
 
@@ -41,7 +41,7 @@ class RandomModel(Model):
     ) -> Floats:
         """Score each row."""
         total = np.zeros(len(X), np.uint64)
-        for feature, column in each_column(X, np.flatnonzero(self.keys != _NOT_USED)):
+        for feature, column in as_matrix(X).each_column(np.flatnonzero(self.keys != _NOT_USED)):
             with np.errstate(over="ignore"):
                 values = column.astype(np.float32)
             values = np.where(np.isnan(values), self.fill[feature], values) + np.float32(0)

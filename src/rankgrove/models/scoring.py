@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.columns import refuse_readings
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import refuse_readings
-from rankgrove.data.matrix.streamed import by_rows
-from rankgrove.data.ranking_input import RankingInput
-from rankgrove.data.scanning.row_batches import Judgments, Piece
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.sparse import stacked
+from rankgrove.data.scanning.row_batches import Judgments
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
@@ -22,8 +24,8 @@ from rankgrove.models.model import Model
 def scores(model: Model, data: RankingInput, n_jobs: int | None) -> npt.NDArray[np.float64]:
     """Return the model's scores of the documents; those of a stream are scored block by block."""
     if model.needs_queries:
-        return model.scores(np.asarray(data.X), data.groups, n_jobs)
-    return by_rows(data.X, lambda X: model.scores(X, None, n_jobs))
+        return model.scores(data.X.to_array(), data.groups, n_jobs)
+    return data.X.by_rows(lambda X: model.scores(X, None, n_jobs))
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ def scanned_scores(
         own = own.unlabelled(needs_queries=queries or model.needs_queries)
     judgments = Judgments(own.shared_queries) if queries or labels else None
     scores: list[npt.NDArray[np.float64]] = []
-    for piece in _whole_queries(own.pieces()) if model.needs_queries else own.pieces():
-        refuse_readings(piece.absent, model.absent, what)
-        groups = QueryGroups.from_qid(piece.qid) if model.needs_queries else None
-        scores.append(model.scores(piece.X, groups, n_jobs))
+    for batch in _whole_queries(own.batches()) if model.needs_queries else own.batches():
+        refuse_readings(batch.absent, model.absent, what)
+        groups = QueryGroups.from_qid(batch.qid) if model.needs_queries else None
+        scores.append(model.scores(batch.X, groups, n_jobs))
         if judgments is not None:
-            judgments.add(piece)
+            judgments.add(batch)
     if not scores:
         raise DataError(f"{what}: there are no rows")
     found: dict[str, Any] = {} if judgments is None else judgments.finished()
@@ -66,40 +68,36 @@ def scanned_scores(
     )
 
 
-def _whole_queries(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _whole_queries(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
     """Cut the data between queries; the documents of a query must follow one another."""
-    waiting: Piece | None = None
+    waiting: RowBatch | None = None
     seen: set[Any] = set()
 
-    def complete(piece: Piece) -> Piece:
-        for query in np.unique(piece.qid).tolist():
+    def complete(batch: RowBatch) -> RowBatch:
+        for query in np.unique(batch.qid).tolist():
             if query in seen:
                 raise DataError(
-                    f"{piece.source}: documents of the query {query!r} do not follow one another: "
+                    f"{batch.source}: documents of the query {query!r} do not follow one another: "
                     "sort the data by query, or load them into memory"
                 )
             seen.add(query)
-        return piece
+        return batch
 
-    for piece in pieces:
-        whole = piece if waiting is None else _joined(waiting, piece)
+    for batch in batches:
+        whole = batch if waiting is None else _joined(waiting, batch)
         others = np.flatnonzero(whole.qid != whole.qid[-1:])
         end = int(others[-1]) + 1 if len(others) else 0
         if end:
-            yield complete(_rows(whole, slice(0, end)))
-        waiting = _rows(whole, slice(end, None))
+            yield complete(whole.slice_rows(0, end))
+        waiting = whole.slice_rows(end, len(whole.X))
     if waiting is not None and len(waiting.X):
         yield complete(waiting)
 
 
-def _rows(piece: Piece, rows: slice) -> Piece:
-    return replace(piece, X=piece.X[rows], y=piece.y[rows], qid=piece.qid[rows], weight=None)
-
-
-def _joined(one: Piece, other: Piece) -> Piece:
+def _joined(one: RowBatch, other: RowBatch) -> RowBatch:
     if one.qid.dtype.kind != other.qid.dtype.kind:
         qid = np.concatenate([one.qid.astype(str), other.qid.astype(str)])
     else:
         qid = np.concatenate([one.qid, other.qid])
-    X, y = np.concatenate([one.X, other.X]), np.concatenate([one.y, other.y])
-    return replace(other, X=X, y=y, qid=qid, weight=None)
+    X = as_matrix(stacked([one.X, other.X])).with_names(one.names)
+    return replace(other, X=X, y=np.concatenate([one.y, other.y]), qid=qid, weight=None)

@@ -14,7 +14,7 @@ from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.errors import ModelError
 from rankgrove.models.model import (
     Arrays,
@@ -90,7 +90,8 @@ class TreesModel(Model):
         """Count the values that float64 might put on the other side of a threshold."""
         if not self.columns.double:
             return 0
-        return self.scorer.uncertain(X.astype(np.float32, copy=False))
+        values = as_matrix(X).to_array("a model that compares in float64")
+        return self.scorer.uncertain(values.astype(np.float32, copy=False))
 
     @property
     def size(self) -> str:
@@ -136,18 +137,16 @@ class TreesModel(Model):
         trees, fill = self.ensemble, self.fill
         if self.missing_up_to is not None:
             raise self.refusal("tell the leaves of documents", "it takes other values for missing")
-        if isinstance(X, SparseMatrix):
+        matrix = as_matrix(X)
+        if matrix.entries is not None:
             narrow, used = trees.narrowed()
             part = replace(self, ensemble=narrow, fill=None if fill is None else fill[used])
-            blocks = [
-                part.leaves(X.dense(begin, end, used, n_jobs), n_jobs)
-                for begin, end in X.blocks(len(used))
-            ]
+            blocks = [part.leaves(block, n_jobs) for block in matrix.row_blocks(used, n_jobs)]
             return np.concatenate(blocks) if blocks else np.empty((0, trees.n_trees), np.int32)
-        trees, X, fill, _ = as_compared(trees, X, fill, None)
-        values = X.astype(np.float32, copy=False)
+        trees, array, fill, _ = as_compared(trees, matrix.to_array(), fill, None)
+        values = array.astype(np.float32, copy=False)
         leaves = _native.find_leaves(trees, values, fill, resolve_n_jobs(n_jobs))
-        return leaves.reshape(len(X), trees.n_trees)
+        return leaves.reshape(len(array), trees.n_trees)
 
     def importances(self, kind: str) -> Floats:
         """Return the sum of split gains, or the number of splits, of each feature."""

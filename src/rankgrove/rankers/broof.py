@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.matrix.streamed import by_rows
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.boosting import ForestBoosting, Points
 from rankgrove.forests.extension_points import (
     ERRORS,
@@ -178,7 +177,7 @@ class BROOF(BaseRanker):
 
         def predict(trees: TreeEnsemble, of: RankingInput = data) -> Floats:
             scorer = Scorer(trees, fit.fill)
-            return of.groups.grouped(by_rows(of.X, lambda X: scorer.predict(X, n_jobs=n_jobs)))
+            return of.groups.grouped(of.X.by_rows(lambda X: scorer.predict(X, n_jobs=n_jobs)))
 
         def on_forest(trees: TreeEnsemble, say: float) -> None:
             for one in followed.values():

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.custom import PerQueryObjective, PythonObjective
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Nothing, Satisfies

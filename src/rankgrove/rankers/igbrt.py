@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgrove.boosting.objectives.base import Objective
 from rankgrove.boosting.start import Floats, Start
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param, with_default

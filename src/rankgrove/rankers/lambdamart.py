@@ -7,7 +7,7 @@ from typing import Any
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param

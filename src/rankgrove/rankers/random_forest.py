@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.parameters import Choice

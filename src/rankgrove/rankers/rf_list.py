@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.listwise_metric import PositionMetric, is_position_metric, position_metric
 from rankgrove.rankers.base.common_parameters import TABLE

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.sparse import as_array
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.pairs import sample_pairs
 from rankgrove.models.model import Model
@@ -56,7 +56,7 @@ class RFPair(ForestRanker):
         documents = _documents(data)
         pairs = sample_pairs(data.y, data.groups.offsets, self.max_pairs, seed)
         first, second = pairs.first, pairs.second
-        X = filled(as_array(data.X, type(self).__name__), fit.fill)
+        X = filled(data.X.to_array(type(self).__name__), fit.fill)
         difference = differences(X, documents[first], documents[second])
         weight = None
         if data.weight is not None:
@@ -66,7 +66,7 @@ class RFPair(ForestRanker):
             weight = None
         return replace(
             data,
-            X=difference,
+            X=DenseMatrix(difference),
             y=pairs.first_wins.astype(np.float64),
             groups=QueryGroups.from_sizes(pairs.per_query),
             weight=weight,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.registry import register_ranker

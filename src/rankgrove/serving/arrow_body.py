@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.reading.arrow_columns import holds_numbers
+from rankgrove.data.matrix.arrow_tables import holds_numbers
 from rankgrove.models.model import Model
 from rankgrove.serving.documents import Documents, check_rows, model_places, query_codes
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rankgrove.data.matrix.conversion import is_dataset
-from rankgrove.data.ranking_input import RankingInput, ranking_input, refuse_vanishing_weights
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.input_checks import ranking_input, refuse_vanishing_weights
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError
 from rankgrove.training.journal import Journal
@@ -34,7 +35,7 @@ class FitWorkers:
         weight = given.sample_weight
         if isinstance(given.X, Scan) and weight is not None:
             raise DataError("fit: a scan brings its weights: name their column, weight=")
-        if weight is None and (is_dataset(given.X) or isinstance(given.X, Scan)):
+        if weight is None and isinstance(given.X, Dataset | Scan):
             weight = given.X.sample_weight
         data = ranking_input(
             given.X,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.matrix.streamed import StreamedMatrix
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataWarning
 
 Queries = RankingInput | Dataset
@@ -25,7 +23,7 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     Equal ids alone tell nothing: every file may count its queries from 1. A stream is not read
     again for this. Each worker of a distributed fit looks at its own shards alone.
     """
-    if not all(_at_hand(data.X) for data in (train, held_out)):
+    if not all(_matrix(data).is_available for data in (train, held_out)):
         return
     place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
     others = enumerate(held_out.groups.ids.tolist())
@@ -41,8 +39,8 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     )
 
 
-def _at_hand(X: Any) -> bool:
-    return not isinstance(X, StreamedMatrix) or X.at_hand
+def _matrix(data: Queries) -> FeatureMatrix:
+    return data.matrix if isinstance(data, Dataset) else data.X
 
 
 def _same_query(train: Queries, held_out: Queries, query: int, other: int) -> bool:
@@ -54,13 +52,10 @@ def _same_query(train: Queries, held_out: Queries, query: int, other: int) -> bo
 def _documents(data: Queries, query: int) -> set[bytes]:
     """Return up to 1000 documents of a query, fewer wide ones; equal ones have the same bytes."""
     first, last = data.groups.offsets[query : query + 2]
-    most = min(1000, max(2, _LARGEST // data.X.shape[1]))
+    X = _matrix(data)
+    most = min(1000, max(2, _LARGEST // X.n_columns))
     places = np.arange(first, min(last, first + most))
     order = data.groups.order
-    if isinstance(data.X, StreamedMatrix):  # grouped as it is
-        some = data.X.values.rows(int(first), int(first) + len(places))
-    else:
-        some = data.X[places if order is None else order[places]]
-    rows = some.toarray() if isinstance(some, SparseMatrix) else some
+    rows = X.take_rows(places if order is None else order[places])
     alike = np.where(np.isnan(rows), np.float32(np.nan), rows) + np.float32(0)  # -0 is 0
     return {row.tobytes() for row in alike}

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import DataWarning
 from rankgrove.models.model import Model
 from rankgrove.workers.row_shard import RowShard

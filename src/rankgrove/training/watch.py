@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import is_dataset
-from rankgrove.data.ranking_input import RankingInput, ranking_input
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.input_checks import ranking_input
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError, ModelError
 from rankgrove.training.labels import naming_rows
@@ -123,7 +124,7 @@ class Given:
             return self.group_sizes is None and all(one is other for one, other in same)
         if entry is TRAIN:
             return True
-        return (is_dataset(entry) or isinstance(entry, Scan)) and entry is self.X
+        return isinstance(entry, Dataset | Scan) and entry is self.X
 
 
 def make_watch(
@@ -186,8 +187,7 @@ def named_sets(eval_set: Any) -> list[tuple[str, Any]]:
 def _refuse_other_kinds(eval_set: Any) -> None:
     if not (
         eval_set is None
-        or is_dataset(eval_set)
-        or isinstance(eval_set, Mapping | list | tuple | str | os.PathLike | Scan)
+        or isinstance(eval_set, Dataset | Mapping | list | tuple | str | os.PathLike | Scan)
     ):
         raise DataError(
             "eval_set must be a Dataset, a path or scan, a tuple (X, y, qid), a list of those, or "
@@ -197,7 +197,7 @@ def _refuse_other_kinds(eval_set: Any) -> None:
 
 def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
     """Return the document ids of a Dataset in grouped order, None if there are none."""
-    ids = entry.doc_ids if is_dataset(entry) else None
+    ids = entry.doc_ids if isinstance(entry, Dataset) else None
     if ids is None:
         return None
     return data.groups.grouped(ids if data.counting is None else ids[data.counting])
@@ -205,7 +205,7 @@ def _doc_ids(entry: Any, data: RankingInput) -> npt.NDArray[Any] | None:
 
 def _as_input(entry: Any, what: str, train: RankingInput, shard: RowShard) -> RankingInput:
     options: dict[str, Any] = {"what": what, "may_be_empty": not shard.single_worker}
-    if is_dataset(entry) or isinstance(entry, str | os.PathLike | Scan):
+    if isinstance(entry, Dataset | str | os.PathLike | Scan):
         return ranking_input(entry, columns=train.columns, absent=train.absent, **options)
     if not isinstance(entry, tuple) or len(entry) != 3:
         raise DataError(f"{what} must be a Dataset, a path or scan, or a tuple (X, y, qid)")

@@ -18,11 +18,10 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
-from rankgrove.data.matrix.cache import CacheEntry, Entry
-from rankgrove.data.matrix.caller_matrix import CallerMatrix, LazyColumn
-from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.matrix.streamed import StreamedMatrix
-from rankgrove.trees.binning import bin_blocks, find_bins, no_fill, sparse_entries
+from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry
+from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
+from rankgrove.trees.binning import bin_blocks, find_bins, no_fill
 from rankgrove.trees.code_file import mapped_codes
 
 Made = TypeVar("Made")
@@ -62,18 +61,19 @@ def bin_cache(folder: Path | None = None) -> Iterator[None]:
 
 
 def cached_bins(
-    X: Any,
+    X: FeatureMatrix | Array,
     *,
     max_bins: int = 255,
     fill: npt.NDArray[np.float32] | None = None,
     n_jobs: int | None = None,
 ) -> Bins:
     """Find each feature's bins (see ``find_bins``), or return those that were found before."""
-    kept_fill = no_fill(X.shape[1]) if fill is None else fill
-    entry = _entry(X)
+    matrix = as_matrix(X)
+    kept_fill = no_fill(matrix.n_columns) if fill is None else fill
+    entry = _entry(matrix)
 
     def make() -> Bins:
-        return find_bins(X, max_bins=max_bins, fill=kept_fill, n_jobs=n_jobs)
+        return find_bins(matrix, max_bins=max_bins, fill=kept_fill, n_jobs=n_jobs)
 
     def make_in_file() -> Bins:
         assert entry is not None
@@ -83,12 +83,12 @@ def cached_bins(
         )
         return _native.bins_from_arrays(*(arrays[name] for name in _ARRAYS))
 
-    key = ("bins", _memory_key(X), max_bins, kept_fill.tobytes())
-    return _memoised(key, X, make if entry is None else make_in_file)
+    key = ("bins", matrix.memory_key(), max_bins, kept_fill.tobytes())
+    return _memoised(key, matrix, make if entry is None else make_in_file)
 
 
 def cached_codes(
-    X: Any,
+    X: FeatureMatrix | Array,
     bins: Bins,
     *,
     rows: npt.NDArray[np.int64] | None = None,
@@ -96,12 +96,13 @@ def cached_codes(
     n_jobs: int | None = None,
 ) -> BinnedMatrix:
     """Replace values by bin codes (see ``bin_blocks``), or return those that were made before."""
-    dense = dense or not isinstance(X, SparseMatrix)
+    matrix = as_matrix(X)
+    dense = dense or matrix.entries is None
     order = () if rows is None else (rows,)
-    entry = _entry(X)
+    entry = _entry(matrix)
 
     def blocks() -> Iterator[BinnedMatrix]:
-        return bin_blocks(X, bins, rows=rows, dense=dense, n_jobs=n_jobs)
+        return bin_blocks(matrix, bins, rows=rows, dense=dense, n_jobs=n_jobs)
 
     def make() -> BinnedMatrix:
         if entry is None or not dense:
@@ -110,25 +111,26 @@ def cached_codes(
             entry,
             f"codes-{_digest(*bins.arrays(), *order)}",
             bins,
-            X.shape[0] if rows is None else len(rows),
+            len(matrix) if rows is None else len(rows),
             blocks,
-            large=isinstance(X, StreamedMatrix),
+            large=matrix.cache is not None,
         )
 
-    key = ("codes", _memory_key(X), id(bins), _digest(*order), dense)
-    return _memoised(key, (X, bins, rows), make)
+    key = ("codes", matrix.memory_key(), id(bins), _digest(*order), dense)
+    return _memoised(key, (matrix, bins, rows), make)
 
 
-def _entry(X: Any) -> Entry | None:
+def _entry(X: FeatureMatrix) -> CacheEntry | None:
     """Return the cache entry on disk for bins and codes of a matrix; None: they stay in memory."""
-    if isinstance(X, StreamedMatrix):
-        return X.entry
+    if X.cache is not None:
+        return X.cache
     memo = _MEMO.get()
     if memo is None or memo.folder is None:
         return None
     folder = memo.folder
-    arrays = (*sparse_entries(X), np.array(X.absent)) if isinstance(X, SparseMatrix) else (X,)
-    return _memoised(("entry", _memory_key(X)), X, lambda: CacheEntry(folder, _digest(*arrays)))
+    return _memoised(
+        ("entry", X.memory_key()), X, lambda: FolderCacheEntry(folder, _digest(*X.arrays()))
+    )
 
 
 def _digest(*arrays: npt.NDArray[Any]) -> str:
@@ -139,22 +141,6 @@ def _digest(*arrays: npt.NDArray[Any]) -> str:
         for start in range(0, len(rows), _BLOCK):  # so that no order of memory is copied whole
             digest.update(np.ascontiguousarray(rows[start : start + _BLOCK]).data)
     return digest.hexdigest()[:16]
-
-
-def _memory_key(array: Any) -> tuple[Any, ...]:
-    """Return the key of a matrix: address and layout of its memory."""
-    if isinstance(array, SparseMatrix):
-        entries = _memory_key(array.columns), _memory_key(array.values)
-        return (*entries, array.shape, array.starts.tobytes(), str(array.absent))
-    if isinstance(array, StreamedMatrix):
-        return (id(array),)
-    if isinstance(array, CallerMatrix):
-        parts = [
-            (id(part),) if isinstance(part, LazyColumn) else _memory_key(part)
-            for part in array.parts
-        ]
-        return (*parts, None if array.rows is None else _memory_key(array.rows))
-    return (array.ctypes.data, array.shape, array.strides, array.dtype.str)
 
 
 def _memoised(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:

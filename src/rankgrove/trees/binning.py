@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +11,17 @@ from rankgrove import _native
 from rankgrove._memory import give_back_memory
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.matrix.caller_matrix import CallerMatrix
-from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.matrix.streamed import StreamedMatrix, column_blocks
+from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.errors import DataError
 
 __all__ = ["BinnedMatrix", "Bins", "bin_blocks", "bin_matrix", "find_bins"]
 
-Rows = npt.NDArray[np.int64] | None
 _MANY_ROWS = 1 << 18  # from here on, the memory of sorted columns is returned to the system
 
 
 def find_bins(
-    X: Any,
+    X: FeatureMatrix | Array,
     *,
     max_bins: int = 255,
     fill: npt.NDArray[np.float32] | None = None,
@@ -39,12 +36,13 @@ def find_bins(
 
     Parameters
     ----------
-    X : matrix of float32, float64 or whole numbers with any strides, CallerMatrix or SparseMatrix,
-        which are not copied; or a stream
+    X : the features; an array of float32, float64 or whole numbers may have any strides and is
+        not copied
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
+    X = as_matrix(X)
     if fill is None:
-        fill = no_fill(X.shape[1])
+        fill = no_fill(X.n_columns)
     bins = _found_bins(X, max_bins, fill, resolve_n_jobs(n_jobs))
     if len(X) >= _MANY_ROWS:
         give_back_memory()  # what sorting took is not needed for learning
@@ -57,7 +55,7 @@ def no_fill(n_features: int) -> npt.NDArray[np.float32]:
 
 
 def bin_matrix(
-    X: Any,
+    X: FeatureMatrix | Array,
     bins: Bins,
     *,
     rows: npt.NDArray[np.int64] | None = None,
@@ -65,13 +63,13 @@ def bin_matrix(
     n_jobs: int | None = None,
 ) -> BinnedMatrix:
     """Replace the values of a matrix in memory by bin codes; parameters as in ``bin_blocks``."""
-    if isinstance(X, StreamedMatrix):
+    if as_matrix(X).cache is not None:
         raise TypeError("codes of a stream are kept in a file: use bin_cache.cached_codes")
     return next(bin_blocks(X, bins, rows=rows, dense=dense, n_jobs=n_jobs))
 
 
 def bin_blocks(
-    X: Any,
+    X: FeatureMatrix | Array,
     bins: Bins,
     *,
     rows: npt.NDArray[np.int64] | None = None,
@@ -83,39 +81,28 @@ def bin_blocks(
     Parameters
     ----------
     rows : row i of the result is row ``rows[i]`` of X; None: row i
-    dense : whether columns of a SparseMatrix that are mostly alike are stored in full; by default
+    dense : whether columns of a sparse matrix that are mostly alike are stored in full; by default
         only the rows that differ are kept
     """
     n_threads = resolve_n_jobs(n_jobs)
-    if isinstance(X, SparseMatrix):
-        yield _native.bin_sparse_matrix(*sparse_entries(X), X.absent, bins, rows, dense, n_threads)
+    X = as_matrix(X)
+    if X.entries is not None:
+        yield _native.bin_sparse_matrix(*X.entries, bins, rows, dense, n_threads)
         return
-    if isinstance(X, StreamedMatrix) and rows is not None:
+    if X.cache is not None and rows is not None:
         raise DataError("rows of a stream have the order that they have")
-    for x in X.values.row_blocks() if isinstance(X, StreamedMatrix) else [X]:
-        columns, n_given, read = _in_memory(x, rows)
+    for batch in [X] if X.cache is None else X.batches():
+        columns, n_given, read = batch.kernel_columns(rows)
         yield _native.bin_matrix(columns, n_given, bins, read, n_threads)
 
 
-def _found_bins(X: Any, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int) -> Bins:
-    if isinstance(X, SparseMatrix):
+def _found_bins(
+    X: FeatureMatrix, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int
+) -> Bins:
+    if X.entries is not None:
+        starts, columns, values, absent = X.entries
         return _native.find_sparse_bins(
-            *sparse_entries(X), X.n_features, X.absent, max_bins, fill, n_threads
+            starts, columns, values, X.n_columns, absent, max_bins, fill, n_threads
         )
-    if isinstance(X, StreamedMatrix):
-        blocks = ([block] for _, block in column_blocks(X))
-        return _native.find_bins(blocks, len(X), None, max_bins, fill, n_threads)
-    columns, n_given, read = _in_memory(X, None)
-    return _native.find_bins(columns, n_given, read, max_bins, fill, n_threads)
-
-
-def _in_memory(X: Any, rows: Rows) -> tuple[Iterable[list[npt.NDArray[Any]]], int, Rows]:
-    """Return blocks of columns for a kernel, how many rows they have, and which it is to read."""
-    if isinstance(X, CallerMatrix):
-        return X.blocks(), X.n_given, X.row_numbers(rows)
-    return [[X]], len(X), rows
-
-
-def sparse_entries(X: SparseMatrix) -> tuple[Any, Any, Any]:
-    """Return row starts, columns and float32 values of the stored entries."""
-    return X.starts, X.columns, X.values.astype(np.float32, copy=False)
+    blocks, n_given, read = X.kernel_columns()
+    return _native.find_bins(blocks, n_given, read, max_bins, fill, n_threads)

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
-from rankgrove.data.matrix.cache import Entry
 
 _MAGIC = b"rgcodes\n"
 _HEADER = struct.Struct("<8sIqqII")
@@ -27,7 +26,7 @@ _PAGE = 4096
 
 
 def mapped_codes(
-    entry: Entry,
+    entry: CacheEntry,
     name: str,
     bins: Bins,
     n_rows: int,

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._arrays import addressable
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.core.columns import Columns
-from rankgrove.data.matrix.conversion import refuse_other_reading
-from rankgrove.data.matrix.sparse import SparseMatrix, as_array
+from rankgrove.data.core.columns import Columns, refuse_other_reading
+from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
+from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import NODE_TYPES, TREE_TYPES, TreeEnsemble
 from rankgrove.trees.links import IDENTITY, Link
@@ -134,7 +134,6 @@ class Scorer:
         """
         n_outputs = 1 if self._link is not None else self.n_outputs
         matrix = self._matrix(X)
-        is_sparse = isinstance(matrix, SparseMatrix)
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
@@ -144,16 +143,18 @@ class Scorer:
                 f"not {out.dtype} of shape {out.shape}"
             )
         n_threads = resolve_n_jobs(n_jobs)
-        if is_sparse:
+        if matrix.entries is not None:
             narrow, used = self._narrow
-            for begin, end in matrix.blocks(len(used)):
-                block = matrix.dense(begin, end, used, n_jobs)
-                narrow.predict(block, n_jobs, out[begin:end])
+            begin = 0
+            for block in matrix.row_blocks(used, n_jobs):
+                narrow.predict(block, n_jobs, out[begin : begin + len(block)])
+                begin += len(block)
         elif self._link is None:
-            self._add_up(matrix, n_threads, out.reshape(len(matrix), self.n_outputs))
+            array = matrix.to_array()
+            self._add_up(array, n_threads, out.reshape(len(matrix), self.n_outputs))
         else:
             raw = np.empty((len(matrix), self.n_outputs))
-            self._add_up(matrix, n_threads, raw)
+            self._add_up(matrix.to_array(), n_threads, raw)
             out[:] = self._link.apply(np.ascontiguousarray(raw.T), n_threads)
         return out
 
@@ -176,7 +177,7 @@ class Scorer:
         scores, which are those of ``predict``
         """
         check_k(self.n_outputs, k)
-        matrix = as_array(self._matrix(X), "top_k")
+        matrix = self._matrix(X).to_array("top_k")
         rows = np.arange(len(matrix), dtype=np.int64)
         scores = np.empty(len(matrix))
         done = 0
@@ -201,17 +202,15 @@ class Scorer:
             part = self._parts[first, last] = Scorer(trees, **self._options)
         return part
 
-    def raw(self, X: Any, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+    def raw(self, X: FeatureMatrix | Array, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
-        if isinstance(X, SparseMatrix):
+        X = as_matrix(X)
+        if X.entries is not None:
             narrow, used = self._narrow
-            blocks = [
-                narrow.raw(X.dense(begin, end, used, n_jobs), n_jobs)
-                for begin, end in X.blocks(len(used))
-            ]
+            blocks = [narrow.raw(block, n_jobs) for block in X.row_blocks(used, n_jobs)]
             return np.concatenate(blocks) if blocks else np.empty((0, self.n_outputs))
         outputs = np.empty((len(X), self.n_outputs))
-        self._add_up(X, resolve_n_jobs(n_jobs), outputs)
+        self._add_up(X.to_array(), resolve_n_jobs(n_jobs), outputs)
         return outputs
 
     def uncertain(self, X: npt.NDArray[np.float32]) -> int:
@@ -222,7 +221,7 @@ class Scorer:
         """Add to the scores of earlier trees, or start anew, on the calling thread."""
         self._add_up(X, 1, scores.reshape(len(X), 1), go_on)
 
-    def _matrix(self, X: Any) -> Any:
+    def _matrix(self, X: Any) -> FeatureMatrix:
         """Check the columns; plain arrays of floats, as in serving, are taken the short way."""
         if (
             type(X) is np.ndarray
@@ -230,7 +229,9 @@ class Scorer:
             and X.shape[1] == self.n_features
             and (X.dtype == np.float32 or X.dtype == np.float64)
         ):
-            return addressable(X)
+            return DenseMatrix(addressable(X))
+        if isinstance(X, FeatureMatrix) and X.n_columns == self.n_features:
+            return X  # it has these columns already
         refuse_other_reading(X, self._absent, "the scorer")
         return self._columns.match(X)
 

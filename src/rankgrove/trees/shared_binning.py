@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.trees.bin_cache import cached_bins
 from rankgrove.trees.binning import Bins, find_bins
 from rankgrove.workers.column_exchange import whole_columns
@@ -15,7 +17,7 @@ from rankgrove.workers.row_shard import RowShard
 
 
 def shared_bins(
-    X: npt.NDArray[np.float32],
+    X: FeatureMatrix | Array,
     shard: RowShard,
     *,
     max_bins: int,
@@ -26,6 +28,7 @@ def shared_bins(
 
     Each feature's values go to one worker, which finds its bins and sends them to the others.
     """
+    X = as_matrix(X)
     if shard.communicator is None:
         return cached_bins(X, max_bins=max_bins, fill=fill, n_jobs=n_jobs)
     if fill is None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.workers.row_shard import RowShard
 
 _ROUND_BYTES = 16 << 20  # of the columns that a worker receives per round, but at least one column
 
 
-def whole_columns(X: Any, shard: RowShard) -> Iterator[tuple[slice, Any]]:
+def whole_columns(
+    X: FeatureMatrix, shard: RowShard
+) -> Iterator[tuple[slice, FeatureMatrix | Array]]:
     """Yield the columns that this worker owns, with the rows of all workers, and their numbers.
 
     One worker owns each column. All workers must take part in every round, also those that own no
@@ -30,7 +30,7 @@ def whole_columns(X: Any, shard: RowShard) -> Iterator[tuple[slice, Any]]:
     for first in range(0, n_features, width * size):
         ends = [min(first + r * width, n_features) for r in range(size + 1)]
         blocks = [
-            np.ascontiguousarray(_columns(X, begin, end).T, np.float32)
+            np.ascontiguousarray(X.take_columns(begin, end).T, np.float32)
             for begin, end in itertools.pairwise(ends)
         ]
         sent = [b"" if r == rank else block.tobytes() for r, block in enumerate(blocks)]
@@ -44,11 +44,3 @@ def whole_columns(X: Any, shard: RowShard) -> Iterator[tuple[slice, Any]]:
         else:
             whole = [block.reshape(own.stop - own.start, -1) for block in received]
             yield own, np.concatenate(whole, axis=1).T
-
-
-def _columns(X: Any, begin: int, end: int) -> npt.NDArray[Any]:
-    """Return some columns as a dense array, also of SparseMatrix."""
-    if isinstance(X, SparseMatrix):
-        return X.dense(columns=np.arange(begin, end))
-    columns: npt.NDArray[Any] = X[:, begin:end]
-    return columns

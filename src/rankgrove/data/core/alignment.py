@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.sparse import SparseMatrix, as_array
+from rankgrove.data.core.names import match_names
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.errors import DataError
 
 
@@ -45,28 +46,24 @@ def align_features(
     wanted = tuple(feature_names)
     if dataset.feature_names == wanted:
         return dataset
-    place = {name: j for j, name in enumerate(dataset.feature_names)}
-    lacking = [name for name in wanted if name not in place]
-    if lacking and absent == "error":
+    found = match_names(wanted, dataset.feature_names)
+    if found.lacking and absent == "error":
         raise DataError(
-            f"{dataset!r} lacks {len(lacking)} of the {len(wanted)} features wanted, the first is "
-            f"{lacking[0]!r} (absent='zero' or 'missing' fills them)"
+            f"{dataset!r} lacks {len(found.lacking)} of the {len(wanted)} features wanted, the "
+            f"first is {found.lacking[0]!r} (absent='zero' or 'missing' fills them)"
         )
-    unwanted = set(place).difference(wanted)
-    if unwanted and extra == "error":
-        first = min(unwanted, key=place.__getitem__)
+    if found.extra and extra == "error":
         raise DataError(
-            f"{dataset!r} has {len(unwanted)} features that are not wanted, the first is {first!r} "
-            "(extra='drop' leaves them out)"
+            f"{dataset!r} has {len(found.extra)} features that are not wanted, the first is "
+            f"{found.extra[0]!r} (extra='drop' leaves them out)"
         )
-    known = np.array([j for j, name in enumerate(wanted) if name in place], np.int32)
-    found: Any = dataset.X[:, [place[wanted[j]] for j in known]]
+    known = np.array([j for j, place in enumerate(found.places) if place is not None], np.int32)
+    chosen = dataset.X[:, found.found()]
     filler = 0.0 if absent == "zero" else np.nan
-    if isinstance(found, SparseMatrix) and (
-        not lacking or np.isnan(found.absent) == np.isnan(filler)
-    ):
-        sparse: Any = found.among(known, len(wanted))
-        return dataset.with_features(sparse, wanted)
+    if isinstance(chosen, SparseMatrix):
+        if not found.lacking or np.isnan(chosen.absent) == np.isnan(filler):
+            return dataset.with_features(chosen.among(known, len(wanted)), wanted)
+        chosen = chosen.to_array("align_features with another filler than absent features")
     X = np.full((dataset.n_rows, len(wanted)), filler, np.float32)
-    X[:, known] = as_array(found, "align_features with another filler than absent features")
+    X[:, known] = chosen
     return dataset.with_features(X, wanted)

@@ -1,4 +1,4 @@
-"""The columns that a model was trained with, and how other data are brought to them."""
+"""The columns that a model was trained with, and the matching of other data to them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.conversion import (
-    column_names,
-    feature_matrix,
-    first_number,
-    is_dataset,
-    select_columns,
-)
-from rankgrove.data.matrix.zero_copy import features_in_place
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.names import first_duplicate, first_number, match_names, numbering
+from rankgrove.data.matrix.conversion import column_names, convert, in_place, take_columns
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError, DataWarning
 
 
@@ -50,37 +46,36 @@ class Columns:
         model = getattr(X, "model_", X)
         if isinstance(getattr(model, "columns", None), Columns):
             return cast(Columns, model.columns)
-        names = column_names(X)
-        shape = np.shape(X.X if is_dataset(X) else X)
-        return cls(names, len(names) if names is not None else int(shape[1]))
+        names = column_names(_features(X))
+        return cls(names, len(names) if names is not None else int(np.shape(X)[1]))
 
     def match(
-        self, X: Any, what: str = "X", owner: str = "the model", *, in_place: bool = False
-    ) -> Any:
-        """Return the matrix of X (an array, or SparseMatrix) with these columns in this order.
+        self, X: Any, what: str = "X", owner: str = "the model", *, zero_copy: bool = False
+    ) -> FeatureMatrix:
+        """Return the matrix of X with these columns in this order.
 
         Errors call X ``what``, and who has these columns ``owner``.
 
         If names are known on both sides, columns are taken by name: the order of X does not matter
         and columns that are not wanted are left out (they may hold anything). Otherwise the number
-        of columns must agree. Nothing is copied if the columns are in place already, or if they are
-        to be taken ``in_place`` (see ``features_in_place``).
+        of columns must agree. Nothing is copied if the columns are in this order already, or with
+        ``zero_copy``, which makes a float32 matrix that reads the memory of X.
         """
         if isinstance(X, (str, os.PathLike)):
             raise DataError(f"{what} must be in memory here: rankgrove.load({str(X)!r}) reads it")
+        X = _features(X)
         names = column_names(X)
         places = None if names is None else self.places(names, what)
         if places is None and names is not None:
             self._warn_of_counting(names, what, owner)
-        if in_place:
-            matrix = features_in_place(X, places)
+        if zero_copy:
+            matrix = in_place(X, places)
         else:
-            chosen = X if places is None else select_columns(X, places)
-            matrix, _ = feature_matrix(chosen, double=self.double)
-        if matrix.shape[1] != self.count:
+            matrix = convert(X if places is None else take_columns(X, places), double=self.double)
+        if matrix.n_columns != self.count:
             raise DataError(
-                f"{what} has {matrix.shape[1]} features, but {owner} is expecting {self.count} "
-                "features as input" + _advice(names, self.names, matrix.shape[1], self.count)
+                f"{what} has {matrix.n_columns} features, but {owner} is expecting {self.count} "
+                "features as input" + _advice(names, self.names, matrix.n_columns, self.count)
             )
         return matrix
 
@@ -123,15 +118,14 @@ class Columns:
         if set(names).isdisjoint(self.names) and _prefix(self.names) != _prefix(names):
             return None
         _refuse_duplicates(names, what)
-        place = {name: j for j, name in enumerate(names)}
-        lacking = [name for name in self.names if name not in place]
-        if lacking:
+        found = match_names(self.names, names)
+        if lacking := found.lacking:
             shown = ", ".join(map(repr, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
             raise DataError(
                 f"{what} lacks {len(lacking)} of the {self.count} features that the model was "
                 f"trained with: {shown}" + _advice(names, self.names, len(names), self.count)
             )
-        return [place[name] for name in self.names]
+        return found.found()
 
 
 def _as_spelt(names: tuple[str, ...], wanted: set[str]) -> tuple[str, ...]:
@@ -140,24 +134,13 @@ def _as_spelt(names: tuple[str, ...], wanted: set[str]) -> tuple[str, ...]:
     return names if set(names) >= wanted or not set(spelt) >= wanted else spelt
 
 
-def _numbering(names: tuple[str, ...]) -> tuple[str, int] | None:
-    """How names only number the columns: prefix and first number; None if they are real names."""
-    for prefix in ("f", ""):
-        for first in (0, 1):
-            if names and all(name == f"{prefix}{first + i}" for i, name in enumerate(names)):
-                return prefix, first
-    return None
-
-
 def _prefix(names: tuple[str, ...]) -> str | None:
-    numbering = _numbering(names)
-    return None if numbering is None else numbering[0]
+    numbered = numbering(names)
+    return None if numbered is None else numbered[0]
 
 
 def _refuse_duplicates(names: tuple[str, ...], what: str) -> None:
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    if (twice := first_duplicate(names)) is not None:
         raise DataError(f"{what}: the column {twice!r} occurs twice")
 
 
@@ -165,13 +148,13 @@ def _advice(
     names: tuple[str, ...] | None, wanted: tuple[str, ...] | None, count: int, expected: int
 ) -> str:
     """Help where columns that text numbers do not reach those of a model."""
-    numbering = None if names is None else _numbering(names)
-    if numbering is None or numbering[0] != "f" or count >= expected:
+    numbered = None if names is None else numbering(names)
+    if numbered is None or numbered[0] != "f" or count >= expected:
         return ""
     first = None if wanted is None else first_number(wanted)
-    if first is not None and first == numbering[1]:
+    if first is not None and first == numbered[1]:
         return f" (text that lacks the last features: load it with n_features={expected})"
-    if first == 0 or (first is None and count + 1 == expected and numbering[1] == 1):
+    if first == 0 or (first is None and count + 1 == expected and numbered[1] == 1):
         return (
             ". The text counts features from 1; a model with one feature more was probably trained "
             "on the same numbers counted from 0, with an empty feature 0: load the text with "
@@ -181,3 +164,22 @@ def _advice(
         f" (text that does not mention all features: load it with n_features={expected} and the "
         "first_feature, 0 or 1, of the training data)"
     )
+
+
+def _features(X: Any) -> Any:
+    """Return the matrix of a Dataset; anything else as it is."""
+    return X.matrix if isinstance(X, Dataset) else X
+
+
+def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
+    """Refuse a Dataset whose absent features were read otherwise than those of the model."""
+    refuse_readings(X.absent if isinstance(X, Dataset) else None, absent, what)
+
+
+def refuse_readings(own: str | None, absent: str | None, what: str) -> None:
+    """Refuse two ways of reading absent features; None is either."""
+    if own is not None and absent is not None and own != absent:
+        raise DataError(
+            f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
+            f"the model was trained: load the data with absent={absent!r}"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +12,15 @@ import numpy.typing as npt
 
 from rankgrove._counts import counted
 from rankgrove._html import html_table
+from rankgrove.data.core.names import (
+    NameMatch,
+    default_feature_names,
+    first_duplicate,
+    match_names,
+)
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
-from rankgrove.data.matrix.conversion import places_of_names, select_columns
+from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers, row_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, stacked
 from rankgrove.errors import DataError
@@ -33,7 +41,7 @@ class Dataset:
     Parameters
     ----------
     X : (n_rows, n_features) matrix; float32 in C order is taken without a copy. A sparse matrix of
-        scipy stays sparse (see ``data.sparse.SparseMatrix``).
+        scipy stays sparse (see ``data.matrix.sparse.SparseMatrix``).
     y : labels, one per row: finite numbers, larger is better
     qid : query ids, one per row, integers or strings, in any order
     group_sizes : instead of ``qid``, the number of consecutive rows of each query
@@ -45,7 +53,7 @@ class Dataset:
     source : where the data came from, for messages
     """
 
-    X: Any
+    X: npt.NDArray[np.float32] | SparseMatrix
     y: npt.NDArray[np.float64]
     groups: QueryGroups
     feature_names: tuple[str, ...]
@@ -71,7 +79,7 @@ class Dataset:
             raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
         self.source = source
         self.absent = absent
-        self.X = as_feature_matrix(X, np.nan if absent == "missing" else 0.0)
+        self.X = as_features(X, np.nan if absent == "missing" else 0.0)
         n_rows, n_features = self.X.shape
         self.y = row_numbers(y, n_rows, "y")
         self._qid = None if qid is None else query_ids(qid)
@@ -90,6 +98,13 @@ class Dataset:
     def n_rows(self) -> int:
         """Number of rows (judged documents)."""
         return len(self.X)
+
+    @property
+    def matrix(self) -> FeatureMatrix:
+        """X with the names of its columns."""
+        if isinstance(self.X, SparseMatrix):
+            return replace(self.X, names=self.feature_names)
+        return DenseMatrix(self.X, self.feature_names)
 
     @property
     def n_features(self) -> int:
@@ -190,12 +205,12 @@ class Dataset:
         return self.select_rows(chosen[self.groups.query_of_row()])
 
     def with_features(
-        self, X: npt.NDArray[np.float32], feature_names: Iterable[str] | None
+        self, X: npt.NDArray[np.float32] | FeatureMatrix, feature_names: Iterable[str] | None
     ) -> Dataset:
         """Put another matrix of the same rows in place of X; nothing else is copied."""
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
-        other.X = as_feature_matrix(X)
+        other.X = as_features(X)
         if len(other.X) != self.n_rows:
             raise DataError(f"the matrix has {len(other.X)} rows instead of {self.n_rows}")
         other.feature_names = _as_names(feature_names, other.n_features)
@@ -255,25 +270,31 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
     )
 
 
-def _features_like(first: Dataset, other: Dataset) -> Any:
+def _features_like(first: Dataset, other: Dataset) -> npt.NDArray[np.float32] | SparseMatrix:
     """Return the matrix of a data set with its columns in the order of another's."""
-    try:
-        places = places_of_names(first.feature_names, other.feature_names)
-    except DataError as how:
-        raise DataError(
-            f"{other!r} has other features than {first!r} {how}: see align_features"
-        ) from None
-    return other.X if places is None else select_columns(other, places)
+    if other.feature_names == first.feature_names:
+        return other.X
+    found = match_names(first.feature_names, other.feature_names)
+    if how := name_difference(found):
+        raise DataError(f"{other!r} has other features than {first!r} {how}: see align_features")
+    return other.X[:, found.found()]
 
 
-def as_feature_matrix(X: Any, absent: float = 0.0) -> Any:
+def name_difference(found: NameMatch) -> str:
+    """Return how features differ from those wanted, for a message; "" if they do not."""
+    parts = [("without", found.lacking), ("with", found.extra)]
+    how = ", ".join(f"{word} {', '.join(map(repr, some[:3]))}" for word, some in parts if some)
+    return f"({how}; features=, or --features, says which to take)" if how else ""
+
+
+def as_features(X: Any, absent: float = 0.0) -> npt.NDArray[np.float32] | SparseMatrix:
     """Turn a matrix into float32 in C order, without a copy if it is so already.
 
-    A sparse matrix becomes SparseMatrix, whose entries that are not stored are ``absent``.
+    A sparse matrix becomes a SparseMatrix, whose entries that are not stored are ``absent``.
     """
     if is_sparse(X):
         features = X if isinstance(X, SparseMatrix) else SparseMatrix.of(X, absent)
-        return features.with_values(as_feature_matrix(features.values[:, None])[:, 0])
+        return replace(features, values=as_features(features.values[:, None])[:, 0])
     X = as_numbers(X, "X")
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions (rows and features), not shape {X.shape}")
@@ -306,16 +327,9 @@ def _as_names(names: Iterable[str] | None, n_features: int) -> tuple[str, ...]:
     result = tuple(str(name) for name in names)
     if len(result) != n_features:
         raise DataError(f"{len(result)} feature names for {n_features} features")
-    if len(set(result)) != n_features:
-        seen: set[str] = set()
-        twice = next(name for name in result if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    if (twice := first_duplicate(result)) is not None:
         raise DataError(f"the feature name {twice!r} is given twice")
     return result
-
-
-def default_feature_names(n_features: int, first: int = 1) -> tuple[str, ...]:
-    """Names of features that only have numbers: f1, f2, ..., as LETOR text counts."""
-    return tuple(f"f{number}" for number in range(first, first + n_features))
 
 
 def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.sparse import dense_blocks
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 
 # A feature is near-empty if fewer rows than this share have anything but zero or NaN.
 NEAR_EMPTY_SHARE = 0.001
-_ROWS_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Description:
 
 def describe(dataset: Dataset) -> Description:
     """Look over a data set."""
-    columns = _Columns.of(dataset.X)
+    columns = _Columns.of(dataset.matrix)
     names = np.array(dataset.feature_names, dtype=object)
     missing = columns.missing / max(dataset.n_rows, 1)
     constant = columns.low >= columns.high
@@ -87,11 +86,11 @@ class _Columns:
     high: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, X: Any) -> _Columns:
-        n = X.shape[1]
+    def of(cls, X: FeatureMatrix) -> _Columns:
+        n = X.n_columns
         missing, zeros, infinite = (np.zeros(n, np.int64) for _ in range(3))
         low, high = np.full(n, np.inf, np.float32), np.full(n, -np.inf, np.float32)
-        for block in dense_blocks(X, _ROWS_AT_ONCE):
+        for block in X.row_blocks():
             missing += np.isnan(block).sum(axis=0)
             zeros += (block == 0).sum(axis=0)
             infinite += np.isinf(block).sum(axis=0)

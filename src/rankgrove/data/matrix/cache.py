@@ -1,4 +1,4 @@
-"""Where what was made of large data is kept: for one fit, or in a folder that the user names.
+"""The cache of what is computed from large data: for one process, or in a folder of the user.
 
 Without a folder nothing outlives the process: files have no name, and arrays are in memory. In a
 folder, each source and its options have a folder of their own, named after a digest of both. Files
@@ -62,8 +62,8 @@ def temporary_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-class Entry:
-    """What is made of one source: arrays and files by name, each made when it is first wanted."""
+class CacheEntry:
+    """The cached results of one source: arrays and files by name, each made when first wanted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,8 +79,8 @@ class Entry:
         raise NotImplementedError
 
 
-class TemporaryEntry(Entry):
-    """Keeps nothing beyond this process."""
+class TemporaryCacheEntry(CacheEntry):
+    """A cache in memory and unnamed files, which ends with the process."""
 
     def __init__(self) -> None:
         super().__init__(temporary_folder())
@@ -114,11 +114,11 @@ class TemporaryEntry(Entry):
             file.close()
 
 
-class CacheEntry(Entry):
-    """Keeps arrays and files in a folder named after what they were made of."""
+class FolderCacheEntry(CacheEntry):
+    """A cache on disk, in a folder whose name is a digest of the cache key."""
 
-    def __init__(self, folder: Path, made_of: str) -> None:
-        digest = hashlib.sha256(f"{__version__}\n{made_of}".encode()).hexdigest()[:32]
+    def __init__(self, folder: Path, key: str) -> None:
+        digest = hashlib.sha256(f"{__version__}\n{key}".encode()).hexdigest()[:32]
         super().__init__(folder / f"{_PREFIX}{digest}")
         with naming_folder(folder):
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,56 +1,110 @@
-"""The columns of a matrix, data frame or Dataset, and whether they are those of a model."""
+"""Conversion of whatever holds features (array, sparse matrix, data frame) to a FeatureMatrix.
+
+This is the one place that knows foreign types. ``convert`` makes a matrix of float32 or float64 for
+scoring, ``in_place`` one that reads the caller's memory for training.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arrays import addressable
+from rankgrove._arrays import addressable, is_addressable
+from rankgrove.data.matrix.arrow_tables import (
+    as_arrow,
+    holds_numbers,
+    table_column_names,
+    write_feature,
+)
+from rankgrove.data.matrix.dense import (
+    CallerMatrix,
+    DenseMatrix,
+    LazyColumn,
+    neighbouring_columns,
+)
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.matrix.sparse_frames import is_sparse_frame, sparse_frame_features
 from rankgrove.errors import DataError
 
+_READ_BY_KERNELS = {np.dtype(kind) for kind in "?bhilqBHILQfd"}
 
-def is_dataset(value: Any) -> bool:
-    """Tell whether the value is a Dataset, without importing the readers."""
-    if type(value) is np.ndarray:  # the usual case, and serving asks often
-        return False
-    return all(hasattr(value, name) for name in ("feature_names", "X", "y", "groups"))
+Part = npt.NDArray[Any] | LazyColumn
 
 
-def feature_matrix(X: Any, *, double: bool = False) -> tuple[Any, tuple[str, ...] | None]:
-    """Return a two-dimensional floating-point matrix (no copy if it is one) and column names.
+def convert(X: Any, *, double: bool = False) -> FeatureMatrix:
+    """Return a matrix of float32 or float64, without a copy if X is one, with its column names.
 
-    It is an array, or SparseMatrix, whose entries that are not stored are 0 (or NaN, in a Dataset
-    that says so). Masked entries and nulls are NaN. Columns of a frame that are not all of one
-    float type become float32, or float64 with ``double``.
+    It is dense, or sparse if X is; entries that are not stored are 0. Masked entries and nulls are
+    NaN. Columns of a frame that are not all of one float type become float32, or float64 with
+    ``double``.
     """
+    if isinstance(X, FeatureMatrix):
+        return X
     names = column_names(X)
-    if is_dataset(X):
-        X = X.X
-        if isinstance(X, SparseMatrix):
-            return X, names
-    elif is_sparse(X):
-        return X if isinstance(X, SparseMatrix) else SparseMatrix.of(X), names
-    elif is_sparse_frame(X):
-        return sparse_frame_features(X), names
-    elif hasattr(X, "iloc"):
+    if is_sparse(X):
+        return SparseMatrix.of(X)
+    if is_sparse_frame(X):
+        return replace(sparse_frame_features(X), names=names)
+    if hasattr(X, "iloc"):
         X = _pandas_matrix(X, names, double)
     elif names is not None:
         X = _arrow_matrix(X, names, double)
-    matrix = checked_matrix(X)
+    matrix = checked_array(X)
     if matrix.dtype not in (np.float32, np.float64):
         with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32)
-    return addressable(matrix), names
+    return DenseMatrix(addressable(matrix), names)
 
 
-def checked_matrix(X: Any) -> npt.NDArray[Any]:
+def in_place(X: Any, places: Sequence[int] | None = None) -> FeatureMatrix:
+    """Return X, or some of its columns, as a float32 matrix that reads the memory of X.
+
+    Numbers of other types are rounded to float32 when they are read. What is no number is refused.
+    """
+    if isinstance(X, SparseMatrix) or is_sparse(X):
+        sparse = X if isinstance(X, SparseMatrix) else SparseMatrix.of(X)
+        return (sparse if places is None else sparse.select_columns(places)).astype(np.float32)
+    if isinstance(X, FeatureMatrix):
+        return in_place_array(X.to_array(), X.names, places)
+    names = column_names(X)
+    if is_sparse_frame(X):
+        chosen = X if places is None else take_columns(X, places)
+        sparse = replace(sparse_frame_features(chosen), names=column_names(chosen))
+        return sparse.astype(np.float32)
+    if hasattr(X, "iloc"):
+        names = names or ()
+        wanted = range(len(names)) if places is None else places
+        parts = [_pandas_part(X.iloc[:, j], names[j]) for j in wanted]
+        return CallerMatrix(tuple(parts), len(X), names=tuple(names[j] for j in wanted))
+    if names is not None:
+        return _arrow_in_place(X if places is None else take_columns(X, places))
+    if np.ma.is_masked(X) and X.ndim == 2 and X.dtype.kind in "fiub":
+        wanted = range(X.shape[1]) if places is None else places
+        return CallerMatrix(tuple(LazyColumn(_unmasked(X[:, j])) for j in wanted), len(X))
+    return in_place_array(checked_array(X), None, places)
+
+
+def in_place_array(
+    array: npt.NDArray[Any], names: tuple[str, ...] | None, places: Sequence[int] | None
+) -> FeatureMatrix:
+    """Return an array of numbers, or some of its columns, as a matrix that reads its memory."""
+    if places is None and array.dtype == np.float32 and is_addressable(array):
+        return DenseMatrix(array, names)
+    columns = [array] if places is None else neighbouring_columns(array, places)
+    if names is not None and places is not None:
+        names = tuple(names[place] for place in places)
+    parts = tuple(part for one in columns for part in _array_parts(one))
+    return CallerMatrix(parts, len(array), names=names)
+
+
+def checked_array(X: Any) -> npt.NDArray[Any]:
     """Return a two-dimensional array of floats, integers or booleans; no copy if it is one."""
     matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
@@ -62,71 +116,23 @@ def checked_matrix(X: Any) -> npt.NDArray[Any]:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame or Dataset; None for anything else."""
-    if is_dataset(X):
-        return tuple(str(name) for name in X.feature_names)
-    if hasattr(X, "to_frame") and getattr(X, "ndim", 2) == 1:
-        raise DataError(
-            "X must be a matrix with one row per document, not a single column (a Series): "
-            "X.to_frame() makes a frame of one feature"
-        )
-    columns = getattr(X, "column_names", None)
-    if columns is None and hasattr(X, "to_numpy"):
-        columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(str(name) for name in columns)
+    """Return the names of the columns of a matrix or data frame; None if it has none."""
+    if isinstance(X, FeatureMatrix):
+        return X.names
+    if type(X) is np.ndarray:  # the usual case in serving
+        return None
+    return table_column_names(X)
 
 
-def select_columns(X: Any, places: Sequence[int]) -> Any:
-    """Return some columns of a matrix, data frame or Dataset; neighbours are not copied."""
-    if is_dataset(X):
-        X = X.X
+def take_columns(X: Any, places: Sequence[int]) -> Any:
+    """Return some columns of a matrix or data frame; neighbours are not copied."""
+    if isinstance(X, FeatureMatrix):
+        return X.select_columns(places)
     if hasattr(X, "iloc"):
         return X.iloc[:, list(places)]
     if hasattr(X, "select"):
         return X[:, list(places)] if hasattr(X, "lazy") else X.select(list(places))
-    first = places[0] if places else 0
-    if list(places) == list(range(first, first + len(places))):
-        return X[:, first : first + len(places)]
-    return X[:, places] if isinstance(X, SparseMatrix) else np.take(X, places, axis=1)
-
-
-def refuse_other_reading(X: Any, absent: str | None, what: str) -> None:
-    """Refuse a Dataset whose absent features were read otherwise than those of the model."""
-    refuse_readings(getattr(X, "absent", None) if is_dataset(X) else None, absent, what)
-
-
-def refuse_readings(own: str | None, absent: str | None, what: str) -> None:
-    """Refuse two ways of reading absent features; None is either."""
-    if own is not None and absent is not None and own != absent:
-        raise DataError(
-            f"{what}: features absent from the text were read as {own!r}, but as {absent!r} when "
-            f"the model was trained: load the data with absent={absent!r}"
-        )
-
-
-def places_of_names(first: Sequence[str], names: Sequence[str]) -> list[int] | None:
-    """Return where the features that came first stand among these; None: in the same order.
-
-    Raises DataError unless they are the same ones: it says how they differ, not whose they are.
-    """
-    if tuple(names) == tuple(first):
-        return None
-    place = {name: j for j, name in enumerate(names)}
-    lacking = [name for name in first if name not in place]
-    added = [name for name in names if name not in set(first)]
-    if lacking or added:
-        found = [("without", lacking), ("with", added)]
-        how = ", ".join(f"{word} {', '.join(map(repr, some[:3]))}" for word, some in found if some)
-        raise DataError(f"({how}; features=, or --features, says which to take)")
-    return [place[name] for name in first]
-
-
-def first_number(names: Sequence[str]) -> int | None:
-    """Number of the first feature if names only number the features (f1, f2, ...), else None."""
-    for first in (0, 1):
-        if all(name == f"f{first + i}" for i, name in enumerate(names)):
-            return first
-    return None
+    return DenseMatrix(X).select_columns(places).values
 
 
 def _float_for(values: npt.NDArray[Any]) -> type[np.floating[Any]]:
@@ -161,9 +167,6 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> n
 
 def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArray[Any]:
     """Take a polars or pyarrow table, or another that speaks Arrow."""
-    from rankgrove.data.reading.arrow import as_arrow
-    from rankgrove.data.reading.arrow_columns import write_feature
-
     table = as_arrow(frame)
     shape = table.num_rows, len(names)
     matrix: npt.NDArray[Any] = np.empty(shape, np.float64 if double else np.float32)
@@ -179,8 +182,6 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
 
 def refuse_other_columns(column: Any, name: str) -> None:
     """Refuse a column of an Arrow table that holds no numbers."""
-    from rankgrove.data.reading.arrow_columns import holds_numbers
-
     with advising():
         if not holds_numbers(column.type):
             values = column.drop_null().slice(0, 1).to_pylist()
@@ -198,3 +199,69 @@ def advising() -> Iterator[None]:
             f"{error}: give the features alone, or rankgrove.load(frame), which knows labels, "
             "queries and document ids"
         ) from None
+
+
+def _array_parts(array: npt.NDArray[Any]) -> list[Part]:
+    if array.dtype in _READ_BY_KERNELS and is_addressable(array):
+        return [array]
+    return [LazyColumn(_rounded(array[:, j])) for j in range(array.shape[1])]
+
+
+def _rounded(column: npt.NDArray[Any]) -> Callable[[Any], npt.NDArray[np.float32]]:
+    def compute(rows: Any) -> npt.NDArray[np.float32]:
+        with np.errstate(over="ignore"):
+            return np.require(column[rows], np.float32, ["C", "A"])
+
+    return compute
+
+
+def _unmasked(column: Any) -> Callable[[Any], npt.NDArray[Any]]:
+    """Read a column of a masked array; what is masked is NaN."""
+    float_type = np.float64 if column.dtype.kind in "iub" else np.float32
+
+    def compute(rows: Any) -> npt.NDArray[Any]:
+        with np.errstate(over="ignore"):
+            return np.asarray(column[rows].astype(float_type).filled(np.nan))
+
+    return compute
+
+
+def _pandas_part(column: Any, name: str) -> Part:
+    """Take a column of a pandas frame; whole numbers of 64 bits go by way of float64."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind not in "fiub":
+        with advising():
+            return as_numbers(np.asarray(column, object), f"column {name!r} of X")[:, None]
+    if isinstance(column.dtype, np.dtype) and not (kind in "iu" and column.dtype.itemsize == 8):
+        return _array_parts(column.to_numpy()[:, None])[0]
+    return LazyColumn(lambda rows: column.iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _arrow_in_place(frame: Any) -> CallerMatrix:
+    table = as_arrow(frame)
+    parts = [_arrow_part(table.column(j), name) for j, name in enumerate(table.column_names)]
+    return CallerMatrix(tuple(parts), table.num_rows, names=tuple(table.column_names))
+
+
+def _arrow_part(column: Any, name: str) -> Part:
+    import pyarrow as pa
+
+    refuse_other_columns(column, name)
+
+    def compute(rows: Any) -> npt.NDArray[np.float32]:
+        if isinstance(rows, slice):
+            begin, end, _ = rows.indices(len(column))
+            some = column.slice(begin, end - begin)
+        else:
+            some = column.take(pa.array(rows))
+        result = np.empty(len(some), np.float32)
+        start = 0
+        for chunk in some.chunks:
+            write_feature(result[start : start + len(chunk)], chunk, name)
+            start += len(chunk)
+        return result
+
+    plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if plain and column.num_chunks == 1 and column.null_count == 0:
+        return _array_parts(column.chunk(0).to_numpy(zero_copy_only=True)[:, None])[0]
+    return LazyColumn(compute)

@@ -33,7 +33,7 @@ class _Block:
     last_column: int
 
 
-class Spool:
+class DiskMatrix:
     """The matrix; columns that a block does not have hold ``absent``.
 
     Columns have numbers (text counts from 0 or 1), and ``finish`` says which of them make up the

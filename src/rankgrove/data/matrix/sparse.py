@@ -1,14 +1,14 @@
-"""Sparse features: a matrix of which each row stores some entries, and all others are alike.
+"""Sparse feature matrices: each row stores some entries, and all others are alike.
 
 What scipy calls CSR, with one thing more: entries that are not stored are 0, or missing (NaN) if
 the data say so. It means the same as the dense matrix and is never made dense as a whole, except by
-``np.asarray``, for code that knows only arrays: that works up to ``MAX_DENSE_BYTES`` and is refused
+``to_array``, for code that knows only arrays: that works up to ``MAX_DENSE_BYTES`` and is refused
 above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,14 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.matrix.dense import array_key
+from rankgrove.data.matrix.feature_matrix import (
+    Array,
+    FeatureMatrix,
+    KernelColumns,
+    RowNumbers,
+    StoredEntries,
+)
 from rankgrove.errors import DataError
 
 # The largest dense matrix that is made of a sparse one where an array is needed.
@@ -39,7 +47,7 @@ def is_sparse(X: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseMatrix:
+class SparseMatrix(FeatureMatrix):
     """A checked sparse matrix; it shares the memory of the one it was made of where it can.
 
     Attributes
@@ -49,6 +57,7 @@ class SparseMatrix:
     values : float32 or float64 value of each entry
     n_features : number of columns
     absent : what entries that are not stored are: 0 or NaN
+    names : names of the columns
     """
 
     starts: npt.NDArray[np.int64]
@@ -56,6 +65,7 @@ class SparseMatrix:
     values: npt.NDArray[Any]
     n_features: int
     absent: float = 0.0
+    names: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, absent: float = 0.0) -> SparseMatrix:
@@ -98,29 +108,21 @@ class SparseMatrix:
         starts, columns, values = entries
         return cls(starts, columns, values, n_features, absent)
 
-    @classmethod
-    def with_absent(cls, X: Any, absent: float) -> SparseMatrix:
-        """Store the entries of a matrix that are not ``absent`` (0 or NaN)."""
-        if isinstance(X, SparseMatrix) and np.isnan(X.absent) == np.isnan(absent):
-            return X
-        dense = as_array(X, "a mixture of matrices")
-        stored = ~np.isnan(dense) if np.isnan(absent) else dense != 0
-        starts = np.r_[0, np.cumsum(stored.sum(axis=1))].astype(np.int64)
-        columns = np.nonzero(stored)[1].astype(np.int32)
-        return cls(starts, columns, dense[stored], dense.shape[1], absent)
-
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @classmethod
+    def from_dense(cls, X: Array, absent: float) -> SparseMatrix:
+        """Store the entries of an array that are not ``absent`` (0 or NaN)."""
+        stored = ~np.isnan(X) if np.isnan(absent) else X != 0
+        starts = np.r_[0, np.cumsum(stored.sum(axis=1))].astype(np.int64)
+        columns = np.nonzero(stored)[1].astype(np.int32)
+        return cls(starts, columns, X[stored], X.shape[1], absent)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and columns."""
         return len(self), self.n_features
-
-    @property
-    def ndim(self) -> int:
-        """Two: rows and columns."""
-        return 2
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -131,6 +133,12 @@ class SparseMatrix:
     def n_stored(self) -> int:
         """Number of entries that are stored."""
         return len(self.values)
+
+    @property
+    def entries(self) -> StoredEntries:
+        """The stored entries, with float32 values, as kernels read them."""
+        values = self.values.astype(np.float32, copy=False)
+        return StoredEntries(self.starts, self.columns, values, self.absent)
 
     @property
     def size(self) -> int:
@@ -155,17 +163,14 @@ class SparseMatrix:
         ``X[rows]``, ``X[:, column]`` and ``X[:, columns]``; rows and columns are numbers, a mask or
         a slice.
         """
-        matrix = self.tocsr()
         if not isinstance(key, tuple):
-            return self._like(matrix[_numbers(key, len(self))])
+            return self.select_rows(_numbers(key, len(self)))
         rows, columns = key
         if rows != slice(None):
             return self[rows][:, columns]
         if isinstance(columns, int | np.integer):
             return self.dense(columns=[int(columns)])[:, 0]
-        chosen = matrix[:, _numbers(columns, self.n_features)]
-        chosen.sort_indices()
-        return self._like(chosen)
+        return self.select_columns(_numbers(columns, self.n_features))
 
     def dense(
         self,
@@ -196,12 +201,77 @@ class SparseMatrix:
         )
         return out
 
-    def each_column(
-        self, columns: Sequence[int] | npt.NDArray[Any]
-    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield some columns, each with its number and as an array."""
+    def take_rows(self, rows: slice | RowNumbers) -> Array:
+        """Make some rows dense."""
+        if isinstance(rows, slice) and rows.step is None:
+            begin, end, _ = rows.indices(len(self))
+            return self.dense(begin, max(begin, end))
+        return self.select_rows(_numbers(rows, len(self))).toarray()
+
+    def take_columns(self, begin: int, end: int) -> Array:
+        """Make some columns dense."""
+        return self.dense(columns=np.arange(begin, end))
+
+    def select_rows(self, rows: RowNumbers) -> SparseMatrix:
+        """Copy the entries of some rows."""
+        return self._like(self.tocsr()[rows])
+
+    def slice_rows(self, begin: int, end: int) -> SparseMatrix:
+        """Return some neighbouring rows; their entries are not copied."""
+        first, last = self.starts[begin], self.starts[end]
+        return replace(
+            self,
+            starts=self.starts[begin : end + 1] - first,
+            columns=self.columns[first:last],
+            values=self.values[first:last],
+        )
+
+    def select_columns(self, places: Sequence[int] | npt.NDArray[Any]) -> SparseMatrix:
+        """Copy the entries of some columns."""
+        chosen = self.tocsr()[:, np.asarray(places, np.int64)]
+        chosen.sort_indices()
+        names = None if self.names is None else tuple(self.names[place] for place in places)
+        return replace(self._like(chosen), names=names)
+
+    def with_names(self, names: tuple[str, ...] | None) -> FeatureMatrix:
+        """Return the same matrix with other names of its columns."""
+        return replace(self, names=names)
+
+    def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
+        """Make the matrix dense, for kernels that do not read stored entries."""
+        return KernelColumns([[self.to_array()]], len(self), rows)
+
+    def memory_key(self) -> tuple[Any, ...]:
+        """Return address and layout of the entries."""
+        entries = array_key(self.columns), array_key(self.values)
+        return (*entries, self.shape, self.starts.tobytes(), str(self.absent))
+
+    def to_array(self, who: str = "this") -> Array:
+        """Make the matrix dense if it is small enough."""
+        n_bytes = self.size * self.dtype.itemsize
+        if n_bytes > MAX_DENSE_BYTES:
+            raise DataError(
+                f"{who} needs a dense matrix, and the sparse one of {len(self):,} rows and "
+                f"{self.n_features:,} columns would take {n_bytes / 2**30:,.1f} GiB: sparse data "
+                f"are made dense up to {MAX_DENSE_BYTES / 2**30:g} GiB"
+            )
+        return self.dense()
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Return the stored entries and the value of all others."""
+        return self.starts, self.columns, self.values, np.array(self.absent)
+
+    def row_blocks(
+        self, columns: RowNumbers | None = None, n_jobs: int | None = None
+    ) -> Iterator[Array]:
+        """Make a few rows dense at a time: all columns, or some."""
+        for begin, end in self.blocks(None if columns is None else len(columns)):
+            yield self.dense(begin, end, columns, n_jobs)
+
+    def each_column(self, columns: Iterable[int] | None = None) -> Iterator[tuple[int, Array]]:
+        """Yield some columns (None: all), each with its number and as an array."""
         by_column = self.tocsr().tocsc()
-        for column in columns:
+        for column in range(self.n_features) if columns is None else columns:
             first, last = by_column.indptr[column : column + 2]
             dense = np.full(len(self), self.absent, self.dtype)
             dense[by_column.indices[first:last]] = by_column.data[first:last]
@@ -235,71 +305,41 @@ class SparseMatrix:
         starts = self.starts.astype(np.int32) if fits else self.starts
         return csr_array((self.values, self.columns, starts), shape=self.shape, copy=False)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        dense = as_array(self, "this")
-        return dense if dtype is None else dense.astype(dtype, copy=False)
-
     def _like(self, matrix: Any) -> SparseMatrix:
         """Take the entries of a matrix that scipy made of this one."""
-        return replace(SparseMatrix.of(matrix), absent=self.absent)
+        return replace(SparseMatrix.of(matrix), absent=self.absent, names=self.names)
 
     def __repr__(self) -> str:
         share = 100 * self.n_stored / max(1, self.size)
         return f"<SparseMatrix {len(self)} x {self.n_features}, {share:.2g} % filled>"
 
 
-def as_array(X: Any, who: str) -> npt.NDArray[Any]:
-    """Return a matrix as an array, for code that knows no other; errors say ``who`` needs it."""
-    if not isinstance(X, SparseMatrix):
-        return np.asarray(X)
-    n_bytes = X.size * X.dtype.itemsize
-    if n_bytes > MAX_DENSE_BYTES:
-        raise DataError(
-            f"{who} needs a dense matrix, and the sparse one of {len(X):,} rows and "
-            f"{X.n_features:,} columns would take {n_bytes / 2**30:,.1f} GiB: sparse data are made "
-            f"dense up to {MAX_DENSE_BYTES / 2**30:g} GiB"
-        )
-    return X.dense()
-
-
-def each_column(
-    X: Any, columns: Sequence[int] | npt.NDArray[Any]
-) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield some columns of a matrix, each with its number and as an array."""
-    if isinstance(X, SparseMatrix):
-        yield from X.each_column(columns)
-    else:
-        for column in columns:
-            yield int(column), X[:, column]
-
-
-def dense_blocks(X: Any, n_rows: int) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows of a matrix as arrays, ``n_rows`` at a time (fewer if it is sparse)."""
-    if isinstance(X, SparseMatrix):
-        for begin, end in X.blocks():
-            yield X.dense(begin, end)
-    else:
-        for start in range(0, len(X), n_rows):
-            yield X[start : start + n_rows]
-
-
-def stacked(parts: Sequence[Any]) -> Any:
+def stacked(parts: Sequence[Array | FeatureMatrix]) -> Array | SparseMatrix:
     """Put matrices one below the other; sparse if one of them is."""
     sparse = next((part for part in parts if isinstance(part, SparseMatrix)), None)
     if sparse is None:
-        return np.concatenate(parts)
-    parts = [SparseMatrix.with_absent(part, sparse.absent) for part in parts]
-    first = parts[0]
-    ends = np.cumsum([part.n_stored for part in parts])
+        return np.concatenate([np.asarray(part) for part in parts])
+    stored = [_with_absent(part, sparse.absent) for part in parts]
+    first = stored[0]
+    ends = np.cumsum([part.n_stored for part in stored])
     starts = [first.starts] + [
-        part.starts[1:] + end for part, end in zip(parts[1:], ends[:-1], strict=True)
+        part.starts[1:] + end for part, end in zip(stored[1:], ends[:-1], strict=True)
     ]
     return replace(
         first,
         starts=np.concatenate(starts),
-        columns=np.concatenate([part.columns for part in parts]),
-        values=np.concatenate([part.values for part in parts]),
+        columns=np.concatenate([part.columns for part in stored]),
+        values=np.concatenate([part.values for part in stored]),
     )
+
+
+def _with_absent(X: Array | FeatureMatrix, absent: float) -> SparseMatrix:
+    """Return a matrix whose entries that are not stored are ``absent`` (0 or NaN)."""
+    if isinstance(X, SparseMatrix):
+        if np.isnan(X.absent) == np.isnan(absent):
+            return X
+        X = X.to_array("a mixture of matrices")
+    return SparseMatrix.from_dense(np.asarray(X), absent)
 
 
 def _checked(

@@ -1,72 +1,141 @@
-"""A feature matrix that is read when it is needed and never held: a stand-in for an array.
-
-What can be done row by row or a few columns at a time asks ``by_rows`` and ``column_blocks``, which
-take arrays and a CallerMatrix, too. ``numpy.asarray`` brings the whole matrix into memory, if it
-fits.
-"""
+"""A feature matrix out of core: it is read from a temporary file and never held as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove._memory import give_back_memory, memory_limit
-from rankgrove.data.matrix.cache import Arrays, Entry
-from rankgrove.data.matrix.caller_matrix import CallerMatrix
-from rankgrove.data.matrix.disk_matrix import Spool
+from rankgrove.data.matrix.cache import CacheEntry
+from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.matrix.disk_matrix import DiskMatrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix, KernelColumns, RowNumbers
 from rankgrove.errors import DataError
 
-# Bytes of a block of columns in memory (at least one column is).
-_COLUMNS_BYTES = 128 << 20
-_ROWS_BYTES = 4 << 20  # of a block of rows of an array (at least one row is)
 
+class StreamedMatrix(FeatureMatrix):
+    """A float32 matrix whose values are read again whenever they are needed."""
 
-class StreamedMatrix:
-    """A float32 matrix whose values are read again when somebody asks for them.
-
-    Attributes
-    ----------
-    entry : where what is made of the values is kept
-    """
-
-    dtype = np.dtype(np.float32)
-    ndim = 2
-
-    def __init__(self, shape: tuple[int, int], entry: Entry, read: Callable[[], Spool]) -> None:
-        self.shape = shape
-        self.entry = entry
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        cache: CacheEntry,
+        read: Callable[[], DiskMatrix],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        self.names = names
+        self._shape = shape
+        self._cache = cache
         self._read = read
-        self._spool: Spool | None = None
-
-    def __len__(self) -> int:
-        return self.shape[0]
+        self._values: DiskMatrix | None = None
 
     @property
-    def values(self) -> Spool:
-        """The values in a temporary file."""
-        if self._spool is None:
-            self._spool = self._read()
-        return self._spool
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return self._shape
 
     @property
-    def at_hand(self) -> bool:
-        """Whether values can be had without reading the source again."""
-        return self._spool is not None
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return np.dtype(np.float32)
 
-    def take(self, values: Spool) -> None:
-        """Take values that somebody has read already."""
-        self._spool = values
+    @property
+    def cache(self) -> CacheEntry:
+        """The cache of what is computed from the values."""
+        return self._cache
 
-    def forget(self) -> None:
+    @property
+    def is_available(self) -> bool:
+        """Whether the temporary file is there."""
+        return self._values is not None
+
+    @property
+    def values(self) -> DiskMatrix:
+        """The values in a temporary file, which is written first if it is not there."""
+        if self._values is None:
+            self._values = self._read()
+        return self._values
+
+    def set_values(self, values: DiskMatrix) -> None:
+        """Take values that are in a temporary file already."""
+        self._values = values
+
+    def release(self) -> None:
         """Delete the temporary file; values are read anew if they are wanted again."""
-        if self._spool is not None:
-            self._spool = None
+        if self._values is not None:
+            self._values = None
             give_back_memory()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def take_rows(self, rows: slice | RowNumbers) -> npt.NDArray[np.float32]:
+        """Read some neighbouring rows."""
+        if not isinstance(rows, slice):
+            if len(rows) and (np.diff(rows) != 1).any():
+                raise DataError("rows of a stream are read in their order")
+            rows = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0)
+        begin, end, _ = rows.indices(len(self))
+        return self.values.rows(begin, end)
+
+    def take_columns(self, begin: int, end: int) -> npt.NDArray[np.float32]:
+        """Read some columns."""
+        return self.values.columns(begin, end)
+
+    def select_rows(self, rows: RowNumbers) -> FeatureMatrix:
+        """Refuse: rows of a stream have the order that they have."""
+        raise DataError("rows of a stream have the order that they have")
+
+    def slice_rows(self, begin: int, end: int) -> FeatureMatrix:
+        """Read some neighbouring rows."""
+        return DenseMatrix(self.values.rows(begin, end), self.names)
+
+    def select_columns(self, places: Sequence[int]) -> FeatureMatrix:
+        """Refuse: columns of a stream are chosen when it is made."""
+        raise DataError("columns of a stream are chosen when it is made")
+
+    def with_names(self, names: tuple[str, ...] | None) -> StreamedMatrix:
+        """Return the same matrix with other names of its columns."""
+        other = StreamedMatrix(self.shape, self._cache, self._read, names)
+        other._values = self._values
+        return other
+
+    def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
+        """Read a few columns of all rows at a time."""
+        if rows is not None:
+            raise DataError("rows of a stream have the order that they have")
+        return KernelColumns(([block] for _, block in self.column_blocks()), len(self), None)
+
+    def memory_key(self) -> tuple[Any, ...]:
+        """Return the identity of this object."""
+        return (id(self),)
+
+    def row_blocks(
+        self, columns: RowNumbers | None = None, n_jobs: int | None = None
+    ) -> Iterator[npt.NDArray[np.float32]]:
+        """Read the rows in the blocks in which they were written."""
+        for block in self.values.row_blocks():
+            yield block if columns is None else block[:, columns]
+
+    def each_column(
+        self, columns: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """Read columns block by block, or some of them one by one."""
+        if columns is not None:
+            yield from super().each_column(columns)
+            return
+        for begin, block in self.column_blocks():
+            yield from enumerate(block.T, begin)
+
+    def batches(self) -> Iterator[FeatureMatrix]:
+        """Read the rows block by block."""
+        if len(self) == 0:
+            yield DenseMatrix(np.empty(self.shape, np.float32), self.names)
+        for block in self.row_blocks():
+            yield DenseMatrix(block, self.names)
+
+    def to_array(self, who: str = "this") -> npt.NDArray[np.float32]:
+        """Read the whole matrix, if it fits into memory."""
         n_rows, n_columns = self.shape
         if 4 * n_rows * n_columns > memory_limit():
             raise DataError(
@@ -75,46 +144,7 @@ class StreamedMatrix:
             )
         result = np.empty(self.shape, np.float32)
         start = 0
-        for block in self.values.row_blocks():
+        for block in self.row_blocks():
             result[start : start + len(block)] = block
             start += len(block)
-        return result if dtype is None else result.astype(dtype)
-
-
-def by_rows(X: Any, function: Callable[[Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Apply a function that gives something for each row: to an array, or block by block."""
-    if not isinstance(X, StreamedMatrix | CallerMatrix):
-        return function(X)
-    if len(X) == 0:
-        return function(np.asarray(X))
-    return np.concatenate([function(block) for block in row_blocks(X)])
-
-
-def row_blocks(X: Any) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows in blocks."""
-    if isinstance(X, StreamedMatrix):
-        yield from X.values.row_blocks()
-        return
-    n_rows = max(1, _ROWS_BYTES // max(4 * X.shape[1], 1))
-    for start in range(0, len(X), n_rows):
-        yield X[start : start + n_rows]
-
-
-def column_blocks(X: Any) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield blocks of columns, with the number of their first; an array is one block."""
-    if not isinstance(X, StreamedMatrix | CallerMatrix):
-        yield 0, X
-        return
-    n_rows, n_columns = X.shape
-    width = max(1, _COLUMNS_BYTES // max(4 * n_rows, 1))
-    for begin in range(0, n_columns, width):
-        end = min(begin + width, n_columns)
-        yield (
-            begin,
-            X[:, begin:end] if isinstance(X, CallerMatrix) else X.values.columns(begin, end),
-        )
-
-
-def remembered(X: Any, name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Make arrays of a matrix, unless they are kept with a stream."""
-    return X.entry.arrays(name, make) if isinstance(X, StreamedMatrix) else make()
+        return result

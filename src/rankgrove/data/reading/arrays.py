@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rankgrove.data.core.dataset import Dataset, as_feature_matrix
+from rankgrove.data.core.dataset import Dataset, as_features
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, worth_keeping
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
@@ -28,17 +29,17 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     if options.absent_given and not sparse and options.n_features is None:
         raise ValueError("absent does not apply to a matrix that is dense: it has every feature")
     absent = np.nan if options.absent == "missing" else 0.0
-    X = as_feature_matrix(X, absent)
+    features = as_features(X, absent)
     if options.features is not None:
         if len(options.features):
             raise ValueError("features does not name columns of a matrix: use [] for none of them")
-        X = X[:, :0]
+        features = features[:, :0]
     if options.n_features is not None:
-        X = padded(X, options.n_features, absent)
-    if sparse and not _stays_sparse(X, options.sparse):
-        X = X.toarray()
+        features = padded(features, options.n_features, absent)
+    if isinstance(features, SparseMatrix) and not _stays_sparse(features, options.sparse):
+        features = features.toarray()
     return Dataset(
-        X,
+        features,
         options.y,
         options.qid,
         group_sizes=options.group_sizes,
@@ -54,7 +55,9 @@ def _stays_sparse(X: SparseMatrix, wanted: bool | None) -> bool:
     return worth_keeping(X.n_stored, *X.shape) if wanted is None else wanted
 
 
-def padded(X: Any, n_features: int, fill: float) -> Any:
+def padded(
+    X: npt.NDArray[np.float32] | SparseMatrix, n_features: int, fill: float
+) -> npt.NDArray[np.float32] | SparseMatrix:
     """Add columns up to ``n_features``; more columns than that are an error."""
     n_rows, n_columns = X.shape
     if n_columns == n_features:

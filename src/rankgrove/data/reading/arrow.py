@@ -19,14 +19,12 @@ import numpy as np
 
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.dataset import Absent, Dataset
-from rankgrove.data.matrix.conversion import column_names
+from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, write_feature
 from rankgrove.data.reading.arrow_columns import (
-    holds_numbers,
     is_rounded,
     refuse_overflow,
     row_ids,
     row_values,
-    write_feature,
 )
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.data.reading.paths import require_file
@@ -43,7 +41,7 @@ ACCEPTS = frozenset(
 EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096
-_PIECE_VALUES = 1 << 22  # of a piece of a file that is read piece by piece
+_BATCH_VALUES = 1 << 22  # of a batch of a file that is read batch by batch
 _READ_BYTES = 1 << 16  # of a column of such a file at once
 
 
@@ -115,28 +113,28 @@ def read_ipc(path: Path, options: LoadOptions) -> Dataset:
         return from_batches(batches, options)
 
 
-def parquet_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
-    """Read a Parquet file piece by piece."""
+def parquet_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Parquet file batch by batch."""
     with parquet_batches(path, options, sparing=True) as batches:
-        yield from pieces(batches, options)
+        yield from row_batches(batches, options)
 
 
-def ipc_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
-    """Read a Feather or Arrow file piece by piece."""
+def ipc_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a Feather or Arrow file batch by batch."""
     with ipc_batches(path, options) as batches:
-        yield from pieces(batches, options)
+        yield from row_batches(batches, options)
 
 
-def pieces(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
+def row_batches(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
     """Make a Dataset of every few batches."""
     waiting: list[Any] = []
     first_row = n_rows = 0
     for batch in given.batches:
         waiting.append(batch)
         n_rows += len(batch)
-        if n_rows * max(len(given.columns.features), 1) >= _PIECE_VALUES:
-            piece = replace(given, batches=waiting, n_rows=n_rows)
-            yield from_batches(piece, options, first_row)
+        if n_rows * max(len(given.columns.features), 1) >= _BATCH_VALUES:
+            batch = replace(given, batches=waiting, n_rows=n_rows)
+            yield from_batches(batch, options, first_row)
             first_row += n_rows
             waiting, n_rows = [], 0
     if n_rows or first_row == 0:
@@ -194,39 +192,6 @@ def _example(field: pa.Field) -> str:
     """Return what the column holds, if its reader has told."""
     told = (field.metadata or {}).get(EXAMPLE)
     return "" if told is None else f" (such as {told.decode()})"
-
-
-def as_arrow(table: Any) -> pa.Table:
-    """Turn any table that speaks Arrow, or a pandas frame without its index, into pyarrow's."""
-    import pyarrow as pa
-
-    if isinstance(table, pa.Table):
-        return table
-    if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
-    try:
-        if type(table).__module__.startswith("pandas"):
-            # Their own conversion would add the index as a column.
-            names = list(column_names(table) or ())
-            arrays = []
-            for j, name in enumerate(names):
-                with naming_column(name):
-                    arrays.append(pa.array(table.iloc[:, j], from_pandas=True))
-            return pa.table(arrays, names=names)
-        return pa.table(table)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
-
-
-@contextmanager
-def naming_column(name: str) -> Iterator[None]:
-    """Put the name of the column before what Arrow says about it."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name!r} cannot be read: {error}") from None
 
 
 def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables: features, other numbers, and query ids."""
+"""Labels, weights and query ids in columns of Arrow tables, and checks of features."""
 
 from __future__ import annotations
 
@@ -8,48 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.matrix.arrow_tables import holds_numbers, no_numbers
 from rankgrove.data.matrix.numbers import refuse_rounded
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def holds_numbers(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds real numbers (or nothing at all)."""
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_floating(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
-
-
-def _no_numbers(name: str | None, kind: pa.DataType) -> str:
-    held = "texts" if str(kind) in ("string", "large_string", "string_view") else str(kind)
-    return f"column {name!r} holds {held}, not numbers"
-
-
-def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
-    """Write one column of a batch to its place; null becomes NaN.
-
-    As in arrays, numbers too large for the place become infinite.
-    """
-    import pyarrow as pa
-
-    kind = column.type
-    if not holds_numbers(kind):
-        raise DataError(f"{_no_numbers(name, kind)}: leave it out with features=")
-    if pa.types.is_null(kind):
-        out[:] = np.nan
-        return
-    if pa.types.is_decimal(kind) or (column.null_count and not pa.types.is_floating(kind)):
-        column = column.cast(pa.float64(), safe=False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        out[:] = column.to_numpy(zero_copy_only=False)
 
 
 def refuse_overflow(
@@ -87,7 +51,7 @@ def row_values(
         row = first_row + pc.index(column.is_null(), True).as_py()
         raise DataError(f"the value of column {name!r} is missing in row {row}")
     if not holds_numbers(column.type):
-        raise DataError(_no_numbers(name, column.type))
+        raise DataError(no_numbers(name, column.type))
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     if pa.types.is_integer(column.type):
         refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value", first_row)

@@ -23,7 +23,7 @@ from rankgrove.data.reading.arrow import (
     Batches,
     from_batches,
     naming,
-    pieces,
+    row_batches,
     settled_columns,
 )
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
@@ -54,10 +54,10 @@ def read_csv(path: Path, options: LoadOptions) -> Dataset:
         return from_batches(batches, options)
 
 
-def csv_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
-    """Read a CSV or TSV file piece by piece."""
+def csv_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a CSV or TSV file batch by batch."""
     with csv_batches(path, options) as batches:
-        yield from pieces(batches, options)
+        yield from row_batches(batches, options)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgrove.data.core.alignment import align_features
-from rankgrove.data.core.dataset import Dataset, concatenate, default_feature_names
+from rankgrove.data.core.dataset import Dataset, concatenate
+from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.loading import load
 from rankgrove.errors import DataError

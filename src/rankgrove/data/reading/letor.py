@@ -29,9 +29,9 @@ from rankgrove import _native
 from rankgrove._memory import memory_limit
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import Dataset, default_feature_names
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.names import default_feature_names, first_number
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import first_number
 from rankgrove.data.matrix.sparse import SparseMatrix, worth_keeping
 from rankgrove.data.reading.arrow_columns import id_texts
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
@@ -60,7 +60,7 @@ _SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # The first line of a table: names, separated, where text has numbers with colons.
 _HEADER = re.compile(rb"[^:\n]*[A-Za-z_][^:\n]*[,;\t][^:\n]*(\n|$)")
-_STREAMED_BYTES = 16 << 20  # of a piece of text that is read piece by piece
+_STREAMED_BYTES = 16 << 20  # of a batch of text that is read batch by batch
 
 
 def read_letor(path: Path, options: LoadOptions) -> Dataset:
@@ -81,8 +81,8 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
     return read_rows(reader, path, options, with_qid, group_sizes=group_sizes)
 
 
-def letor_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
-    """Read a text file piece by piece; where ``n_features`` is not declared, widths differ.
+def letor_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+    """Read a text file batch by batch; where ``n_features`` is not declared, widths differ.
 
     Comments are kept only if they name the queries.
     """
@@ -93,8 +93,9 @@ def letor_pieces(path: Path, options: LoadOptions) -> Iterator[Dataset]:
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
         with_qid, group_sizes = _queries_beside(stream, options)
         queries = None if group_sizes is None else _numbered_queries(path, group_sizes)
+        sparse = stays_sparse(stream, options, n_features)
         for text in letor_lines(stream, _STREAMED_BYTES):
-            reader = letor_reader(options, n_features, first_feature, with_qid)
+            reader = letor_reader(options, n_features, first_feature, with_qid, sparse)
             reader.start_after(n_lines)
             feed(reader, path, text, n_threads)
             n_lines = reader.n_lines

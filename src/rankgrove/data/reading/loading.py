@@ -153,24 +153,24 @@ def checked_options(
     )
 
 
-def load_pieces(
+def load_batches(
     path: Path, options: LoadOptions, format: str | None, *, whole: bool = False
 ) -> Iterator[Dataset]:
-    """Read a file piece by piece (or ``whole``), with the labels and columns asked for.
+    """Read a file batch by batch (or ``whole``), with the labels and columns asked for.
 
     Pieces of text come as wide as they are, without the columns of ``like``.
     """
     chosen = reader_of(path, format)
-    if chosen.pieces is None or whole:
+    if chosen.batches is None or whole:
         yield _checked_labels(_read(path, options, format), options)
         return
     module = importlib.import_module(chosen.module)
     _check_options(options, module.ACCEPTS, f"{chosen.name} files")
     first_row = 0
-    for piece in getattr(module, chosen.pieces)(path, options):
-        matched = piece if chosen.name == "letor" else _matched(piece, options)
+    for batch in getattr(module, chosen.batches)(path, options):
+        matched = batch if chosen.name == "letor" else _matched(batch, options)
         yield _checked_labels(matched, options, first_row)
-        first_row += piece.n_rows
+        first_row += batch.n_rows
 
 
 def load_batch(batch: Any, options: LoadOptions) -> Dataset:
@@ -251,10 +251,10 @@ def _matched(dataset: Dataset, options: LoadOptions) -> Dataset:
     """Bring the columns of a Dataset to those of ``like``, if it is given."""
     if options.like is None:
         return dataset
-    X = options.like.match(dataset, dataset.source or "X")
-    if X is dataset.X and options.like.names in (None, dataset.feature_names):
+    matrix = options.like.match(dataset, dataset.source or "X")
+    if options.like.names in (None, dataset.feature_names):
         return dataset
-    return dataset.with_features(X, options.like.names or dataset.feature_names)
+    return dataset.with_features(matrix, options.like.names)
 
 
 def _read_source(source: Any, options: LoadOptions, format: str | None) -> Dataset:

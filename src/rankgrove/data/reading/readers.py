@@ -18,13 +18,13 @@ from rankgrove.errors import DataError
 class Reader:
     """A file format: its name, the module that reads it, and how files are known.
 
-    ``function`` reads a whole file, ``pieces`` one that need not fit into memory.
+    ``function`` reads a whole file, ``batches`` one that need not fit into memory.
     """
 
     name: str
     module: str
     function: str
-    pieces: str | None
+    batches: str | None
     suffixes: tuple[str, ...]
     magic: bytes | None = None
 
@@ -35,14 +35,14 @@ READERS = [
         "letor",
         "rankgrove.data.reading.letor",
         "read_letor",
-        "letor_pieces",
+        "letor_batches",
         (".txt", ".letor", ".svm", ".libsvm"),
     ),
     Reader(
         "parquet",
         "rankgrove.data.reading.arrow",
         "read_parquet",
-        "parquet_pieces",
+        "parquet_row_batches",
         (".parquet", ".pq"),
         b"PAR1",
     ),
@@ -50,11 +50,11 @@ READERS = [
         "arrow",
         "rankgrove.data.reading.arrow",
         "read_ipc",
-        "ipc_pieces",
+        "ipc_row_batches",
         (".feather", ".arrow", ".ipc"),
         b"ARROW1",
     ),
-    Reader("csv", "rankgrove.data.reading.csv", "read_csv", "csv_pieces", (".csv", ".tsv")),
+    Reader("csv", "rankgrove.data.reading.csv", "read_csv", "csv_row_batches", (".csv", ".tsv")),
     Reader("npz", "rankgrove.data.reading.npz", "read_npz", None, (".npz",), b"PK\x03\x04"),
 ]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.names import first_duplicate
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
 
@@ -64,8 +65,7 @@ class TableColumns:
 
 def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
     """Find each kind of column by the name given, else by convention."""
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+    if (twice := first_duplicate(names)) is not None:
         raise DataError(f"the column {twice!r} occurs twice")
     features = None if options.features is None else tuple(map(str, options.features))
     if features is None and options.like is not None:

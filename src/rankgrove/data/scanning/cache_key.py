@@ -1,4 +1,4 @@
-"""By what a file is known again, so that codes of other data are never taken for its own."""
+"""The cache key of a file: path, size, times and a digest of samples of its content."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PART_BYTES = 1 << 16
 _TICK_NANOSECONDS = 50_000_000
 
 
-def fingerprint(path: Path) -> str:
-    """Describe a file by its place, size and times, and a digest of parts of it.
+def file_key(path: Path) -> str:
+    """Return the cache key of a file and of the side file beside it.
 
     Small files are read whole. A change to a large one shows in its times, of which that of the
     last change (ctime) cannot be set back.

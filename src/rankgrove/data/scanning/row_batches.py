@@ -1,155 +1,116 @@
-"""Pieces of judged data, and how labels and queries of many pieces become one."""
+"""Batches of rows of judged data; labels and queries of many batches become one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import Absent, Dataset, SharedQueries, concatenate_ids
+from rankgrove.data.core.dataset import Dataset, SharedQueries, concatenate_ids, name_difference
+from rankgrove.data.core.names import first_number, match_names
 from rankgrove.data.core.queries import QueryGroups, query_ids
-from rankgrove.data.matrix.conversion import (
-    column_names,
-    feature_matrix,
-    first_number,
-    is_dataset,
-    places_of_names,
-    select_columns,
-)
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.conversion import column_names, convert
+from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.numbers import row_numbers
-from rankgrove.data.matrix.sparse import as_array
 from rankgrove.data.reading.loading import load_batch
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some rows of the data.
-
-    Attributes
-    ----------
-    part : number of the file
-    names : of the columns; None if nobody gave any
-    first_column : number of the first column: text counts features from 0 or 1
-    is_text : whether later pieces may have more columns
-    """
-
-    X: npt.NDArray[np.float32]
-    y: npt.NDArray[np.float64]
-    qid: npt.NDArray[Any]
-    weight: npt.NDArray[np.float64] | None
-    names: tuple[str, ...] | None
-    absent: Absent | None
-    source: str
-    part: int = 0
-    first_column: int = 0
-    is_text: bool = False
-
-    def without_rows(self) -> Piece:
-        """Return what is known of the piece besides its rows, which are let go."""
-        weight = None if self.weight is None else self.weight[:0].copy()
-        no_rows = np.empty((0, self.X.shape[1]), np.float32)
-        return replace(self, X=no_rows, y=self.y[:0].copy(), qid=self.qid[:0].copy(), weight=weight)
-
-
-def piece_of(data: Dataset, part: int, is_text: bool) -> Piece:
-    """Return a Dataset as a piece."""
-    first = (first_number(data.feature_names) or 0) if is_text else 0
-    source = data.source or "the data"
-    return Piece(
-        as_array(data.X, source),
+def batch_of_dataset(data: Dataset, part: int, is_text: bool) -> RowBatch:
+    """Return the rows of a Dataset, which was read from one file or is a part of it."""
+    names = None if is_text else data.feature_names
+    return RowBatch(
+        data.matrix.with_names(names),
         data.y,
         data.qid,
         data.sample_weight,
-        None if is_text else data.feature_names,
         data.absent,
-        source,
+        data.source or "the data",
         part,
-        first,
+        (first_number(data.feature_names) or 0) if is_text else 0,
         is_text,
     )
 
 
-def piece_of_batch(batch: Any, number: int, options: LoadOptions) -> Piece:
-    """Take one batch of an iterator: a tuple of arrays, a Dataset or a table."""
+def batch_of_object(batch: Any, number: int, options: LoadOptions) -> RowBatch:
+    """Return one batch of an iterator: a tuple of arrays, a Dataset or a table."""
     what = f"batch {number}"
     try:
         if isinstance(batch, tuple):
-            return _piece_of_arrays(batch, options, what)
+            return _batch_of_arrays(batch, options, what)
         if options.unread >= {"label", "query"} and hasattr(batch, "__array__"):
             nothing = np.zeros(len(batch))
-            return _piece_of_arrays((batch, nothing, nothing), options, what)
-        return piece_of(load_batch(batch, options), 0, False)
+            return _batch_of_arrays((batch, nothing, nothing), options, what)
+        return batch_of_dataset(load_batch(batch, options), 0, False)
     except DataError as error:
         raise DataError(f"{what}: {error}") from None
 
 
-def _piece_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) -> Piece:
+def _batch_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) -> RowBatch:
     if len(batch) not in (3, 4):
         raise DataError("a tuple must be (X, y, qid) or (X, y, qid, weight)")
     X, y, qid, *weight = batch
     if options.like is not None:
         matrix, names = options.like.match(X), options.like.names or column_names(X)
-    elif is_dataset(X):
+    elif isinstance(X, Dataset):
         raise DataError("a Dataset brings its labels and queries: give it alone, not in a tuple")
     else:
-        matrix, names = feature_matrix(X)
+        matrix = convert(X)
+        names = matrix.names
     with np.errstate(over="ignore"):  # as in fit: beyond float32 is infinite
-        matrix = as_array(matrix, what).astype(np.float32, copy=False)
+        values = matrix.to_array(what).astype(np.float32, copy=False)
     if options.feature_names is not None:
         names = tuple(map(str, options.feature_names))
     ids = query_ids(qid)
-    if len(ids) != len(matrix):
-        raise DataError(f"qid has {len(ids)} entries but X has {len(matrix)} rows")
-    columns = Columns(names, matrix.shape[1])
-    return Piece(
-        matrix,
-        row_numbers(y, len(matrix), "y"),
+    if len(ids) != len(values):
+        raise DataError(f"qid has {len(ids)} entries but X has {len(values)} rows")
+    columns = Columns(names, values.shape[1])
+    return RowBatch(
+        DenseMatrix(values, columns.names),
+        row_numbers(y, len(values), "y"),
         ids,
-        row_numbers(weight[0], len(matrix), "weight") if weight else None,
-        columns.names,
-        None,
-        what,
+        row_numbers(weight[0], len(values), "weight") if weight else None,
+        source=what,
     )
 
 
-def in_one_order(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Bring the columns of all pieces to the order of the first, by name where they have names."""
-    first: Piece | None = None
-    for piece in pieces:
+def in_one_order(batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
+    """Bring the columns of all batches to the order of the first, by name where they have names."""
+    first: RowBatch | None = None
+    for batch in batches:
         if first is None:
-            first = piece.without_rows()
-        yield _ordered_like(first, piece)
+            first = batch.without_rows()
+        yield _ordered_like(first, batch)
 
 
-def _ordered_like(first: Piece, piece: Piece) -> Piece:
-    other = f"{piece.source} has other features than {first.source}"
-    if piece.is_text != first.is_text or (piece.names is None) != (first.names is None):
+def _ordered_like(first: RowBatch, batch: RowBatch) -> RowBatch:
+    other = f"{batch.source} has other features than {first.source}"
+    if batch.is_text != first.is_text or (batch.names is None) != (first.names is None):
         raise DataError(other)
-    if piece.names is None or first.names is None:
-        if not piece.is_text and piece.X.shape[1] != first.X.shape[1]:
-            raise DataError(f"{other}: {piece.X.shape[1]} instead of {first.X.shape[1]}")
-        return piece
-    try:
-        places = places_of_names(first.names, piece.names)
-    except DataError as how:
-        raise DataError(f"{other} {how}") from None
-    if places is None:
-        return piece
-    return replace(piece, X=select_columns(piece.X, places), names=first.names)
+    if batch.names is None or first.names is None:
+        if not batch.is_text and batch.X.n_columns != first.X.n_columns:
+            raise DataError(f"{other}: {batch.X.n_columns} instead of {first.X.n_columns}")
+        return batch
+    if batch.names == first.names:
+        return batch
+    found = match_names(first.names, batch.names)
+    if how := name_difference(found):
+        raise DataError(f"{other} {how}")
+    return replace(batch, X=batch.X.select_columns(found.found()))
 
 
 class Judgments:
-    """Collects labels, weights and queries of pieces that have the same columns."""
+    """The labels, weights and queries of all batches of a data set, as they are read."""
 
     def __init__(self, shared_queries: SharedQueries) -> None:
         self._shared = shared_queries
-        self._first: Piece | None = None
+        self._first: RowBatch | None = None
         self._last_part: int | None = None
         self._labels: list[npt.NDArray[np.float64]] = []
         self._weights: list[npt.NDArray[np.float64]] = []
@@ -157,41 +118,41 @@ class Judgments:
         self._parts: list[tuple[str, list[npt.NDArray[Any]], list[npt.NDArray[np.int64]]]] = []
         self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
 
-    def add(self, piece: Piece) -> None:
-        """Take the next piece."""
+    def add(self, batch: RowBatch) -> None:
+        """Take the next batch."""
         first = self._first
         if first is None:
-            first = self._first = piece.without_rows()
-        self._refuse_difference(first, piece)
-        if piece.part != self._last_part:
-            self._parts.append((piece.source, [], []))
-            self._numbers.append((piece.first_column, piece.first_column))
-        self._last_part = piece.part
-        if piece.is_text:
+            first = self._first = batch.without_rows()
+        self._refuse_difference(first, batch)
+        if batch.part != self._last_part:
+            self._parts.append((batch.source, [], []))
+            self._numbers.append((batch.first_column, batch.first_column))
+        self._last_part = batch.part
+        if batch.is_text:
             begin, end = self._numbers[-1]
-            end = max(end, piece.first_column + piece.X.shape[1])
-            self._numbers[-1] = (min(begin, piece.first_column), end)
-        self._labels.append(piece.y)
-        if piece.weight is not None:
-            self._weights.append(piece.weight)
-        if len(piece.qid):
-            starts = np.flatnonzero(np.r_[True, piece.qid[1:] != piece.qid[:-1]])
+            end = max(end, batch.first_column + batch.X.n_columns)
+            self._numbers[-1] = (min(begin, batch.first_column), end)
+        self._labels.append(batch.y)
+        if batch.weight is not None:
+            self._weights.append(batch.weight)
+        if len(batch.qid):
+            starts = np.flatnonzero(np.r_[True, batch.qid[1:] != batch.qid[:-1]])
             _, ids, lengths = self._parts[-1]
-            ids.append(piece.qid[starts])
-            lengths.append(np.diff(np.r_[starts, len(piece.qid)]))
+            ids.append(batch.qid[starts])
+            lengths.append(np.diff(np.r_[starts, len(batch.qid)]))
 
-    def _refuse_difference(self, first: Piece, piece: Piece) -> None:
-        if piece.absent != first.absent:
+    def _refuse_difference(self, first: RowBatch, batch: RowBatch) -> None:
+        if batch.absent != first.absent:
             raise DataError(
-                f"{first.source} was read with absent={first.absent!r}, {piece.source} with "
-                f"{piece.absent!r}"
+                f"{first.source} was read with absent={first.absent!r}, {batch.source} with "
+                f"{batch.absent!r}"
             )
-        if (piece.weight is None) != (first.weight is None):
+        if (batch.weight is None) != (first.weight is None):
             raise DataError("some of the data have sample weights, others have none")
 
     @property
-    def first(self) -> Piece:
-        """The first piece; that there is none is an error."""
+    def first(self) -> RowBatch:
+        """The first batch; that there is none is an error."""
         if self._first is None:
             raise DataError("there are no rows")
         return self._first
@@ -282,7 +243,7 @@ def _joined(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def _without_breaks(
     ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Join neighbouring runs of the same query, which pieces have cut."""
+    """Join neighbouring runs of the same query, which batches have cut."""
     if len(ids) == 0:
         return ids, lengths
     starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])

@@ -1,4 +1,4 @@
-"""``scan``: ranking data that are read piece by piece whenever they are used, and never held.
+"""``scan``: ranking data that are read batch by batch whenever they are used, and never held.
 
 Life of a scan: made of paths or batches and of options, it has read nothing. ``read`` (which a fit
 asks for) goes once through the source, writes the features to a temporary file and collects labels
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,11 +24,20 @@ from rankgrove.data.core.dataset import (
     Dataset,
     SharedQueries,
     concatenate,
-    default_feature_names,
 )
+from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.cache import Arrays, CacheEntry, Entry, TemporaryEntry, cache_folder
-from rankgrove.data.matrix.disk_matrix import Spool
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.cache import (
+    Arrays,
+    CacheEntry,
+    FolderCacheEntry,
+    TemporaryCacheEntry,
+    cache_folder,
+)
+from rankgrove.data.matrix.disk_matrix import DiskMatrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.streamed import StreamedMatrix
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import (
@@ -36,17 +45,16 @@ from rankgrove.data.reading.loading import (
     files_in,
     is_folder,
     is_paths,
-    load_pieces,
+    load_batches,
 )
 from rankgrove.data.reading.options import LoadOptions, Progress
 from rankgrove.data.reading.readers import reader_of
-from rankgrove.data.scanning.cache_key import fingerprint
+from rankgrove.data.scanning.cache_key import file_key
 from rankgrove.data.scanning.row_batches import (
     Judgments,
-    Piece,
+    batch_of_dataset,
+    batch_of_object,
     in_one_order,
-    piece_of,
-    piece_of_batch,
 )
 from rankgrove.errors import DataError
 
@@ -160,19 +168,6 @@ class _Once:
         return batches
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """What one reading of the source told."""
-
-    made_of: str | None
-    y: npt.NDArray[np.float64]
-    groups: QueryGroups
-    sample_weight: npt.NDArray[np.float64] | None
-    columns: Columns
-    absent: Absent | None
-    X: StreamedMatrix
-
-
 class Scan:
     """Ranking data that are read when they are used: a Dataset whose matrix is a stream.
 
@@ -194,7 +189,8 @@ class Scan:
         self._cache = cache
         self._format = format
         self.shared_queries: SharedQueries = shared_queries
-        self._whole: _Whole | None = None
+        self._key: str | None = None
+        self._input: RankingInput | None = None
 
     def like(self, columns: Columns, absent: str | None, what: str) -> Scan:
         """Return a scan of the same source with these columns, read as those of a model were."""
@@ -225,8 +221,8 @@ class Scan:
         options = replace(self._options, features=[], absent="zero", absent_given=False, **columns)
         if callable(self._source):
             one = Judgments(self.shared_queries)
-            for piece in self.pieces():
-                one.add(piece)
+            for batch in self.batches():
+                one.add(batch)
             found = one.finished()
             sizes = np.diff(found["offsets"])
             return Dataset(
@@ -237,96 +233,107 @@ class Scan:
         parts = [
             data
             for path in self._source
-            for data in load_pieces(path, options, self._format, whole=True)
+            for data in load_batches(path, options, self._format, whole=True)
         ]
         return concatenate(parts, self.shared_queries)
 
     def _with(self, options: LoadOptions) -> Scan:
         return Scan(self._source, options, self._cache, self._format, self.shared_queries)
 
-    def pieces(self, *, matched: bool = True) -> Iterator[Piece]:
-        """Go through the source, piece by piece; a piece may end amid a query.
+    def batches(self, *, matched: bool = True, sparse: bool | None = None) -> Iterator[RowBatch]:
+        """Go through the source, batch by batch; a batch may end amid a query.
 
-        ``matched``: every piece must have the columns of ``like`` already. Text that does not tell
-        how many it has is then read as a whole.
+        Parameters
+        ----------
+        matched : every batch must have the columns of ``like`` already. Text that does not tell
+            how many it has is then read as a whole.
+        sparse : as in ``load``, for text
         """
-        return in_one_order(self._pieces_as_given(matched))
+        return in_one_order(self._batches_as_read(matched, sparse))
 
-    def _pieces_as_given(self, matched: bool) -> Iterator[Piece]:
+    def _batches_as_read(self, matched: bool, sparse: bool | None) -> Iterator[RowBatch]:
         if callable(self._source):
             for number, batch in enumerate(self._source()):
-                yield piece_of_batch(batch, number, self._options)
+                yield batch_of_object(batch, number, self._options)
             return
         for number, path in enumerate(self._source):
             text = reader_of(path, self._format).name == "letor" and self._options.features is None
             whole = matched and text and None in declared_features(self._options)
-            for data in load_pieces(path, self._options, self._format, whole=whole):
-                yield piece_of(data, number, text and not whole)
+            options = replace(self._options, sparse=sparse) if text else self._options
+            for data in load_batches(path, options, self._format, whole=whole):
+                yield batch_of_dataset(data, number, text and not whole)
 
-    def read(self) -> _Whole:
+    def read(self) -> RankingInput:
         """Read the source, unless this was done before and it has not changed."""
-        made_of = self._made_of()
-        if self._whole is None or self._whole.made_of != made_of:
-            self._whole = self._read(made_of)
-        return self._whole
+        key = self._cache_key()
+        if self._input is None or self._key != key:
+            self._input, self._key = self._read(key), key
+        return self._input
 
-    def _made_of(self) -> str | None:
+    def _cache_key(self) -> str | None:
         """Describe files and options; None for batches, which cannot be known again."""
         if callable(self._source):
             return None
         ways = (self._options.described(), self._format, self.shared_queries)
-        return f"{ways!r}\n" + "\n".join(fingerprint(path) for path in self._source)
+        return f"{ways!r}\n" + "\n".join(file_key(path) for path in self._source)
 
-    def _read(self, made_of: str | None) -> _Whole:
-        entry: Entry = TemporaryEntry()
-        if self._cache is not None and made_of is not None:
-            entry = CacheEntry(self._cache, made_of)
-        spools: list[Spool] = []
+    def _read(self, key: str | None) -> RankingInput:
+        entry: CacheEntry = TemporaryCacheEntry()
+        if self._cache is not None and key is not None:
+            entry = FolderCacheEntry(self._cache, key)
+        written: list[DiskMatrix] = []
 
         def make() -> Arrays:
-            spool, arrays = self._spooled(entry, made_of)
-            spools.append(spool)
+            values, arrays = self._written(entry, key)
+            written.append(values)
             return arrays
 
         arrays = entry.arrays("rows", make)
         groups = QueryGroups(arrays["offsets"], None, arrays["ids"])
-        columns = Columns(
-            tuple(arrays["names"].tolist()) if "names" in arrays else None,
-            int(arrays["n_features"]),
-        )
+        names = tuple(arrays["names"].tolist()) if "names" in arrays else None
+        columns = Columns(names, int(arrays["n_features"]))
         absent: Any = str(arrays["absent"]) or None
         again = self._with(self._options)
         shape = (groups.n_rows, columns.count)
-        X = StreamedMatrix(shape, entry, lambda: again._spooled(entry, made_of)[0])
-        for spool in spools:
-            X.take(spool)
-        return _Whole(made_of, arrays["y"], groups, arrays.get("weight"), columns, absent, X)
+        X = StreamedMatrix(shape, entry, lambda: again._written(entry, key)[0], names)
+        for values in written:
+            X.set_values(values)
+        return RankingInput(
+            X=X,
+            y=arrays["y"],
+            groups=groups,
+            weight=arrays.get("weight"),
+            columns=columns,
+            absent=absent,
+            n_given=groups.n_rows,
+        )
 
-    def _spooled(self, entry: Entry, made_of: str | None) -> tuple[Spool, Arrays]:
+    def _written(self, entry: CacheEntry, key: str | None) -> tuple[DiskMatrix, Arrays]:
         """Go through the source: features to a temporary file, the rest to arrays."""
         nothing = np.nan if self._options.absent == "missing" else 0.0
-        spool, judgments = Spool(entry.folder, nothing), Judgments(self.shared_queries)
-        self._go_through(spool, judgments)
-        if self._made_of() != made_of:
+        values, judgments = DiskMatrix(entry.folder, nothing), Judgments(self.shared_queries)
+        self._read_batches(values, judgments)
+        if self._cache_key() != key:
             raise DataError(f"{self!r}: the data have changed since they were first looked at")
         arrays = judgments.finished()
         first = judgments.first
         names = first.names
-        numbers: Sequence[int] = range(first.X.shape[1])
+        numbers: Sequence[int] = range(first.X.n_columns)
         if first.is_text:
             names, numbers = self._text_columns(judgments)
-        spool.finish(numbers)
+        values.finish(numbers)
         give_back_memory()  # what reading took is not needed for learning
         arrays["n_features"] = np.array(len(numbers))
         if names is not None:
             arrays["names"] = np.array(names, str)
         arrays["absent"] = np.array(first.absent or "")
-        return spool, arrays
+        return values, arrays
 
-    def _go_through(self, spool: Spool, judgments: Judgments) -> None:
-        for piece in self.pieces(matched=False):
-            judgments.add(piece)
-            spool.append(piece.X, piece.first_column)
+    def _read_batches(self, values: DiskMatrix, judgments: Judgments) -> None:
+        """Go through the batches, of which none is held when this returns."""
+        for batch in self.batches(matched=False, sparse=False):
+            judgments.add(batch)
+            values.append(batch.X.to_array(batch.source), batch.first_column)
 
     def _text_columns(self, judgments: Judgments) -> tuple[tuple[str, ...], Sequence[int]]:
         """Return names and numbers of the features of text, now that all of it is known."""
@@ -340,7 +347,7 @@ class Scan:
         return options.like.names or names, [first + int(place) for place in places]
 
     @property
-    def X(self) -> StreamedMatrix:  # noqa: N802 - as in a Dataset
+    def X(self) -> FeatureMatrix:  # noqa: N802 - as in a Dataset
         """The features."""
         return self.read().X
 
@@ -357,7 +364,7 @@ class Scan:
     @property
     def sample_weight(self) -> npt.NDArray[np.float64] | None:
         """The weights of the rows, if there are any."""
-        return self.read().sample_weight
+        return self.read().weight
 
     @property
     def columns(self) -> Columns:

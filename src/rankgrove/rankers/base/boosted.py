@@ -13,7 +13,7 @@ from rankgrove.boosting.loop import Boosting, Followed
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker

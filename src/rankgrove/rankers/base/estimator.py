@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import as_scan
 from rankgrove.models.scoring import scores
 from rankgrove.rankers.base.declaration import declared, param, parameter_table

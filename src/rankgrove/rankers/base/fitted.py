@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.columns import Columns, refuse_other_reading
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
-from rankgrove.data.matrix.conversion import is_dataset, refuse_other_reading
-from rankgrove.data.ranking_input import groups_of, ranking_input, row_values
+from rankgrove.data.input_checks import groups_of, ranking_input, row_values
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
@@ -82,14 +83,14 @@ class FittedRanker(SklearnInterface):
 
     def _asked(
         self, X: Any, qid: Any, group_sizes: Any, what: str
-    ) -> tuple[npt.NDArray[Any], QueryGroups | None]:
+    ) -> tuple[FeatureMatrix, QueryGroups | None]:
         """Return documents with the model's columns, and queries where they are given or matter."""
         model = self.fitted_model()
         if isinstance(as_scan(X), Scan):
             raise DataError(f"{what} takes data in memory: rankgrove.load reads them")
         matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, what)
-        if is_dataset(X) and (uncertain := model.uncertain(matrix)):
+        if isinstance(X, Dataset) and (uncertain := model.uncertain(matrix)):
             warnings.warn(
                 f"this model compares in float64, and {uncertain:,} values lie within the rounding "
                 "of one of its thresholds: a Dataset holds float32, so that some scores may differ "
@@ -103,7 +104,7 @@ class FittedRanker(SklearnInterface):
 
     def _listed(
         self, X: Any, qid: Any, group_sizes: Any, what: str
-    ) -> tuple[npt.NDArray[Any], QueryGroups]:
+    ) -> tuple[FeatureMatrix, QueryGroups]:
         """Return documents with the model's columns, and their queries, which must be known."""
         matrix, groups = self._asked(X, qid, group_sizes, what)
         return matrix, groups_of(
@@ -159,20 +160,20 @@ class FittedRanker(SklearnInterface):
             found = scanned_scores(self.fitted_model(), X, self.n_jobs, labels=True, what="score")
             assert found.y is not None
             return measure(found.y, found.scores, groups=found.groups, n_jobs=self.n_jobs)
-        if qid is None and group_sizes is None and not is_dataset(X):
+        if qid is None and group_sizes is None and not isinstance(X, Dataset):
             raise DataError(
                 "score needs the queries: pass qid (one query id per row) or group_sizes, or a "
                 "Dataset; scikit-learn's model selection passes qid on after "
                 "sklearn.set_config(enable_metadata_routing=True)"
             )
         matrix, groups = self._listed(X, qid, group_sizes, "score")
-        if is_dataset(X) and y is not None:
+        if isinstance(X, Dataset) and y is not None:
             raise DataError("score: a Dataset brings its labels and queries, give X alone")
-        if y is None and not is_dataset(X):
+        if y is None and not isinstance(X, Dataset):
             raise DataError("score needs the labels: pass y, or a Dataset")
-        labels = row_values(X.y if is_dataset(X) else y, len(matrix), "y", "score")
+        labels = row_values(X.y if isinstance(X, Dataset) else y, len(matrix), "y", "score")
         scores = self.model_.scores(matrix, groups, self.n_jobs)
-        doc_ids = X.doc_ids if is_dataset(X) and measure.ranks_by_doc_id else None
+        doc_ids = X.doc_ids if isinstance(X, Dataset) and measure.ranks_by_doc_id else None
         return measure(labels, scores, groups=groups, doc_ids=doc_ids, n_jobs=self.n_jobs)
 
     def compile(self) -> Scorer:
@@ -276,7 +277,7 @@ class FittedRanker(SklearnInterface):
             )
             if n_repeats < 1:
                 raise ValueError(f"n_repeats must be at least 1, not {n_repeats!r}")
-            doc_ids = X.doc_ids if is_dataset(X) else None
+            doc_ids = X.doc_ids if isinstance(X, Dataset) else None
             return permutation_importances(
                 model, data, metric, n_repeats, random_state, self.n_jobs, doc_ids
             )

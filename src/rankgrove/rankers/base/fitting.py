@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
 from rankgrove.rankers.base.fitted import FittedRanker

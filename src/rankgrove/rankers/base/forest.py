@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.ranking_input import RankingInput, ranking_input
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.input_checks import ranking_input
 from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.growing import ForestGrower, Grown, Growth, leaf_scores, value_type
 from rankgrove.forests.listwise_metric import PositionMetric

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.sparse import as_array
-from rankgrove.data.ranking_input import RankingInput
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.models.linear import LinearModel
 from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 from rankgrove.rankers.base.declaration import declared, param
@@ -51,7 +50,7 @@ class LinearRanker(BaseRanker):
     def _features(self, fit: Fit, data: RankingInput, *, training: bool) -> LinearFeatures:
         assert fit.fill is not None
         return LinearFeatures.of(
-            as_array(data.X, type(self).__name__),
+            data.X.to_array(type(self).__name__),
             fit.fill,
             data.groups,
             self.normalisation,

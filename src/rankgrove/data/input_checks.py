@@ -1,4 +1,4 @@
-"""From what a caller hands to fit or predict to checked arrays.
+"""Checks of what a caller hands to fit, predict or score.
 
 Matrices stay in the caller's order and layout (the engine and the scorer read any strides); labels
 and weights come back in grouped order, as kernels want them.
@@ -7,75 +7,25 @@ and weights come back in grouped order, as kernels want them.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import Absent
+from rankgrove.data.core.columns import Columns, refuse_other_reading, refuse_readings
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups
-from rankgrove.data.matrix.caller_matrix import CallerMatrix
-from rankgrove.data.matrix.conversion import (
-    column_names,
-    is_dataset,
-    refuse_other_reading,
-    refuse_readings,
-)
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
-from rankgrove.data.matrix.sparse import SparseMatrix
-from rankgrove.data.matrix.zero_copy import features_in_place
 from rankgrove.data.reading.table_columns import answers_among, outcomes_among
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, DataWarning
 
 _LARGEST_WEIGHT = 1e30  # gradients are float32
 _LEAST_WEIGHT = 1e-30  # of the heaviest row: sums of less, and their squares, would vanish
-
-
-@dataclass(frozen=True)
-class RankingInput:
-    """Checked data of one fit or one evaluation.
-
-    Attributes
-    ----------
-    X : what reads as a float32 matrix, in the caller's row order: an array with any strides,
-        SparseMatrix, a stream, or a CallerMatrix of any other array or frame
-    y : float64 labels in grouped order
-    groups : the queries; ``groups.order`` are the rows of X in grouped order
-    weight : float64 document weights in grouped order, or None
-    columns : the columns of X
-    absent : how features absent from text were read, None if the data are not from text
-    n_given : rows that the caller gave
-    counting : the caller's rows that X holds, if some were left out because their weight is 0
-    """
-
-    X: Any
-    y: npt.NDArray[np.float64]
-    groups: QueryGroups
-    weight: npt.NDArray[np.float64] | None
-    columns: Columns
-    absent: Absent | None = None
-    n_given: int = 0
-    counting: npt.NDArray[np.int64] | None = None
-
-    def restored(self, values: npt.NDArray[Any], missing: float = np.nan) -> npt.NDArray[Any]:
-        """Bring values from grouped order to the caller's rows; those left out get ``missing``."""
-        own = self.groups.restored(values)
-        if self.counting is None:
-            return own
-        result = np.full((self.n_given, *own.shape[1:]), missing, own.dtype)
-        result[self.counting] = own
-        return result
-
-    @property
-    def filled_offsets(self) -> npt.NDArray[np.int64]:
-        """Offsets of the queries that have documents."""
-        filled = np.flatnonzero(self.groups.sizes)
-        offsets: npt.NDArray[np.int64] = self.groups.offsets[np.r_[filled, self.groups.n_queries]]
-        return np.ascontiguousarray(offsets)
 
 
 def ranking_input(
@@ -106,7 +56,7 @@ def ranking_input(
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a scan brings its labels and queries, give X alone")
         return _scanned_input(X, sample_weight, columns, absent, what)
-    if is_dataset(X):
+    if isinstance(X, Dataset):
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
         y = X.y
@@ -117,12 +67,12 @@ def ranking_input(
         )
     warn_of_other_order(what, 5, X=X, y=y, qid=qid, sample_weight=sample_weight)
     if columns is None:
-        matrix = features_in_place(X)
-        columns = Columns(column_names(X), matrix.shape[1])
-        if columns.names is not None and not is_dataset(X):
+        matrix = in_place(X.matrix if isinstance(X, Dataset) else X)
+        columns = Columns(matrix.names, matrix.n_columns)
+        if columns.names is not None and not isinstance(X, Dataset):
             _warn_of_answers(columns.names, what)
     else:
-        matrix = columns.match(X, what, in_place=True)
+        matrix = columns.match(X, what, zero_copy=True)
     refuse_other_reading(X, absent, what)
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
     _refuse_nothing(matrix.shape, may_be_empty, what)
@@ -132,7 +82,7 @@ def ranking_input(
     counting: npt.NDArray[np.int64] | None = None
     if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
         counting = np.flatnonzero(weight)
-        matrix, labels, weight = _kept(matrix, counting), labels[counting], weight[counting]
+        matrix, labels, weight = matrix.select_rows(counting), labels[counting], weight[counting]
         groups = QueryGroups.from_qid(groups.query_of_row()[counting])
     return RankingInput(
         X=matrix,
@@ -140,7 +90,7 @@ def ranking_input(
         groups=groups,
         weight=None if weight is None else np.ascontiguousarray(groups.grouped(weight)),
         columns=columns,
-        absent=getattr(X, "absent", None) if is_dataset(X) else None,
+        absent=X.absent if isinstance(X, Dataset) else None,
         n_given=n_given,
         counting=counting,
     )
@@ -173,33 +123,17 @@ def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
 def _scanned_input(
     scan: Scan, sample_weight: Any, columns: Columns | None, absent: str | None, what: str
 ) -> RankingInput:
-    """Read a scan once; its matrix stays a stream."""
-    whole = (scan if columns is None else scan.like(columns, absent, what)).read()
-    refuse_readings(whole.absent, absent, what)
-    _refuse_nothing(whole.X.shape, False, what)
-    weight = _weights(sample_weight, whole.groups.n_rows, what, False)
+    """Read a scan once; its matrix stays out of core."""
+    data = (scan if columns is None else scan.like(columns, absent, what)).read()
+    refuse_readings(data.absent, absent, what)
+    _refuse_nothing(data.X.shape, False, what)
+    weight = _weights(sample_weight, data.groups.n_rows, what, False)
     if weight is not None and weight.min() == 0:
         raise DataError(
             f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
             "that are streamed"
         )
-    return RankingInput(
-        X=whole.X,
-        y=whole.y,
-        groups=whole.groups,
-        weight=weight,
-        columns=whole.columns if columns is None else columns,
-        absent=whole.absent,
-        n_given=whole.groups.n_rows,
-    )
-
-
-def _kept(matrix: Any, rows: npt.NDArray[np.int64]) -> Any:
-    """Leave out all other rows, without a copy of these."""
-    if isinstance(matrix, SparseMatrix):
-        return matrix[rows]
-    given = matrix if isinstance(matrix, CallerMatrix) else CallerMatrix((matrix,), len(matrix))
-    return given.kept(rows)
+    return replace(data, weight=weight, columns=data.columns if columns is None else columns)
 
 
 def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> None:
@@ -213,11 +147,10 @@ def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> No
 
 def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:
     """Return the queries of a Dataset, or those that ids or sizes tell."""
-    if is_dataset(X):
+    if isinstance(X, Dataset):
         if qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its queries, give X alone")
-        groups: QueryGroups = X.groups
-        return groups
+        return X.groups
     return query_groups(n_rows, qid=qid, group_sizes=group_sizes, what=what)
 
 
