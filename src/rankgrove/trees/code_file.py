@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._native import BinnedMatrix, Bins
+from rankgrove.data.matrix.cache import CacheEntry
 
 _MAGIC = b"rgcodes\n"
 _HEADER = struct.Struct("<8sIqqII")
