@@ -161,3 +161,39 @@ def test_score_bench_wants_some_time(run, seconds):
     with pytest.raises(SystemExit) as stop:
         run(f"score-bench model.rg data.txt --seconds {seconds}")
     assert stop.value.code == 2
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    """A folder of two files, the same documents in one file, and a model of them."""
+    data = make_ranking(8, docs_per_query=5, n_features=3, seed=0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts").mkdir()
+    rg.write_letor(data, "all.txt")
+    first = [query < 4 for query in range(8)]
+    rg.write_letor(data.select_queries(first), "parts/a.txt")
+    rg.write_letor(data.select_queries([not chosen for chosen in first]), "parts/b.txt")
+    rg.MART(n_estimators=2, min_samples_leaf=2).fit(data).save("m.rg")
+
+
+@pytest.mark.parametrize(
+    "words", ["predict m.rg {}", "explain m.rg {} --json", "explain m.rg {} --permutation --json"]
+)
+def test_a_folder_is_read_as_its_files(parts, words, capsys):
+    assert main(words.format("all.txt").split()) == 0
+    expected = capsys.readouterr().out
+    assert main(words.format("parts").split()) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_a_quoted_pattern_stands_for_its_files(parts, tmp_path, capsys):
+    for name, data in (("a", "all.txt"), ("b", "parts/*.txt")):
+        words = ["--n-estimators", "2", "--quiet", "--out", f"{name}.rg"]
+        assert main(["train", "mart", data, *words]) == 0
+    assert (tmp_path / "a.rg").read_bytes() == (tmp_path / "b.rg").read_bytes()
+    assert main(["predict", "m.rg", "parts/a*"]) == 0
+    assert main(["predict", "m.rg", "nothing*"]) == 1
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["predict", "m.rg", "parts/*.txt"])
+    assert "'parts/*.txt' stands for 2 files" in capsys.readouterr().err

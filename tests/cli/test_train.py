@@ -84,7 +84,7 @@ NAMED = "--label rating --query search"
 def test_columns_of_tables_can_be_named(run, tables):
     code, _, err = run("train mart judged.csv --out t.rg")
     assert code == 1
-    assert "name it with label= (--label on the command line)" in err
+    assert "name it with --label" in err
     code, _, err = run(
         f"train mart judged.csv {NAMED} --valid judged.csv --n-estimators 3 --out t.rg"
     )
@@ -111,7 +111,7 @@ def test_predicting_needs_queries_where_documents_are_compared(run, tables):
     assert run("predict p.rg listed.csv --query search") == (0, scores, "")
     code, _, err = run("predict p.rg bare.csv")
     assert code == 1
-    assert "--query on the command line" in err
+    assert "name it with --query" in err
 
 
 def test_summary_as_json(run):

@@ -38,7 +38,7 @@ from rankgrove.cli.options import (
     data_options,
 )
 from rankgrove.cli.output import print_json, show, table
-from rankgrove.cli.paths import out_path, refuse_overwriting
+from rankgrove.cli.paths import DataPaths, out_path, refuse_overwriting
 
 if TYPE_CHECKING:
     from rankgrove.experiments.comparison import Comparison
@@ -54,7 +54,9 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("data", nargs="*", metavar="DATA", help="file or folder of folds")
+    parser.add_argument(
+        "data", nargs="*", action=DataPaths, metavar="DATA", help="file or folder of folds"
+    )
     add_ranker_option(parser)
     parser.add_argument(
         "--study",

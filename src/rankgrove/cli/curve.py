@@ -32,6 +32,7 @@ from rankgrove.cli.options import (
     add_seed_option,
 )
 from rankgrove.cli.output import print_json, show
+from rankgrove.cli.paths import DataPaths
 
 EXAMPLES = """\
   rankgrove curve learning train.txt --ranker lambdamart --ranker rf-point
@@ -44,7 +45,9 @@ KINDS = ("learning", "convergence", "size", "subsample", "n-min", "levels", "str
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help="what is varied")
-    parser.add_argument("data", nargs="+", metavar="DATA", help="file or folder of folds")
+    parser.add_argument(
+        "data", nargs="+", action=DataPaths, metavar="DATA", help="file or folder of folds"
+    )
     add_ranker_option(parser, required=True)
     parser.add_argument("--points", nargs="+", type=float, metavar="X", help="where to measure")
     add_metric_option(parser, ["ndcg@10"])

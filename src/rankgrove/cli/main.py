@@ -23,6 +23,7 @@ from typing import Any
 from rankgrove import __version__
 from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
+from rankgrove.cli.messages import in_options
 from rankgrove.cli.standard_streams import secure_standard_streams
 from rankgrove.errors import DataWarning, RankgroveError
 
@@ -100,7 +101,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.debug:
             traceback.print_exc()
         else:
-            print(f"rankgrove {arguments.verb}: {_message(error)}", file=sys.stderr)
+            message = in_options(_message(error), arguments)
+            print(f"rankgrove {arguments.verb}: {message}", file=sys.stderr)
         return FAILURE
     return OK
 

@@ -82,7 +82,7 @@ def load_documents(
 
 def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[Any]:
     """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
-    features = _declared_features(ranker, arguments)
+    features = None if Path(path).is_dir() else _declared_features(ranker, arguments)
     if features is not None and not ranker.model_.needs_queries and is_text(path, arguments):
         from rankgrove.data.reading.loading import absent_like
         from rankgrove.data.reading.streaming import stream_letor

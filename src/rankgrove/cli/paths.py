@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
+from typing import Any
+
+
+def data_paths(text: str) -> list[str]:
+    """Return the files that a word names: itself, ``-`` for standard input, or a pattern's."""
+    if text == "-":
+        return ["/dev/stdin"]
+    if glob.has_magic(text) and not os.path.exists(text):
+        return sorted(glob.glob(text)) or [text]
+    return [text]
+
+
+class DataPaths(argparse.Action):
+    """Stores the files that several words name as one list."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Store the files."""
+        setattr(namespace, self.dest, [path for text in values for path in data_paths(text)])
 
 
 def data_path(text: str) -> str:
-    """Name of a file to read; ``-`` is standard input."""
-    return "/dev/stdin" if text == "-" else text
+    """Return the one file that a word names."""
+    paths = data_paths(text)
+    if len(paths) > 1:
+        raise argparse.ArgumentTypeError(
+            f"the pattern {text!r} stands for {len(paths)} files, and one is expected here"
+        )
+    return paths[0]
 
 
 def out_path(text: str) -> str:

@@ -27,7 +27,7 @@ from rankgrove.cli.options import (
     add_shared_queries_option,
     add_threads_option,
 )
-from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
+from rankgrove.cli.paths import DataPaths, data_path, out_path, refuse_overwriting
 from rankgrove.errors import ModelError
 
 EXAMPLES = """\
@@ -125,9 +125,9 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
         "data",
         metavar="DATA",
         nargs="+",
-        type=data_path,
+        action=DataPaths,
         help="training data (LETOR text, Parquet, CSV, ...): a file, several, a folder of "
-        "them, or - for standard input",
+        "them, a pattern, or - for standard input",
     )
     parser.add_argument(
         "--stream",

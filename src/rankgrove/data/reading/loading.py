@@ -206,21 +206,21 @@ def load_documents(
     absent: Absent | None = None,
     **options: Any,
 ) -> Dataset:
-    """Load documents to be scored by the ranker ``like``.
+    """Load documents to be scored by the ranker ``like``: those of a file, or of a folder.
 
     Labels are not read and may be absent, and so may queries unless they are needed.
     """
-    return _read(
-        path,
-        LoadOptions(
-            like=Columns.of(like),
-            absent=absent or absent_like(like),
-            absent_given=absent is not None,
-            unread=frozenset({"label"} if needs_queries else {"label", "query"}),
-            **options,
-        ),
-        format,
+    reading = LoadOptions(
+        like=Columns.of(like),
+        absent=absent or absent_like(like),
+        absent_given=absent is not None,
+        unread=frozenset({"label"} if needs_queries else {"label", "query"}),
+        **options,
     )
+    if not is_folder(path):
+        return _read(path, reading, format)
+    parts = [_read(part, reading, format) for part in files_in(Path(path))]
+    return concatenate(parts, "error")
 
 
 def absent_like(like: Any) -> Absent:

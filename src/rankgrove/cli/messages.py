@@ -1,0 +1,52 @@
+"""Error messages of the library in the words of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+# Python's argument, followed by the option: "label= (--label on the command line)".
+_BOTH = re.compile(r"\w+=(?:\[[^]]*\]|'[^']*'|\w*) \((--[^)]+?)(?: on the command line)?\)")
+_HINT = re.compile(r"(--[\w-]+(?: [^)]*?)?) on the command line")
+_PARAMETER = re.compile(r"parameter (\w+)(?: of \w+)?\b")
+_ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|[\w.]+)")
+_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+
+# Arguments in Python whose options have other names.
+_OTHER_NAMES = {"random_state": "seed", "jobs": "workers", "n_trials": "trials"}
+
+
+def in_options(message: str, arguments: argparse.Namespace) -> str:
+    """Name options instead of Python's arguments, as far as the verb has them.
+
+    ``parameter subsample of MART must be ...`` becomes ``--subsample must be ...``.
+    """
+    options = _options(arguments)
+
+    def parameter(match: re.Match[str]) -> str:
+        return options.get(match[1], match[0])
+
+    def argument(match: re.Match[str]) -> str:
+        return f"{options[match[1]]} {match[2].strip(chr(39))}" if match[1] in options else match[0]
+
+    def name(match: re.Match[str]) -> str:
+        return options.get(match[0], match[0])
+
+    message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message))
+    message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
+    return _NAME.sub(name, message)
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the option of each argument in Python that the verb has."""
+    options = {}
+    for dest in vars(arguments):
+        name = dest.removeprefix("set_")
+        option = "train-metric" if dest == "set_metric" else name.replace("_", "-")
+        options[name] = f"--{option}"
+    for name, option in _OTHER_NAMES.items():
+        if option in options:
+            options[name] = f"--{option}"
+    for positional in ("data", "model", "results", "kind", "ranker", "verb", "run", "metrics"):
+        options.pop(positional, None)
+    return options
