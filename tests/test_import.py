@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+
+import rankgrove
 
 HEAVY = {"sklearn", "scipy", "pyarrow", "pandas", "polars", "plotly", "numba", "joblib", "rich"}
 
@@ -38,3 +41,9 @@ def test_unknown_name_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="no attribute 'LamdaMART'"):
         _ = rankgrove.LamdaMART
+
+
+def test_the_version_is_that_of_the_package(repository):
+    text = (repository / "pyproject.toml").read_text()
+    (version,) = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
+    assert version == rankgrove.__version__

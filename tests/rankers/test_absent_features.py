@@ -1,4 +1,4 @@
-"""A model takes text alone whose absent features were read as those it was trained on."""
+"""A model takes only text whose absent features were read as those of its training data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every door by which columns, queries or another model come in gives the same answer, or none."""
+"""Every way in which columns, queries or another model come in gives the same answer, or an error."""
 
 from __future__ import annotations
 
