@@ -141,7 +141,7 @@ def test_one_feature_more_than_the_text_is_explained_not_shifted(run, folder):
         np.testing.assert_allclose(scores_of(out), trained.predict(data.X), rtol=1e-6)
     else:
         assert "counts features from 1" in err
-        assert "first_feature=0, n_features=4" in err
+        assert "--first-feature 0, --n-features 4" in err
 
 
 @pytest.mark.parametrize("verb", ["info", "predict pipe.rg"])

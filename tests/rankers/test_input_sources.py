@@ -1,4 +1,4 @@
-"""Every way in which columns, queries or another model come in gives the same answer, or an error."""
+"""Columns, queries and other models give the same answer however they come in, or an error."""
 
 from __future__ import annotations
 
