@@ -28,17 +28,28 @@ def test_no_heavy_library_is_imported(statement):
     assert modules_after(statement) & HEAVY == set()
 
 
-def test_public_names_are_listed():
-    import rankgrove
+def test_training_from_a_small_file_imports_no_heavy_library(tmp_path, monkeypatch):
+    from rankgrove.datasets import make_ranking
 
+    monkeypatch.chdir(tmp_path)
+    rankgrove.write_letor(make_ranking(20, n_features=5, seed=1), "train.txt")
+    command = ["train", "lambdamart", "train.txt", "--n-estimators", "1", "--out", "m.rg"]
+    statement = (
+        "from rankgrove.cli.main import main\n"
+        "import contextlib, io\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): code = main({[*command, '--quiet']})\n"
+        "assert code == 0"
+    )
+    assert modules_after(statement) & HEAVY == set()
+
+
+def test_public_names_are_listed():
     names = dir(rankgrove)
     assert {"load", "Dataset", "LambdaMART", "RFPoint", "datasets"} <= set(names)
     assert names == sorted(set(names))
 
 
 def test_unknown_name_is_an_attribute_error():
-    import rankgrove
-
     with pytest.raises(AttributeError, match="no attribute 'LamdaMART'"):
         _ = rankgrove.LamdaMART
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rankgrove.metrics.metric import Metric
+from rankgrove.metrics.parsing import distinct
 from rankgrove.metrics.parsing import metric as as_metric
+from rankgrove.metrics.python_metric import register_plain
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
@@ -37,11 +39,12 @@ class StudyOptions:
     @property
     def chosen_metrics(self) -> list[Metric]:
         """The metrics under the preset's conventions."""
-        one = isinstance(self.metrics, str | Metric)
+        one = isinstance(self.metrics, str | Metric) or callable(self.metrics)
         names = [self.metrics] if one else list(self.metrics)
         if not names:
             raise ValueError("there is no metric: give at least one")
-        return [m if isinstance(m, Metric) else as_metric(m, preset=self.preset) for m in names]
+        chosen = [as_metric(m, self.preset if isinstance(m, str) else None) for m in names]
+        return [register_plain(m) for m in distinct(chosen)]
 
 
 NAMES = tuple(option.name for option in fields(StudyOptions))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,12 @@ from rankgrove.metrics.judgments import (
 )
 from rankgrove.metrics.metric import Metric, query_values
 from rankgrove.metrics.parameters import format_value
-from rankgrove.metrics.parsing import metric
+from rankgrove.metrics.parsing import distinct, metric
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
+
+AnyMetric: TypeAlias = str | Metric | Callable[..., Any]
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr")
 
@@ -54,17 +56,17 @@ class Evaluation:
     query_sizes: npt.NDArray[np.int64]
     query_weight: npt.NDArray[np.float64] | None
 
-    def __getitem__(self, name: str | Metric) -> float:
+    def __getitem__(self, name: AnyMetric) -> float:
         return float(self.means[self._index(name)])
 
-    def __contains__(self, name: str | Metric) -> bool:
+    def __contains__(self, name: AnyMetric) -> bool:
         try:
             self._index(name)
         except KeyError:
             return False
         return True
 
-    def values(self, name: str | Metric) -> npt.NDArray[np.float64]:
+    def values(self, name: AnyMetric) -> npt.NDArray[np.float64]:
         """Return the values of one metric, query by query."""
         values: npt.NDArray[np.float64] = self.per_query[self._index(name)]
         return values
@@ -105,7 +107,9 @@ class Evaluation:
         header, *rows = self._rows()
         return html_table(counted(len(self.query_ids), "query"), header, rows)
 
-    def _index(self, name: str | Metric) -> int:
+    def _index(self, name: AnyMetric) -> int:
+        if callable(name):
+            name = metric(name)
         full_names = [str(m) for m in self.metrics]
         short_names = [text.partition("(")[0] for text in full_names]
         for names in (full_names, short_names):
@@ -122,7 +126,7 @@ def evaluate(
     qid: npt.ArrayLike | None = None,
     group_sizes: npt.ArrayLike | None = None,
     groups: QueryGroups | None = None,
-    metrics: str | Metric | Iterable[str | Metric] = DEFAULT_METRICS,
+    metrics: AnyMetric | Iterable[AnyMetric] = DEFAULT_METRICS,
     preset: str | None = None,
     query_weight: npt.ArrayLike | None = None,
     doc_ids: npt.ArrayLike | None = None,
@@ -136,7 +140,8 @@ def evaluate(
         path or scan, of which labels and queries alone are read
     y_score : scores of the rows
     qid, group_sizes, groups : one of them says which rows belong to which query
-    metrics : names such as ``ndcg@10``, or Metric objects
+    metrics : names such as ``ndcg@10``, Metric objects, or functions of one query (see
+        ``rankgrove.metric``)
     preset : conventions of another tool for the metrics given by name
     query_weight : weight of each query in the means
     doc_ids : document ids of the rows, read only by the tie rule 'doc_id'
@@ -162,18 +167,18 @@ def evaluate(
     return Evaluation(chosen, means, per_query, groups.ids, groups.sizes, weights)
 
 
-def _metrics(
-    metrics: str | Metric | Iterable[str | Metric], preset: str | None
-) -> tuple[Metric, ...]:
-    names = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+def _metrics(metrics: AnyMetric | Iterable[AnyMetric], preset: str | None) -> tuple[Metric, ...]:
+    one = isinstance(metrics, str | Metric) or callable(metrics)
+    names: list[Any] = [metrics] if one else list(metrics)  # type: ignore[arg-type]
     if not names:
         raise ValueError("metrics is empty: give at least one metric")
-    if preset is not None and all(isinstance(m, Metric) for m in names):
+    if preset is not None and not any(isinstance(m, str) for m in names):
         raise ValueError(
             f"preset {preset!r} has no effect on metrics that are given as objects: give names, or "
             "make them with rankgrove.metric(name, preset=...)"
         )
-    return tuple(m if isinstance(m, Metric) else metric(m, preset=preset) for m in names)
+    chosen = [metric(m, preset=preset if isinstance(m, str) else None) for m in names]
+    return tuple(distinct(chosen))
 
 
 def _empty_rule(measured: Metric) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.presets import preset_params
+from rankgrove.metrics.python_metric import plain_metric
 from rankgrove.metrics.registry import metric_class
 
 _TEXT = re.compile(
@@ -14,26 +16,26 @@ _TEXT = re.compile(
 )
 
 
-def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metric:
+def metric(
+    text: str | Metric | Callable[..., Any], preset: str | None = None, **params: Any
+) -> Metric:
     """Read a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
 
     Parameters
     ----------
-    text : name, cut-off and options; a Metric is taken as it is
+    text : name, cut-off and options; a Metric is taken as it is, and a function, ``f(labels in
+        ranked order)`` or ``f(labels, scores)`` of one query, becomes a metric of its own name
     preset : conventions of another tool (see ``rankgrove.metrics.presets``) for all parameters that
         are not given
     params : further parameters, by name
     """
+    if callable(text) and not isinstance(text, Metric):
+        text = plain_metric(text)
     if isinstance(text, Metric):
         if preset is not None:
             raise ValueError(f"a preset needs the name of a metric, not the ready {text!r}")
         return text.replace(**params) if params else text
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if callable(text):
-        raise ValueError(
-            f"a function is no metric yet: register it with rankgrove.register_metric, and give "
-            f"the name instead of {text!r}"
-        )
     if match is None or "," in (match["k"] or ""):
         raise ValueError(
             f"cannot read the metric {text!r}: write it as name, name@k or "
@@ -50,6 +52,18 @@ def metric(text: str | Metric, preset: str | None = None, **params: Any) -> Metr
     if preset is not None:
         given = preset_params(preset, family, given)
     return family.from_params(given)
+
+
+def distinct(metrics: Sequence[Metric]) -> Sequence[Metric]:
+    """Return metrics of which no two different ones have the same name; values go by names."""
+    by_name: dict[str, Metric] = {}
+    for one in metrics:
+        if by_name.setdefault(str(one), one) != one:
+            raise ValueError(
+                f"two metrics are called {str(one)!r}: give each function a name of its own with "
+                "rankgrove.register_metric"
+            )
+    return metrics
 
 
 def _read_options(text: str, options: str | None) -> dict[str, Any]:

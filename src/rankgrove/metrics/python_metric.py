@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, make_dataclass
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like
-from rankgrove.metrics.registry import add_metric, metric_class
+from rankgrove.metrics.registry import add_metric, family_of, is_registered, metric_class
 
 # What a function takes, by the word in ``of``.
 ARGUMENTS = {"ranked": ("labels",), "scores": ("labels", "scores")}
@@ -42,6 +43,8 @@ class PythonMetric(Metric):
     def __reduce__(self) -> tuple[Any, ...]:
         # The function travels along: the process that reads it may not have registered it.
         function = type(self).function
+        if family_of(function) is None:
+            return _restore_plain, (function, self.params)
         return _restore, (self.name, function, self.of, self.greater_is_better, self.params)
 
 
@@ -117,6 +120,51 @@ def function_metric(
     )
 
 
+def plain_metric(function: Callable[..., Any]) -> Metric:
+    """Return the metric of a function; one that is not registered is called by its own name.
+
+    One argument without a default is the labels of a query in ranked order, two are labels and
+    scores; an attribute ``greater_is_better`` of the function says if larger values are better.
+    """
+    family = family_of(function)
+    if family is not None:
+        return family()
+    name = re.sub("^[^a-z]+|[^a-z0-9_-]", "", str(getattr(function, "__name__", "")).lower())
+    name = name or type(function).__name__.lower()
+    if is_registered(name):
+        raise ValueError(
+            f"the function {name!r} bears the name of another metric: rename it, or register it "
+            "under a name of its own with rankgrove.register_metric"
+        )
+    needed = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is inspect.Parameter.empty
+    ]
+    of = {1: "ranked", 2: "scores"}.get(len(needed))
+    if of is None:
+        raise ValueError(
+            f"the function {name!r} cannot be a metric: it must take (labels in ranked order) or "
+            f"(labels, scores) of one query, not {inspect.signature(function)}"
+        )
+    family = function_metric(name, function, of, getattr(function, "greater_is_better", True))
+    family.name = name
+    return family()
+
+
+def register_plain(metric: Metric) -> Metric:
+    """Register the metric of a plain function by the function's name, for what stores names."""
+    if not isinstance(metric, PythonMetric) or is_registered(metric.name):
+        return metric
+    if not getattr(type(metric).function, "__name__", "<").isidentifier():
+        raise ValueError(
+            "values are stored by the name of their metric, and this function has none: give it "
+            'one with rankgrove.register_metric("a-name", of=...)'
+        )
+    add_metric(type(metric), metric.name, [])
+    return metric
+
+
 def _parameters(name: str, function: Callable[..., Any], of: str) -> Mapping[str, Parameter]:
     arguments = ARGUMENTS[of]
     given = list(inspect.signature(function).parameters.values())
@@ -151,6 +199,10 @@ def _parameters(name: str, function: Callable[..., Any], of: str) -> Mapping[str
 def _defaults(function: Callable[..., Any], of: str) -> list[tuple[str, Any]]:
     parameters = list(inspect.signature(function).parameters.values())
     return [(parameter.name, parameter.default) for parameter in parameters[len(ARGUMENTS[of]) :]]
+
+
+def _restore_plain(function: Callable[..., Any], params: dict[str, Any]) -> Metric:
+    return plain_metric(function).replace(**params)
 
 
 def _restore(

@@ -13,6 +13,7 @@ import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from rankgrove._plugins import load_plugin
 from rankgrove.metrics.metric import Metric
@@ -44,6 +45,19 @@ def metric_class(name: str) -> type[Metric]:
             f"unknown metric {name!r}: {hint} {', '.join(metric_names())}; one of your own is "
             "known once the module that registers it is imported"
         ) from None
+
+
+def is_registered(name: str) -> bool:
+    """Tell whether a name is that of a metric, without loading those of installed packages."""
+    _import_own()
+    return name in _families or name in _other_names
+
+
+def family_of(function: Any) -> type[Metric] | None:
+    """Return the registered metric that a function defines, None if there is none."""
+    _import_own()
+    families = _families.values()
+    return next((f for f in families if getattr(f, "function", None) is function), None)
 
 
 def add_metric(family: type[Metric], name: str, other_names: list[str]) -> None:

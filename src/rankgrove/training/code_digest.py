@@ -11,8 +11,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-import joblib
-
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LOOKS_UP = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
@@ -144,6 +142,8 @@ def _behind(member: Any) -> Any:
 def _content(value: Any) -> str:
     """Digest a value, arrays in full (which ``repr`` shortens); what has no content has a place."""
     try:
+        import joblib  # slow to import, and rarely needed
+
         return str(joblib.hash(value))
     except Exception:  # whatever objects raise that cannot be pickled
         return repr(value)

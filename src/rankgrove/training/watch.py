@@ -138,6 +138,7 @@ def make_watch(
     n_jobs: int | None,
 ) -> Watch:
     """Check the sets to be watched and prepare their metrics."""
+    from rankgrove.metrics.parsing import distinct
     from rankgrove.metrics.parsing import metric as as_metric
 
     if patience is not None and (
@@ -145,7 +146,8 @@ def make_watch(
     ):
         raise ValueError(f"early_stopping_rounds must be a whole number >= 1, not {patience!r}")
     names = ["ndcg@10"] if eval_metric is None else eval_metric
-    metrics = [as_metric(name) for name in (names if isinstance(names, list | tuple) else [names])]
+    names = names if isinstance(names, list | tuple) else [names]
+    metrics = distinct([as_metric(name) for name in names])
     if not metrics:
         raise ValueError("eval_metric is empty: give at least one metric")
     _refuse_other_kinds(eval_set)

@@ -46,7 +46,7 @@ def _is_metric(value: Any) -> bool:
     if isinstance(value, Metric):
         return True
     try:
-        return isinstance(value, str) and bool(metric(value))
+        return (isinstance(value, str) or callable(value)) and bool(metric(value))
     except ValueError:
         return False
 
@@ -59,6 +59,6 @@ def _read_metric(text: str) -> str:
 
 
 def metric_param(default: str, meaning: str) -> Any:
-    """Declare the metric that a ranker optimises: its text, or a Metric."""
-    words = "a metric or its text, such as 'ndcg@10' or 'map'"
+    """Declare the metric that a ranker optimises: its text, a Metric, or a function."""
+    words = "a metric, its text, such as 'ndcg@10' or 'map', or a function"
     return param(default, Satisfies(_is_metric, words, _read_metric), meaning)

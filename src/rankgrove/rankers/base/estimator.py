@@ -133,7 +133,8 @@ class BaseRanker(FittedRanker):
             without being scored again (rows of weight 0 are left out there; metrics know no other
             weights). A ranker that learns in steps is cut where the first metric was best on the
             first set that is not the training data; others are measured when they are done.
-        eval_metric : a metric or several, by name or object; the first one decides (``ndcg@10``)
+        eval_metric : a metric or several, by name, object or function; the first one decides
+            (``ndcg@10``)
         early_stopping_rounds : stop after so many steps without a better validation metric
         init_model : a fitted ranker whose scores the new model improves, and part of it
         callbacks : functions called with a FitProgress after each step; true ends the training
