@@ -45,7 +45,7 @@ def f_only(data):
         ),
         (lambda d, m: rankgrove.MART().fit(d, init_model="m.rg"), r"load_model\('m.rg'\)"),
         (lambda d, m: m.importances("permutation", d, n_repeats=0), "n_repeats must be at least 1"),
-        (lambda d, m: broof(lambda error, rate: 3.0).fit(d), "must return a Say"),
+        (lambda d, m: broof(lambda error, rate: 3.0).fit(d), "must return a LearnerWeight"),
         (lambda d, m: add_up(alternating(d, m)), "at most 1,000"),
         (lambda d, m: evaluated(d, m, metrics=print), "must take"),
         (lambda d, m: m.fit(d, eval_set=d, eval_metric=print), "must take"),

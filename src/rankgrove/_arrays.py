@@ -1,4 +1,4 @@
-"""What kernels, and functions of a user's own, need of an array beside its type and shape."""
+"""Alignment and write protection of arrays that kernels and user functions get."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def addressable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def is_addressable(array: npt.NDArray[Any]) -> bool:
-    """Tell whether the entries lie on multiples of their size."""
+    """Return whether the entries are aligned to their size."""
     steps = array.strides if array.size else ()
     return array.flags.aligned and not any(step % array.itemsize for step in steps)
 

@@ -17,7 +17,7 @@ _STALE_SECONDS = 60.0
 
 
 def require_place(path: str | os.PathLike[str]) -> None:
-    """Raise OSError unless ``path`` can become a file, before work is done in vain."""
+    """Raise OSError unless ``path`` can be written, before work is done in vain."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no folder for this file", str(path))
@@ -34,7 +34,7 @@ def require_place(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a binary file that takes the place of ``path`` once the block ends without an error.
+    """Open a binary file that atomically replaces ``path`` once the block ends without an error.
 
     It is written beside the old file without a name, so a reader sees the old file or the new one,
     and a failure, even of the machine, leaves the old one. A symbolic link is followed, and the
@@ -124,7 +124,7 @@ def _keep_permissions(descriptor: int, target: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Context that one process (or thread) at a time is in, where the system can see to it."""
+    """Inter-process lock as a context, on systems that support file locks."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
             import fcntl
@@ -135,7 +135,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_unlocked(path: Path) -> bool:
-    """Tell whether nobody is in the context ``locked``; False if it is not known."""
+    """Return whether nobody holds the lock; False if unknown."""
     try:
         with path.open("rb") as file:
             return _lock(file.fileno())

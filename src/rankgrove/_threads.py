@@ -1,4 +1,4 @@
-"""One meaning of ``n_jobs`` for every native call."""
+"""Resolution of ``n_jobs`` to a number of threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         raise ValueError("n_jobs must not be 0: use 1 for one thread or -1 for all cores")
     if n_jobs < 0:
         return max(1, _available_threads() + 1 + n_jobs)
-    return 1 if n_jobs == 1 else min(int(n_jobs), _native.most_threads())  # asking takes its time
+    return 1 if n_jobs == 1 else min(int(n_jobs), _native.most_threads())  # the call is slow
 
 
 def _available_threads() -> int:

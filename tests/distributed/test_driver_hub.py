@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from rankgrove._heard_warnings import HeardWarnings
+from rankgrove._warning_relay import WarningRelay
 from rankgrove.distributed.cluster_fit import Attempt
 from rankgrove.distributed.driver_hub import DriverHub, DriverLinkError, WorkerLink
 from rankgrove.distributed.join_listener import JoinListener
@@ -142,7 +142,7 @@ def test_a_worker_without_heartbeats_is_lost_although_it_is_ready():
     ):
         for link in (alive, stopped):
             link.send(MessageKind.READY, address="127.0.0.1:9")
-        attempt = Attempt(hub, NoTasks(), 3.0, lambda message: None, HeardWarnings())
+        attempt = Attempt(hub, NoTasks(), 3.0, lambda message: None, WarningRelay())
         with pytest.raises(WorkerLost, match="worker 1 said nothing for 3 seconds") as caught:
             attempt.model()
         assert caught.value.rank == 1

@@ -9,7 +9,7 @@ from tests.oracles import broof as oracle
 import rankgrove
 from rankgrove.datasets import make_ranking
 from rankgrove.forests import extension_points
-from rankgrove.forests.extension_points import Documents
+from rankgrove.forests.extension_points import TrainingDocuments
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.rankers.broof import _TABLES, PRESETS
 
@@ -54,7 +54,7 @@ def test_errors_are_their_definition(name):
     y = rng.integers(0, 4, len(query)).astype(float)
     predicted = np.round(rng.random(len(query)), 1)  # ties
     known = rng.random(len(query)) < 0.8
-    documents = Documents(y, query, y >= 1, rng)
+    documents = TrainingDocuments(y, query, y >= 1, rng)
     found = extension_points.ERRORS[name](documents, y, predicted, known)
     expected = oracle.ERRORS[name](y, query, predicted, known)
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -288,9 +288,12 @@ def test_extension_points_cannot_change_the_callers_data():
 def test_a_say_of_nonsense_is_named(say):
     data = make_ranking(10, docs_per_query=8, n_features=3, seed=1)
     ranker = rankgrove.BROOF(
-        preset="absolute", learner_weight=lambda error, shrinkage: extension_points.Say(*say)
+        preset="absolute",
+        learner_weight=lambda error, shrinkage: extension_points.LearnerWeight(*say),
     )
-    with pytest.raises(ValueError, match=r"learner_weight returned Say.*finite and above 0"):
+    with pytest.raises(
+        ValueError, match=r"learner_weight returned LearnerWeight.*finite and above 0"
+    ):
         ranker.fit(data)
 
 

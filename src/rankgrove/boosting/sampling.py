@@ -1,4 +1,4 @@
-"""Which rows a tree sees when it learns from a part of the data."""
+"""Row subsampling: the rows on which each tree is grown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the scores of a boosted fit start: at a constant, or at a model's scores."""
+"""Initial scores of a boosted fit: a constant, or the scores of a background model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Start:
-    """The start of one fit.
+    """Initial scores of one fit.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Start:
 
     @classmethod
     def of(cls, model: Model | None, objective: Objective, owner: str) -> Start:
-        """Find out how a background model can carry the trees of an objective."""
+        """Return the initial scores, and how the background model is combined with new trees."""
         base = objective.base_score()
         if model is None:
             return cls(base)

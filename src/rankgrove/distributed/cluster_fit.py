@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankgrove import errors
-from rankgrove._heard_warnings import HeardWarnings
+from rankgrove._warning_relay import WarningRelay
 from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.engine import DataSource, Engine, RunningTasks
 from rankgrove.distributed.messages import Message, MessageKind
@@ -49,7 +49,7 @@ class ClusterFit:
     task: Mapping[str, Any]
     records: list[bytes] = field(default_factory=list)
     interrupted: bool = False
-    warnings: HeardWarnings = field(default_factory=HeardWarnings)
+    warnings: WarningRelay = field(default_factory=WarningRelay)
 
     def run(self, draw: Callback) -> bytes:
         """Return the model file; a lost worker costs no more than the running step."""
@@ -121,7 +121,7 @@ class Attempt:
         running: RunningTasks,
         patience: float,
         on_step: Callable[[Message], None],
-        warnings: HeardWarnings,
+        warnings: WarningRelay,
     ) -> None:
         self._hub = hub
         self._running = running
@@ -176,7 +176,7 @@ class Attempt:
         elif message.kind is MessageKind.STEP:
             self._on_step(message)
         elif message.kind is MessageKind.WARNING:
-            self._warnings.hear(self._names[rank], values["category"], values["text"])
+            self._warnings.relay(self._names[rank], values["category"], values["text"])
         elif message.kind is MessageKind.DONE:
             self._ended.add(rank)
         elif message.kind is MessageKind.ERROR:

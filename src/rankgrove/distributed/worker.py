@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgrove._heard_warnings import warnings_told
+from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
 from rankgrove.distributed.messages import MessageKind
@@ -66,7 +66,7 @@ def run_worker(
     with WorkerLink(task.ticket, rank, heartbeat) as link:
         try:
             link.send(MessageKind.JOINED, rank=rank, host=link.host, process=os.getpid())
-            with warnings_told(
+            with relaying_warnings(
                 lambda kind, text: link.send(MessageKind.WARNING, category=kind, text=text)
             ):
                 _run(task, rank, sets, n_threads, link)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._heard_warnings import warnings_told
+from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.cache import CacheEntry
 from rankgrove.data.reading.folds import Fold
@@ -123,7 +123,10 @@ def run_cell(
     """
     told: dict[str, str] = {}  # and its category; in the order of their first time
     try:
-        with PeakMemory() as memory, warnings_told(lambda kind, text: told.update({text: kind})):
+        with (
+            PeakMemory() as memory,
+            relaying_warnings(lambda kind, text: told.update({text: kind})),
+        ):
             seen = viewed(fold, cell.view, kept, n_jobs)
             outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak

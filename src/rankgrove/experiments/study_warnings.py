@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from rankgrove._heard_warnings import HeardWarnings, warnings_told
+from rankgrove._warning_relay import WarningRelay, relaying_warnings
 from rankgrove.errors import DataWarning
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.sources import StudyFold
@@ -18,13 +18,13 @@ class StudyWarnings:
     """Warns of what folds and fits meet, with the name of the first that did."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, HeardWarnings] = defaultdict(HeardWarnings)
+        self._heard: dict[str, WarningRelay] = defaultdict(WarningRelay)
 
     def check(self, fold: StudyFold, metrics: Sequence[Metric]) -> None:
         """Refuse what a metric cannot judge, and warn of parts, before anything is trained."""
         train, validation, test = fold.parts
         told: list[str] = []
-        with warnings_told(lambda _, text: told.append(text)):
+        with relaying_warnings(lambda _, text: told.append(text)):
             # A fit calls its validation part so, too: one of them is heard.
             warn_of_shared_queries(train, validation, "eval_set 'valid'")
             warn_of_shared_queries(train, test, "the test part")
@@ -40,4 +40,4 @@ class StudyWarnings:
 
     def _tell(self, data: str, where: str, texts: Sequence[str]) -> None:
         for text in texts:
-            self._heard[data].hear(where, DataWarning.__name__, text)
+            self._heard[data].relay(where, DataWarning.__name__, text)

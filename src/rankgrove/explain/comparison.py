@@ -1,4 +1,4 @@
-"""Why one document stands above another."""
+"""Comparison of two documents: why one ranks above the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Difference:
-    """What one feature adds to the distance of two documents.
+    """What one feature adds to the difference of two scores.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DocumentComparison:
-    """Two documents side by side.
+    """Two documents with the effects that separate their scores.
 
     The effects of ``differences`` add up to ``first_score - second_score``.
 

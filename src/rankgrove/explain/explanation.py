@@ -59,7 +59,7 @@ class Explanation:
         return np.asarray(np.abs(self.values).sum(axis=0) / max(len(self.values), 1))
 
     def document(self, row: int) -> list[Effect]:
-        """Return what carries a document's score, the largest effects first."""
+        """Return the effects on a document's score, the largest first."""
         self._check_row(row)
         order = np.argsort(-np.abs(self.values[row]), kind="stable")
         return [

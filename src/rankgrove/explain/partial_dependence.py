@@ -1,4 +1,4 @@
-"""How scores depend on one feature, or on two."""
+"""Partial dependence of scores on one feature, or on two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What carries the top of a query's list."""
+"""Explanation of a query's list: the features that lift its top documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our trees as the shap package takes them."""
+"""Conversion of trees to the form that the shap package reads."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from rankgrove._arrays import read_only
 from rankgrove.forests.extension_points import (
-    Documents,
     GrownForest,
-    Say,
+    LearnerWeight,
+    TrainingDocuments,
     constant,
     train,
     unchanged,
@@ -39,7 +39,7 @@ class Points:
 
     @property
     def errors_count(self) -> bool:
-        """Whether anything depends on errors: what a forest says, or weights of documents."""
+        """Whether anything depends on errors: weights of forests, or of documents."""
         return self.learner_weight is not constant or self.weight_update is not unchanged
 
 
@@ -51,12 +51,12 @@ class ForestBoosting:
     ----------
     documents : labels and queries in grouped order
     predict : from trees to their mean prediction of every training document, in grouped order
-    on_forest : called with the trees of each new forest and its say
-    forests, says : of each iteration so far
+    on_forest : called with the trees of each new forest and its own_weight
+    forests, learner_weights : of each iteration so far
     weights : of the documents, for the next forest
     """
 
-    documents: Documents
+    documents: TrainingDocuments
     points: Points
     grower: ForestGrower
     growth: Growth
@@ -67,7 +67,7 @@ class ForestBoosting:
     predict: Callable[[TreeEnsemble], Floats]
     on_forest: Callable[[TreeEnsemble, float], None]
     forests: list[TreeEnsemble] = field(default_factory=list)
-    says: list[float] = field(default_factory=list)
+    learner_weights: list[float] = field(default_factory=list)
     weights: Floats = field(default_factory=lambda: np.empty(0))
 
     def steps(self, n_steps: int) -> Iterator[None]:
@@ -98,17 +98,20 @@ class ForestBoosting:
             errors = _called(points.error, n_rows, documents, targets, predicted, known)
             errors = _scaled(np.where(known, errors, 0.0))
             error = _mean(errors, self.weights, known)
-            say = None
+            own_weight = None
             if error < 0.5 or not points.errors_count:
-                say = _checked_say(points, error, self.shrinkage)
-            if say is None and self.forests:
+                own_weight = _checked_learner_weight(points, error, self.shrinkage)
+            if own_weight is None and self.forests:
                 return
-            last, say = say is None, say or Say(beta=1.0, weight=1.0)  # the first is kept anyway
+            last, own_weight = (
+                own_weight is None,
+                own_weight or LearnerWeight(beta=1.0, weight=1.0),
+            )  # the first is kept anyway
             self.forests.append(forest.trees)
-            self.says.append(say.weight)
-            self.on_forest(forest.trees, say.weight)
+            self.learner_weights.append(own_weight.weight)
+            self.on_forest(forest.trees, own_weight.weight)
             self.weights = _distribution(
-                _called(points.weight_update, n_rows, self.weights, errors, say.beta, known)
+                _called(points.weight_update, n_rows, self.weights, errors, own_weight.beta, known)
             )
             yield
             if last:
@@ -143,9 +146,9 @@ class ForestBoosting:
         return GrownForest(trees, lambda: self.predict(trees), sums / np.maximum(counts, 1), counts)
 
     def ensemble(self, n_steps: int, averaged: bool) -> TreeEnsemble:
-        """Return the trees of the first iterations, weighted by the say of their forests."""
-        says = np.array(self.says[:n_steps])
-        factors = says / says.sum() if averaged else says
+        """Return the trees of the first iterations, with the weights of their forests."""
+        weights = np.array(self.learner_weights[:n_steps])
+        factors = weights / weights.sum() if averaged else weights
         forests = [
             replace(forest, tree_weights=forest.tree_weights * factor)
             for forest, factor in zip(self.forests[:n_steps], factors, strict=True)
@@ -175,7 +178,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _checked_validation(
-    points: Points, documents: Documents, forest: GrownForest
+    points: Points, documents: TrainingDocuments, forest: GrownForest
 ) -> tuple[Floats, Flags]:
     """Ask the extension point for the validation set, and check it."""
     found = points.validation(documents, forest)
@@ -197,17 +200,19 @@ def _checked_validation(
     return _checked(points.validation, n_rows, predicted), known
 
 
-def _checked_say(points: Any, error: float, shrinkage: float) -> Say | None:
-    """Ask the extension point for the influence of a forest, and check it."""
-    say = points.learner_weight(error, shrinkage)
-    if say is None:
+def _checked_learner_weight(points: Any, error: float, shrinkage: float) -> LearnerWeight | None:
+    """Call the extension point for the weight of a forest, and check the result."""
+    chosen = points.learner_weight(error, shrinkage)
+    if chosen is None:
         return None
-    if not isinstance(say, Say) or not (0 < say.beta < np.inf and 0 < say.weight < np.inf):
+    if not isinstance(chosen, LearnerWeight) or not (
+        0 < chosen.beta < np.inf and 0 < chosen.weight < np.inf
+    ):
         raise ValueError(
-            f"learner_weight returned {say!r}: it must return a Say whose beta and weight are "
-            "finite and above 0, or None to stop"
+            f"learner_weight returned {chosen!r}: it must return a LearnerWeight whose beta and "
+            "weight are finite and above 0, or None to stop"
         )
-    return say
+    return chosen
 
 
 def _distribution(weights: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What BROOF leaves open: five functions, with the variations of the paper by name.
+"""The extension points of BROOF: five functions, with the variants of the paper by name.
 
 (De Sá, Gonçalves, Sousa and Salles, "Generalized BROOF-L2R: A General Framework for Learning to
 Rank Based on Boosting and Random Forests", 2016.) Each may be replaced by a function of the same
@@ -28,8 +28,8 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Documents:
-    """The training documents as extension points see them: read-only.
+class TrainingDocuments:
+    """The training documents that extension points get: read-only.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Documents:
 
 @dataclass(frozen=True)
 class GrownForest:
-    """The forest of an iteration as the validation set sees it.
+    """The forest of one iteration, as the validation set gets it.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class GrownForest:
 
 
 @dataclass(frozen=True)
-class Say:
-    """The influence of a learner.
+class LearnerWeight:
+    """The weight of a learner in the model.
 
     Attributes
     ----------
@@ -86,12 +86,12 @@ class Say:
 # INITIALIZEWEIGHTS: documents -> weights.
 
 
-def uniform(documents: Documents) -> Floats:
+def uniform(documents: TrainingDocuments) -> Floats:
     """Give every document the same weight."""
     return np.full(len(documents.y), 1.0 / len(documents.y))
 
 
-def random(documents: Documents) -> Floats:
+def random(documents: TrainingDocuments) -> Floats:
     """Draw weights uniformly from [0, 1)."""
     return documents.rng.random(len(documents.y))
 
@@ -100,14 +100,14 @@ def random(documents: Documents) -> Floats:
 
 
 def identity(
-    documents: Documents, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
+    documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
 ) -> Floats:
     """Keep the labels as targets."""
     return documents.y
 
 
 def residue(
-    documents: Documents, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
+    documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags, shrinkage: float
 ) -> Floats:
     """Subtract the shrunken prediction of the validation set; other targets stay."""
     return np.where(known, targets - shrinkage * predicted, targets)
@@ -116,12 +116,12 @@ def residue(
 # VALIDATIONSET: documents, forest -> predictions, known.
 
 
-def oob(documents: Documents, forest: GrownForest) -> tuple[Floats, Flags]:
+def oob(documents: TrainingDocuments, forest: GrownForest) -> tuple[Floats, Flags]:
     """Predict documents by the trees that did not see them, as far as there are such trees."""
     return forest.out_of_bag, forest.n_out_of_bag > 0
 
 
-def train(documents: Documents, forest: GrownForest) -> tuple[Floats, Flags]:
+def train(documents: TrainingDocuments, forest: GrownForest) -> tuple[Floats, Flags]:
     """Predict every document by all trees."""
     return forest.predict(), np.ones(len(documents.y), bool)
 
@@ -129,12 +129,16 @@ def train(documents: Documents, forest: GrownForest) -> tuple[Floats, Flags]:
 # Errors: documents, targets, predictions, known -> errors >= 0.
 
 
-def absolute(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+def absolute(
+    documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags
+) -> Floats:
     """Distance of the prediction to the target."""
     return np.abs(targets - predicted)
 
 
-def median(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+def median(
+    documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags
+) -> Floats:
     """Distance to the median prediction of the documents of the same query and label."""
     errors = np.zeros(len(targets))
     rows = np.flatnonzero(known)
@@ -150,7 +154,9 @@ def median(documents: Documents, targets: Floats, predicted: Floats, known: Flag
     return errors
 
 
-def height(documents: Documents, targets: Floats, predicted: Floats, known: Flags) -> Floats:
+def height(
+    documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags
+) -> Floats:
     """Irrelevant documents above a relevant one, relevant ones below an irrelevant one.
 
     Divided by the most that the query allows. Of two documents with equal predictions, each stands
@@ -181,9 +187,10 @@ def height(documents: Documents, targets: Floats, predicted: Floats, known: Flag
     return errors
 
 
-# Learner weight: weighted mean error, below 0.5, and shrinkage -> Say, or None to end the boosting.
+# Learner weight: weighted mean error, below 0.5, and shrinkage -> LearnerWeight, or None to end the
+# boosting.
 
-_SMALLEST = 1e-12  # a learner without error has a finite say
+_SMALLEST = 1e-12  # a learner without error has a finite weight
 
 
 def _beta(error: float, shrinkage: float) -> float:
@@ -191,21 +198,21 @@ def _beta(error: float, shrinkage: float) -> float:
     return shrinkage * error / (1.0 - error)
 
 
-def log(error: float, shrinkage: float) -> Say:
-    """Let the say grow with accuracy: log(1 / beta), beta = shrinkage * error / (1 - error)."""
+def log(error: float, shrinkage: float) -> LearnerWeight:
+    """Return log(1 / beta), beta = shrinkage * error / (1 - error): it grows with accuracy."""
     beta = _beta(error, shrinkage)
-    return Say(beta, math.log(1.0 / beta))
+    return LearnerWeight(beta, math.log(1.0 / beta))
 
 
-def beta(error: float, shrinkage: float) -> Say:
-    """Take beta itself as the say: the paper's literal formula, which shrinks with accuracy."""
+def beta(error: float, shrinkage: float) -> LearnerWeight:
+    """Return beta itself, the paper's literal formula, which shrinks with accuracy."""
     value = _beta(error, shrinkage)
-    return Say(value, value)
+    return LearnerWeight(value, value)
 
 
-def constant(error: float, shrinkage: float) -> Say:
-    """Give every learner the same say."""
-    return Say(shrinkage, shrinkage)
+def constant(error: float, shrinkage: float) -> LearnerWeight:
+    """Give every learner the same weight."""
+    return LearnerWeight(shrinkage, shrinkage)
 
 
 # UPDATEEXAMPLEWEIGHTS: weights, errors, beta, known -> weights.

@@ -1,4 +1,4 @@
-"""Predictions of training documents by the trees that did not see them."""
+"""Out-of-bag predictions: of training documents, by the trees that did not see them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankgrove.trees.links import Link
 
 Floats = npt.NDArray[np.float64]
 _LABELS = 2**32
-_BLOCK = 2**20  # entries of a sparse matrix that are looked at together
+_BLOCK = 2**20  # entries of a sparse matrix per block
 
 
 @dataclass(frozen=True, eq=False)

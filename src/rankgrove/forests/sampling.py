@@ -1,4 +1,4 @@
-"""Which documents each tree of a forest sees, and how many features each node tries."""
+"""Samples of documents for each tree of a forest, and of features for each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of a forest with what each was seeded by, so that parts of a forest are known as such."""
+"""Trees of a forest with their seeds, so that parts of one forest can be recognised and merged."""
 
 from __future__ import annotations
 

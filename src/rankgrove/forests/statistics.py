@@ -1,4 +1,4 @@
-"""What the trees of a forest look like: leaves, their size, their score, their depth."""
+"""Statistics of the trees of a forest: leaves, their size and score, depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strong the single trees of a forest are, as they grow (Ibrahim and Carman 2016, figure 7)."""
+"""Strength of single trees of a forest as they grow (Ibrahim and Carman 2016, figure 7)."""
 
 from __future__ import annotations
 

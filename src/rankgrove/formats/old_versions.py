@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import ModelError
-from rankgrove.models.model import below, prefixed
+from rankgrove.models.model import with_prefix, without_prefix
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -40,7 +40,7 @@ def upgraded(state: dict[str, Any], arrays: Arrays, version: int) -> tuple[dict[
     model, model_arrays = _model(state["ranker"], fitted, own)
     background = fitted.get("background")
     if background is not None:
-        inner = below("background", arrays)
+        inner = without_prefix("background", arrays)
         before, before_arrays = upgraded(dict(background), inner, version)
         model = {
             **{key: model[key] for key in ("n_features", "feature_names", "absent")},
@@ -49,8 +49,8 @@ def upgraded(state: dict[str, Any], arrays: Arrays, version: int) -> tuple[dict[
             "weights": [1.0, 1.0],
         }
         model_arrays = {
-            **prefixed("part0", below("model", before_arrays)),
-            **prefixed("part1", model_arrays),
+            **with_prefix("part0", without_prefix("model", before_arrays)),
+            **with_prefix("part1", model_arrays),
         }
         _same_columns(model)
     kept = ("tree_seeds", "tree_numbers", "oob_sum", "oob_count")
@@ -64,8 +64,8 @@ def upgraded(state: dict[str, Any], arrays: Arrays, version: int) -> tuple[dict[
         },
         "model": model,
     }, {
-        **prefixed("model", model_arrays),
-        **prefixed("fitted", {name: own[name] for name in kept if name in own}),
+        **with_prefix("model", model_arrays),
+        **with_prefix("fitted", {name: own[name] for name in kept if name in own}),
     }
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rankgrove.errors import ModelError
 from rankgrove.metrics.registry import metric_class
-from rankgrove.models.model import below, pack_model, prefixed, unpack_model
+from rankgrove.models.model import pack_model, unpack_model, with_prefix, without_prefix
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import FittedRanker
@@ -44,7 +44,7 @@ def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arr
         "fitted": _encoded(values),
         "model": model_values,
     }
-    return state, {**prefixed("model", model_arrays), **prefixed("fitted", arrays)}
+    return state, {**with_prefix("model", model_arrays), **with_prefix("fitted", arrays)}
 
 
 def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
@@ -61,8 +61,8 @@ def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
 def set_learnt(ranker: FittedRanker, state: Mapping[str, Any], arrays: Arrays) -> None:
     """Replace the model and all fitted attributes of a ranker by those of a state."""
     ranker.clear_fitted()
-    ranker.model_ = unpack_model(state["model"], below("model", arrays))
-    ranker._set_fitted(_decoded(state["fitted"]), below("fitted", arrays))
+    ranker.model_ = unpack_model(state["model"], without_prefix("model", arrays))
+    ranker._set_fitted(_decoded(state["fitted"]), without_prefix("fitted", arrays))
 
 
 def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:

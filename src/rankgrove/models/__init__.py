@@ -1,1 +1,1 @@
-"""What a fitted ranker is: models that score documents, one kind per file."""
+"""Models, the fitted part of a ranker, which scores documents: one kind per file."""

@@ -1,4 +1,4 @@
-"""Features as linear models see them: filled, finite and normalised, without a copy."""
+"""Feature matrix of linear models: filled, finite and normalised on the fly, without a copy."""
 
 from __future__ import annotations
 

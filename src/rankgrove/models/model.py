@@ -1,4 +1,4 @@
-"""What every model is: it scores documents, knows its columns, and turns into arrays and back.
+"""The base class of models: scoring, columns, conversion to arrays and back.
 
 Life of a model:
 
@@ -211,12 +211,12 @@ def per_feature(
     return array
 
 
-def prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    """Put a prefix before the names of arrays."""
+def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays under names that begin with ``prefix/``."""
     return {f"{prefix}/{name}": array for name, array in arrays.items()}
 
 
-def below(prefix: str, arrays: Arrays) -> Arrays:
-    """Return the arrays whose names have the prefix, without it."""
+def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays whose names begin with ``prefix/``, by the rest of their names."""
     head = f"{prefix}/"
     return {n.removeprefix(head): array for n, array in arrays.items() if n.startswith(head)}

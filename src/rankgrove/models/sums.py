@@ -16,11 +16,11 @@ from rankgrove.models.model import (
     Floats,
     Matrix,
     Model,
-    below,
     kind,
     pack_model,
-    prefixed,
     unpack_model,
+    with_prefix,
+    without_prefix,
 )
 from rankgrove.models.trees import TreesModel
 from rankgrove.trees.links import IDENTITY
@@ -112,7 +112,7 @@ class SumModel(Model):
         packed = [pack_model(part) for part in self.parts]
         arrays: Arrays = {}
         for number, (_, inner) in enumerate(packed):
-            arrays.update(prefixed(f"part{number}", inner))
+            arrays.update(with_prefix(f"part{number}", inner))
         return {"parts": [values for values, _ in packed], "weights": list(self.weights)}, arrays
 
     @classmethod
@@ -127,7 +127,7 @@ class SumModel(Model):
         ):
             raise ModelError("a sum of models needs parts, and a finite weight for each")
         parts = tuple(
-            unpack_model(state, below(f"part{number}", arrays))
+            unpack_model(state, without_prefix(f"part{number}", arrays))
             for number, state in enumerate(states)
         )
         if any(part.columns != columns for part in parts):

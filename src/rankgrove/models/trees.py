@@ -21,10 +21,10 @@ from rankgrove.models.model import (
     Floats,
     Matrix,
     Model,
-    below,
     kind,
     per_feature,
-    prefixed,
+    with_prefix,
+    without_prefix,
 )
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.links import IDENTITY, GradeSum, Link, link_from_state
@@ -218,7 +218,7 @@ class TreesModel(Model):
         if self.ensemble.precise is not None:
             trees["precise"] = self.ensemble.precise
         link, arrays = self.link.get_state()
-        arrays = {**arrays, **prefixed("trees", trees)}
+        arrays = {**arrays, **with_prefix("trees", trees)}
         if self.fill is not None:
             arrays["fill"] = self.fill
         if self.missing_up_to is not None:
@@ -234,7 +234,7 @@ class TreesModel(Model):
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> TreesModel:
         """Build the model and check all that scoring relies on."""
-        trees = below("trees", arrays)
+        trees = without_prefix("trees", arrays)
         ensemble = TreeEnsemble(
             n_features=columns.count,
             precise=trees.get("precise"),

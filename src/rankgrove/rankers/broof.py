@@ -19,7 +19,7 @@ from rankgrove.forests.extension_points import (
     LEARNER_WEIGHTS,
     VALIDATION_SETS,
     WEIGHT_UPDATES,
-    Documents,
+    TrainingDocuments,
     constant,
     identity,
 )
@@ -186,7 +186,9 @@ class BROOF(BaseRanker):
         query = np.repeat(np.arange(data.groups.n_queries), data.groups.sizes)
         rng = np.random.default_rng(fit.seed)
         boosting = ForestBoosting(
-            documents=Documents(data.y, query, data.y >= self.relevant_from, rng, data.weight),
+            documents=TrainingDocuments(
+                data.y, query, data.y >= self.relevant_from, rng, data.weight
+            ),
             points=points.functions,
             grower=ForestGrower(
                 data, max_bins=self.max_bins, fill=fit.fill, n_threads=resolve_n_jobs(n_jobs)
@@ -217,8 +219,8 @@ class BROOF(BaseRanker):
             trees_per_step=self.n_trees,
             averaged=points.averaged,
         )
-        says = np.array(boosting.says[: loop.n_kept])
-        return Learnt(model, {"learner_weights_": says}, loop.interrupted)
+        learner_weights = np.array(boosting.learner_weights[: loop.n_kept])
+        return Learnt(model, {"learner_weights_": learner_weights}, loop.interrupted)
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees all forests have, and that no other steps follow."""

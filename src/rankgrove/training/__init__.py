@@ -1,1 +1,1 @@
-"""What every fit shares, whatever it learns: checked input, watched sets, steps, progress."""
+"""Parts of a fit that all rankers share: evaluation sets, the step loop, progress, journal."""

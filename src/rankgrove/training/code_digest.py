@@ -1,4 +1,4 @@
-"""Digests of a user's code: what is kept of a fit with a function serves that function alone."""
+"""Digests of user functions and classes, as part of the keys of cached and resumable work."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def code_digest(code: Any) -> str:
 
 
 def is_users(definition: Any) -> bool:
-    """Tell whether a class or a function is none of rankgrove, whose version says what it does."""
+    """Return whether a class or function is user code, not part of rankgrove."""
     return _module(definition).partition(".")[0] != "rankgrove"
 
 
 class _Reader:
-    """Takes code apart into facts, whose ``repr`` is the same in every process.
+    """Describes code by plain values whose ``repr`` is the same in every process.
 
     It goes where names lead, inside the package of the code that it is made for. What it meets
     again is its number among all that it met: functions may call each other.
@@ -62,7 +62,7 @@ class _Reader:
         return (*facts, looked_up) if looked_up else facts
 
     def _object_facts(self, value: Any) -> Any:
-        """Facts of what can be called, but is no function: a class, an object, a builtin."""
+        """Describe a callable that is no function: a class, an object, a builtin."""
         is_class = isinstance(value, type)
         code = getattr(type(value).__call__, "__code__", None)
         state = vars(value) if hasattr(value, "__dict__") and not is_class else None
@@ -72,7 +72,7 @@ class _Reader:
         return (*facts, members) if members else facts
 
     def _members(self, cls: type) -> list[Any]:
-        """Methods and values of a class and its bases, as far as they are of the package."""
+        """Describe methods and values of a class and of those of its bases in the same package."""
         return [
             (base.__qualname__, name, self._found(_behind(member)))
             for base in cls.__mro__
@@ -82,7 +82,7 @@ class _Reader:
         ]
 
     def _looked_up(self, function: Any) -> list[Any]:
-        """Return what a function finds by name in its module, but for modules."""
+        """Return the globals that a function uses, without modules."""
         if not self._is_inside(function):
             return []
         known = function.__globals__
@@ -93,14 +93,14 @@ class _Reader:
         ]
 
     def _found(self, value: Any) -> Any:
-        """Facts of what has a name; of what is elsewhere at home, that name."""
+        """Describe a named object; objects of other packages only by their qualified name."""
         if hasattr(value, "__qualname__") and not self._is_inside(value):
             return f"{_module(value)}.{value.__qualname__}"
         facts = self._held(value)
         return _ADDRESS.sub("", facts) if isinstance(facts, str) else facts
 
     def _held(self, value: Any) -> Any:
-        """Facts of a value: its content, and the code in it."""
+        """Describe a value by its content and the code in it."""
         if callable(value):
             return self.facts(value)
         parts = _parts(value)
@@ -114,7 +114,7 @@ class _Reader:
 
 
 def _home(code: Any) -> str:
-    """Return the package or script that code is in; of a library, which is large, the module."""
+    """Return the package or script that defines the code; for installed libraries the module."""
     if isinstance(code, functools.partial):
         return _home(code.func)
     module = _module(code)
@@ -131,7 +131,7 @@ def _module(definition: Any) -> str:
 
 
 def _behind(member: Any) -> Any:
-    """Return the functions of a property or another wrapper of methods; others as they are."""
+    """Unwrap properties and other method wrappers; return anything else unchanged."""
     if isinstance(member, property):
         return member.fget or member.fset
     if isinstance(member, functools.cached_property):
@@ -140,7 +140,7 @@ def _behind(member: Any) -> Any:
 
 
 def _content(value: Any) -> str:
-    """Digest a value, arrays in full (which ``repr`` shortens); what has no content has a place."""
+    """Digest a value, arrays in full (``repr`` shortens them); objects without content by name."""
     try:
         import joblib  # slow to import, and rarely needed
 

@@ -1,4 +1,4 @@
-"""Validation sets that hold what was trained on."""
+"""Warnings about validation sets that share queries with the training data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _matrix(data: Queries) -> FeatureMatrix:
 
 
 def _same_query(train: Queries, held_out: Queries, query: int, other: int) -> bool:
-    """Tell whether most documents are the same, and more than one: one may be so by chance."""
+    """Return whether most documents, and more than one, are equal (one may be by chance)."""
     ours, theirs = _documents(train, query), _documents(held_out, other)
     return len(ours & theirs) > max(1, min(len(ours), len(theirs)) // 2)
 

@@ -1,4 +1,4 @@
-"""Warnings of a fit from which nothing is learnt: no order in the labels, or none in the scores."""
+"""Warnings about degenerate fits: labels all equal, or scores all equal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgrove.workers.row_shard import RowShard
 
 
 def labels_are_equal(y: npt.NDArray[np.float64], shard: RowShard) -> bool:
-    """Tell whether all labels are equal, with a warning."""
+    """Return whether all labels are equal, and warn if so."""
     highest, lowest = shard.maximum(y, -np.inf), -shard.maximum(-y, -np.inf)
     if lowest == highest:
         message = (
@@ -53,6 +53,6 @@ def _reason(data: RankingInput, shard: RowShard, min_samples_leaf: int | None) -
 
 
 def _has_pairs(data: RankingInput) -> bool:
-    """Tell whether some query has two documents with different labels."""
+    """Return whether some query has two documents with different labels."""
     differs = np.flatnonzero(np.diff(data.y)) + 1
     return bool(np.isin(differs, data.groups.offsets, invert=True).any())

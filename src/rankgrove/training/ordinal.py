@@ -24,7 +24,7 @@ MAX_GRADES = 100
 
 @dataclass(frozen=True)
 class Problems:
-    """What is to be learnt: targets, shape (n_outputs, n_documents), and how they make a score."""
+    """Targets of one or several problems (n_outputs, n_documents), and the link to a score."""
 
     targets: Floats
     link: Link

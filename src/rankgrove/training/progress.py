@@ -1,4 +1,4 @@
-"""What a long fit tells while it runs: callbacks and a progress bar."""
+"""Progress of a running fit: callbacks and a progress bar."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FitProgress:
     best_iteration: int | None = None
 
     def text(self) -> str:
-        """Newest value of each metric, for people."""
+        """Return the newest value of each metric as readable text."""
         return "  ".join(
             f"{name} {metric} {values[-1]:.4f}"
             for name, metrics in self.evals_result.items()
@@ -48,7 +48,7 @@ Callback = Callable[[FitProgress], Any]
 
 @contextmanager
 def progress_bar(title: str, verbose: int) -> Iterator[Callback]:
-    """Give a callback that draws a bar on a terminal, or lines elsewhere if verbose > 1."""
+    """Yield a callback that draws a bar on a terminal, or lines elsewhere if verbose > 1."""
     if verbose == 0 or (verbose == 1 and not sys.stderr.isatty()):
         yield lambda progress: None
     elif sys.stderr.isatty():

@@ -1,7 +1,7 @@
-"""Metrics of a running fit: which sets are watched, their history, the best step.
+"""Evaluation during a fit: the sets, the history of their metrics, the best step.
 
-A watch knows scores and steps only: whatever learns (trees, forests, weights of features) tells the
-scores of each watched set after each step.
+A watch depends on scores and steps alone: each ranker passes it the scores of every set after each
+step.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Watch:
 
 
 TRAIN = object()
-"""Stands for the training data among the watched sets, where they cannot be known again."""
+"""Sentinel for "the training data" in eval_set, for callers that cannot pass the same object."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Given:
     sample_weight: Any = None
 
     def is_entry(self, entry: Any) -> bool:
-        """Tell whether an entry of eval_set is the very training data."""
+        """Return whether an entry of eval_set is the training data itself."""
         if isinstance(entry, tuple) and len(entry) == 3:
             same = zip(entry, (self.X, self.y, self.qid), strict=True)
             return self.group_sizes is None and all(one is other for one, other in same)
@@ -218,7 +218,7 @@ def _as_input(entry: Any, what: str, train: RankingInput, shard: RowShard) -> Ra
 def _evaluator(
     metric: Metric, data: RankingInput, shard: RowShard, doc_ids: Any, n_jobs: int | None
 ) -> Callable[[Floats], float]:
-    """Return what measures scores of a set, or of this worker's part of it, in grouped order."""
+    """Return a function from grouped scores to the metric over the rows of all workers."""
     grouped = replace(data.groups, order=None)
     part = not shard.single_worker
     prepared = metric.prepare(data.y, grouped, doc_ids=doc_ids, n_jobs=n_jobs, part=part)

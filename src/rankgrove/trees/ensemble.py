@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._meanwhile import Meanwhile
+from rankgrove._background_call import BackgroundCall
 
 # Of all trees: fewer are copied before threads have started.
 _NODES_WORTH_THREADS = 1_000_000
@@ -94,7 +94,7 @@ class TreeEnsemble:
                     array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
 
         n_helpers = min(n_jobs, n_trees) - 1 if offsets[-1] >= _NODES_WORTH_THREADS else 0
-        helpers = [Meanwhile(take) for _ in range(n_helpers)]
+        helpers = [BackgroundCall(take) for _ in range(n_helpers)]
         take()
         for helper in helpers:
             helper.result()

@@ -1,1 +1,1 @@
-"""What a boosted ranker minimises: one file per objective, over native gradient kernels."""
+"""Objectives of boosted rankers, one per file, over native gradient kernels."""

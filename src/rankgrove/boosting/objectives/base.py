@@ -28,7 +28,7 @@ Floats32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What an objective sees of the training set, in grouped order.
+    """The training data of an objective, in grouped order.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._meanwhile import Meanwhile
+from rankgrove._background_call import BackgroundCall
 from rankgrove.data.reading.byte_stream import ByteStream
 from rankgrove.errors import DataError
 
@@ -38,7 +38,7 @@ def whole_lines(
         rest = filled - end
         other[:rest] = current[end:filled]
         if stream.size is not None:
-            reading = Meanwhile(partial(_fill, stream, other, rest))
+            reading = BackgroundCall(partial(_fill, stream, other, rest))
             try:
                 yield current[:end]
             except GeneratorExit:

@@ -1,4 +1,4 @@
-"""What every ranker is: a scikit-learn estimator that knows about queries.
+"""The base class of rankers: a scikit-learn estimator that knows about queries.
 
 Life of a ranker:
 

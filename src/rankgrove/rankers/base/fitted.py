@@ -1,4 +1,4 @@
-"""What a fitted ranker does: everything here asks its model."""
+"""Methods of a fitted ranker, all of which use its model."""
 
 from __future__ import annotations
 

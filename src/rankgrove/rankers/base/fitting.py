@@ -1,4 +1,4 @@
-"""What a fit is given, and what it gives back."""
+"""Input and result of a fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class Fit:
-    """What one fit is given, checked.
+    """The checked input of one fit.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a fit found.
+    """The result of a fit.
 
     Attributes
     ----------

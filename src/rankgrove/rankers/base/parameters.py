@@ -1,4 +1,4 @@
-"""What values a parameter may take: a table that fit, the command line and docs read."""
+"""Constraints of parameters, which fit, the command line and the docs read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Calls that another thread makes meanwhile, if there is one.
+"""Run a function on a background thread, or inline if no thread can be started.
 
-``threading`` waits until a new thread has begun, and waits for ever if it ends before: so it does
-where memory is short. Here nobody waits for a thread that has not begun.
+``threading.Thread.start`` blocks until the new thread runs, and blocks for ever if the thread dies
+before, as it does when memory is short. A BackgroundCall never waits for a thread that has not
+begun.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Meanwhile:
-    """A call of a function without arguments, made once, by whoever comes first."""
+class BackgroundCall:
+    """A call of a function, made once: by a background thread or by ``result``."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
@@ -35,7 +36,7 @@ class Meanwhile:
             self._busy.release()
 
     def result(self) -> Any:
-        """Return what the function returned, or raise what it raised; call it if nobody has."""
+        """Return the result or raise the error of the call; run it here if it has not begun."""
         self._run()
         with self._busy:
             pass
@@ -44,7 +45,7 @@ class Meanwhile:
         return self._value
 
     def drop(self) -> None:
-        """Wait until the call is made; it is not begun any more."""
+        """Cancel the call if it has not begun, else wait for its end."""
         if not self._claim.acquire(blocking=False):
             with self._busy:
                 pass
