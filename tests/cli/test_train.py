@@ -166,7 +166,7 @@ def test_training_continues_a_model(run):
     ("command", "message"),
     [
         ("train lambdamart none.txt --out x.rg", "none.txt: no such file"),
-        (f"{TRAIN} --learning-rate -1 --out x.rg", "learning_rate of LambdaMART must be"),
+        (f"{TRAIN} --learning-rate -1 --out x.rg", "--learning-rate must be"),
         ("predict none.rg test.txt", "none.rg"),
         ("train mart none.txt --out absent/x.rg", "no folder for this file: absent/x.rg"),
         ("train mart none.txt --out .", "this is a folder, not a file to write: ."),
