@@ -358,3 +358,28 @@ def test_compare_has_the_options_of_a_study():
     for option in fields(StudyOptions):
         if option.name != "title":
             assert given[option.name].default == option.default
+
+
+def test_rows_that_the_order_of_documents_decides_are_marked(tiny_data):
+    rows = np.lexsort((-tiny_data.y, np.searchsorted(np.unique(tiny_data.qid), tiny_data.qid)))
+    ordered = rankgrove.Dataset(tiny_data.X[rows], tiny_data.y[rows], tiny_data.qid[rows])
+    tied = rankgrove.MART(n_estimators=1, max_leaf_nodes=2)
+    rankers = {"tied": tied, "many": rankgrove.MART(n_estimators=30)}
+
+    def compared(data, **options):
+        return rankgrove.compare({"mine": data}, rankers, folds=3, metrics="ndcg@10", **options)
+
+    with pytest.warns(rankgrove.DataWarning, match="mine, fold 1: the order of rows predicts lab"):
+        found = compared(ordered, preset="lightgbm")
+    (name,) = found.metrics
+    results = {result.ranker: result for result in found.results("mine")}
+    assert results["tied"].tie_free_values[name] < results["tied"].values[name] - 0.05
+    assert "tied*" in str(found)
+    assert "* tied has equal scores, whose order is that of the rows" in str(found)
+    with pytest.warns(rankgrove.DataWarning, match="count by the mean over their orders"):
+        fair = compared(ordered)
+    assert "*" not in str(fair)
+    results = {result.ranker: result for result in fair.results("mine")}
+    again = {result.ranker: result for result in compared(tiny_data).results("mine")}
+    value = again["tied"].values["ndcg@10"]
+    assert results["tied"].values["ndcg@10"] == pytest.approx(value, rel=1e-9)

@@ -11,7 +11,7 @@ from rankgrove.metrics import metric_names
 
 METRICS = metric_names()
 
-TEXTS = [*METRICS, "ndcg@3", "ndcg@5(ties=worst)", "map@4(ties=average)", "p@3(ties=doc_id)"]
+TEXTS = [*METRICS, "ndcg@3", "ndcg@5(ties=worst)", "map@4(ties=input)", "p@3(ties=doc_id)"]
 
 
 def test_each_value_is_that_of_the_metric_alone():
@@ -34,7 +34,7 @@ def test_preset_applies_to_names_and_not_to_metrics():
     result = evaluate(
         [0, 0], [1, 2], qid=["a", "a"], metrics=["ndcg", metric("ndcg@5")], preset="yahoo"
     )
-    assert result.to_dict() == {"ndcg(empty=1)": 1.0, "ndcg@5": 0.0}
+    assert result.to_dict() == {"ndcg(ties=input,empty=1)": 1.0, "ndcg@5": 0.0}
     assert result["ndcg"] == 1.0
 
 

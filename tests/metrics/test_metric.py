@@ -76,7 +76,7 @@ def test_registered_name_is_the_name_of_the_class():
         ("NDCG@10", "ndcg@10"),
         (" ndcg @ 10 ( gain = linear , empty=skip ) ", "ndcg@10(gain=linear,empty=skip)"),
         ("ndcg(k=10)", "ndcg@10"),
-        ("ndcg@10(empty=0.0,ties=input)", "ndcg@10"),
+        ("ndcg@10(empty=0.0,ties=average)", "ndcg@10"),
         ("ndcg(gain=0/1.0/3)", "ndcg(gain=0/1/3)"),
         ("precision@5", "p@5"),
         ("rr", "mrr"),
@@ -89,9 +89,9 @@ def test_spellings(text, same_as):
 
 
 def test_parameters_given_win_over_the_preset():
-    assert str(metric("ndcg@5(empty=skip)", preset="lightgbm")) == "ndcg@5(empty=skip)"
+    assert str(metric("ndcg@5(empty=skip)", preset="lightgbm")) == "ndcg@5(ties=input,empty=skip)"
     assert str(metric("ndcg@5", preset="letor4", gain="linear")) == (
-        "ndcg@5(gain=linear,discount=letor,short=zero)"
+        "ndcg@5(gain=linear,discount=letor,ties=input,short=zero)"
     )
 
 
@@ -118,7 +118,7 @@ def test_direction():
         ("ndcg(gain=0/-1)", "gain must be"),
         ("ndcg(empty=2)", "empty must be a number from 0 to 1, or 'skip'"),
         ("ndcg(empty=nan)", "empty must be"),
-        ("ndcg(ties=luck)", "ties must be 'input', 'average', 'worst', 'best' or 'doc_id'"),
+        ("ndcg(ties=luck)", "ties must be 'average', 'input', 'worst', 'best' or 'doc_id'"),
         ("ndcg(discount=alpha)", "discount must be"),
         ("ndcg(discount=beta:-1)", "discount must be"),
         ("map(relevant_from=-1)", "relevant_from must be"),

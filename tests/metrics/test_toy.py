@@ -29,7 +29,7 @@ DOCID = [str(row) for row in range(11)]
         ("mslr", {}, [0.5730, 0, 0]),
         ("yahoo", {}, [0.4934, 1, 0.6590]),
         ("ranklib", {}, [0.4934, 0, 0.6590]),
-        (None, {}, [0.4934, 0, 0.6590]),
+        (None, {"ties": "input"}, [0.4934, 0, 0.6590]),
     ],
 )
 def test_ndcg_at_5_of_the_toy_ranking(preset, params, expected):

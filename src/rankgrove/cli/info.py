@@ -47,13 +47,17 @@ def run(arguments: argparse.Namespace) -> None:
         _describe_model(arguments)
         return
     from rankgrove.data.core.description import describe
+    from rankgrove.metrics.file_order import file_order
 
     data = load_data(arguments.data, arguments, ignore=arguments.ignore or "texts")
     description = describe(data)
+    order = file_order(data.y, data.groups)
     if arguments.json:
-        print_json(description.to_dict())
+        print_json({**description.to_dict(), "constant_score": vars(order)})
     else:
         _show(arguments.data, description)
+        if order.predicts_labels:
+            show(f"[yellow]warning:[/yellow] {order}; metrics with ties=input reward it")
 
 
 def _is_model(path: str) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import io
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from rankgrove.experiments.specs import PEER_LIBRARIES
 from rankgrove.experiments.study import Cell
 from rankgrove.experiments.views import viewed
 from rankgrove.metrics.evaluation import evaluate
+from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.registry import make_ranker
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +48,8 @@ class CellOutcome:
     ----------
     per_query : test values, (n_metrics, n_queries); NaN where a metric skips a query
     means : of each metric over the test queries
+    tie_free_means : the same, by the mean over all orders of equal scores; equal to ``means`` for
+        metrics that do not break ties by the order of rows
     validation : the first metric on the validation part
     fit_seconds : wall-clock time of training
     score_microseconds : time to score one document on one thread
@@ -63,6 +66,7 @@ class CellOutcome:
 
     per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
     means: Floats = field(default_factory=lambda: np.empty(0))
+    tie_free_means: Floats = field(default_factory=lambda: np.empty(0))
     validation: float = float("nan")
     fit_seconds: float | None = None
     score_microseconds: float | None = None
@@ -75,7 +79,15 @@ class CellOutcome:
     error: str = ""
     warnings: tuple[str, ...] = ()
 
-    _ARRAYS = ("per_query", "means", "curve_steps", "curve_values", "importances", "top")
+    _ARRAYS = (
+        "per_query",
+        "means",
+        "tie_free_means",
+        "curve_steps",
+        "curve_values",
+        "importances",
+        "top",
+    )
 
     def arrays(self) -> bytes:
         """The arrays and warnings, as bytes for a store."""
@@ -160,6 +172,7 @@ def _outcome(
         n_jobs=n_jobs,
     )
     outcome.per_query, outcome.means = result.per_query, result.means
+    outcome.tie_free_means = _tie_free_means(cell.metrics, outcome.means, fold.test, scores, n_jobs)
     outcome.top = _leading(fold.test, scores)
     outcome.validation = _validation(cell, fold, fitted, n_jobs) if trained else float("nan")
     if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
@@ -243,6 +256,19 @@ def _validation(cell: Cell, fold: Fold, fitted: Fitted, n_jobs: int | None) -> f
     scores = fitted.score(fold.validation, n_jobs)
     part = fold.validation
     return cell.metrics[0](part.y, scores, groups=part.groups, doc_ids=part.doc_ids, n_jobs=n_jobs)
+
+
+def _tie_free_means(
+    metrics: Sequence[Metric], means: Floats, test: Dataset, scores: Floats, n_jobs: int | None
+) -> Floats:
+    """Measure what breaks ties by the order of rows once more, by the mean over all orders."""
+    places = [i for i, m in enumerate(metrics) if m.params.get("ties") == "input"]
+    free: Floats = means.copy()
+    if places:
+        averaged = [metrics[i].replace(ties="average") for i in places]
+        found = evaluate(test.y, scores, groups=test.groups, metrics=averaged, n_jobs=n_jobs)
+        free[places] = found.means
+    return free
 
 
 def _timed(score: Score, data: Dataset) -> tuple[Floats, float]:

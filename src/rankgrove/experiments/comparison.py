@@ -31,6 +31,9 @@ from rankgrove.metrics.parsing import metric as as_metric
 
 Floats = npt.NDArray[np.float64]
 
+# Differences that show in a table of four decimals.
+_VISIBLE = 5e-5
+
 
 @dataclass(frozen=True)
 class Significance:
@@ -60,6 +63,8 @@ class RankerResult:
     leading : per metric whether it belongs to the first tier
     marks : per metric 1 if it is really better than the baseline, -1 if worse, else 0; a ranker
         that shares a letter with the baseline has 0
+    tie_free_values : per metric the mean over all orders of equal scores, where it differs from the
+        value: there the order of rows decides
     settings : the chosen parameters of each fold
     fit_seconds, score_microseconds, peak_memory, n_steps : means over its cells, None if unknown
     """
@@ -72,6 +77,7 @@ class RankerResult:
     tiers: dict[str, str]
     leading: dict[str, bool]
     marks: dict[str, int]
+    tie_free_values: dict[str, float]
     settings: list[dict[str, Any]]
     fit_seconds: float | None
     score_microseconds: float | None
@@ -312,6 +318,7 @@ class Comparison:
                     tiers={name: letters[name].get(ranker, "") for name in self.metrics},
                     leading={name: ranker in leading[name] for name in self.metrics},
                     marks={name: marks[name].get(ranker, 0) for name in self.metrics},
+                    tie_free_values={} if failure else self._tie_free(data, ranker),
                     settings=[c[0].params for f in folds if (c := self.chosen(data, ranker, f))],
                     fit_seconds=_mean(cells, "fit_seconds"),
                     score_microseconds=_mean(cells, "score_microseconds"),
@@ -335,6 +342,22 @@ class Comparison:
             else:
                 found[str(metric)] = (float(np.nanmean(pooled)), folds)
         return found
+
+    def _tie_free(self, data: str, ranker: str) -> dict[str, float]:
+        """Return the tie-free means of the metrics whose value depends on the order of rows."""
+        chosen = [self.chosen(data, ranker, fold) for fold in self.folds(data)]
+        outcomes = [cell.outcome for cells in chosen for cell in cells]
+        if not all(len(outcome.tie_free_means) for outcome in outcomes):
+            return {}
+        counts = np.array([len(outcome.per_query[0]) for outcome in outcomes])
+        gaps = np.stack([outcome.tie_free_means - outcome.means for outcome in outcomes])
+        gaps = np.average(np.nan_to_num(gaps), axis=0, weights=counts)
+        measured = self._measured(data, ranker)
+        return {
+            name: measured[name][0] + float(gap)
+            for name, gap in zip(self.metrics, gaps, strict=True)
+            if abs(gap) >= _VISIBLE
+        }
 
     def _tiers(self, data: str, metric: str) -> tuple[list[str], list[list[int]]]:
         """Return the rankers, and the tiers by their numbers."""

@@ -24,7 +24,7 @@ from rankgrove._optional import require
 from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.store import CellResult
-from rankgrove.experiments.tables import convention
+from rankgrove.experiments.tables import convention, order_note
 
 # Documents are shown for so many queries of a data set: those on which rankers differ most.
 MAX_QUERIES = 1500
@@ -111,6 +111,7 @@ def _row(comparison: Comparison, result: RankerResult) -> dict[str, Any]:
         "failure": result.failure,
         "values": [_finite(result.values.get(name)) for name in comparison.metrics],
         "tiers": [result.tiers[name] for name in comparison.metrics],
+        "note": order_note(comparison, result) if result.tie_free_values else "",
         "leading": [result.leading[name] for name in comparison.metrics],
         "marks": [result.marks[name] for name in comparison.metrics],
         "steps": result.n_steps,

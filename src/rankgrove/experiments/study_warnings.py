@@ -10,8 +10,19 @@ from rankgrove.errors import DataWarning
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.study import Cell
+from rankgrove.metrics.file_order import file_order
 from rankgrove.metrics.metric import Metric
 from rankgrove.training.leakage import warn_of_shared_queries
+
+
+def _advice(metrics: Sequence[Metric]) -> str:
+    leaking = [str(metric) for metric in metrics if metric.params.get("ties") == "input"]
+    if not leaking:
+        return " (equal scores count by the mean over their orders)"
+    return (
+        f"; {', '.join(leaking)} break ties in this order, which favours rankers with many equal "
+        "scores: those rows are marked"
+    )
 
 
 class StudyWarnings:
@@ -24,6 +35,9 @@ class StudyWarnings:
         """Refuse what a metric cannot judge, and warn of parts, before anything is trained."""
         train, validation, test = fold.parts
         told: list[str] = []
+        order = file_order(test.y, test.groups)
+        if order.predicts_labels:
+            told.append(f"{order}{_advice(metrics)}")
         with relaying_warnings(lambda _, text: told.append(text)):
             # A fit calls its validation part so, too: one of them is heard.
             warn_of_shared_queries(train, validation, "eval_set 'valid'")

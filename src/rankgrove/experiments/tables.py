@@ -21,6 +21,7 @@ from rankgrove.metrics.parameters import format_value
 from rankgrove.metrics.parsing import metric as as_metric
 
 BETTER, WORSE = "▲", "▼"
+BY_ORDER = "*"  # the order of rows decides the value
 _BLANK = "\u00a0"  # keeps numbers aligned where plain blanks at the end are dropped
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -194,11 +195,24 @@ def _main_table(comparison: Comparison, data: str) -> TextTable:
             rows.append([result.ranker, *("failed" for _ in comparison.metrics), *costs])
             continue
         letters = {name: _letters(comparison, data, name, result) for name in comparison.metrics}
-        rows.append([result.ranker, *letters.values(), *costs])
+        by_order = result.tie_free_values
+        rows.append([result.ranker + (BY_ORDER if by_order else ""), *letters.values(), *costs])
+        if by_order:
+            notes.append(order_note(comparison, result))
     sizes = sum(len(comparison.queries(data, fold).ids) for fold in comparison.folds(data))
     n_folds = len(comparison.folds(data))
     title = f"{data}: {counted(sizes, 'test query')} in {counted(n_folds, 'fold')}"
     return TextTable(title, columns, rows, notes)
+
+
+def order_note(comparison: Comparison, result: RankerResult) -> str:
+    """Say what a ranker is worth without the order of rows among equal scores."""
+    names = comparison.short_names
+    values = (f"{names[name]} {value:.4f}" for name, value in result.tie_free_values.items())
+    return (
+        f"{BY_ORDER} {result.ranker} has equal scores, whose order is that of the rows; on average "
+        f"over all orders it has {', '.join(values)}"
+    )
 
 
 def _letters(comparison: Comparison, data: str, metric: str, result: RankerResult) -> str:

@@ -12,7 +12,7 @@ from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.metrics.judgments import judged_queries
+from rankgrove.metrics.judgments import Listing, judged_queries
 from rankgrove.metrics.metric import Metric
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ class LineMetric:
         if metric.params.get("ties") == "input":
             metric = metric.replace(ties="average")
         groups = QueryGroups(data.groups.offsets, None, data.groups.ids)
-        kernel = metric.judged_by(judged_queries(data.y, groups, metric.ranks_by_doc_id))
+        listing: Listing = "doc_id" if metric.ranks_by_doc_id else "input"
+        kernel = metric.judged_by(judged_queries(data.y, groups, listing))
         if not isinstance(kernel, _native.QueryMetric):
             groups = _shuffled(groups)
-            kernel = metric.judged_by(judged_queries(data.y, groups, metric.ranks_by_doc_id))
+            kernel = metric.judged_by(judged_queries(data.y, groups, listing))
         return cls(metric, kernel, groups, query_weights(data), resolve_n_jobs(n_jobs))
 
     def query_values(self, scores: Floats, direction: Floats, steps: Floats) -> Floats:

@@ -19,7 +19,7 @@ class MAP(Metric):
     k: int | None = None
     relevant_from: float | str = 1.0
     denominator: str = "relevant"
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:

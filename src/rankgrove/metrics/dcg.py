@@ -22,7 +22,7 @@ class DCG(Metric):
     k: int | None = None
     gain: str | tuple[float, ...] = "exp"
     discount: str = "log2"
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
     short: str = "pad"
 

@@ -23,7 +23,7 @@ class ERR(Metric):
     k: int | None = None
     gain: str = "exp"
     max_grade: float = 4.0
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
 
     def __post_init__(self) -> None:

@@ -154,11 +154,9 @@ def evaluate(
     weights = as_query_weights(query_weight, groups.n_queries)
     n_threads = resolve_n_jobs(n_jobs)
     per_query = np.empty((len(chosen), groups.n_queries))
-    for by_doc_id in (False, True):
-        places = [i for i, m in enumerate(chosen) if m.ranks_by_doc_id == by_doc_id]
-        if not places:
-            continue
-        queries = judged_queries(labels, groups, by_doc_id, doc_ids)
+    for listing in dict.fromkeys(m.listing for m in chosen):
+        places = [i for i, m in enumerate(chosen) if m.listing == listing]
+        queries = judged_queries(labels, groups, listing, doc_ids)
         kernels = [chosen[i].judged_by(queries) for i in places]
         per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.data.matrix.numbers import as_numbers, refuse_rounded
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError
+
+Listing: TypeAlias = Literal["input", "doc_id", "drawn"]
 
 
 def judgments(
@@ -73,11 +75,20 @@ def as_query_weights(
 def judged_queries(
     labels: npt.NDArray[np.float64],
     groups: QueryGroups,
-    by_doc_id: bool = False,
+    listing: Listing = "input",
     doc_ids: npt.ArrayLike | None = None,
 ) -> _native.JudgedQueries:
-    """Bring labels to grouped order; ``by_doc_id`` lists each query by descending document id."""
-    order = _doc_id_order(groups, doc_ids) if by_doc_id else groups.order
+    """Bring labels to grouped order.
+
+    Parameters
+    ----------
+    listing : order of the documents of each query: that of the data (``"input"``), by descending
+        document id (``"doc_id"``), or drawn by query id and place (``"drawn"``), which knows no
+        labels and is the same for any part of the data
+    """
+    order = groups.order
+    if listing != "input":
+        order = _doc_id_order(groups, doc_ids) if listing == "doc_id" else _drawn_order(groups)
     try:
         return _native.JudgedQueries(labels, groups.offsets, order)
     except ValueError as error:
@@ -96,6 +107,29 @@ def _doc_id_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDA
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
     within = np.lexsort((-groups.grouped(rank), query)).astype(np.int64)
     return within if groups.order is None else groups.order[within]
+
+
+def _drawn_order(groups: QueryGroups) -> npt.NDArray[np.int64]:
+    """Return an order that query ids and places decide, so that parts of the data agree on it."""
+    texts = np.ascontiguousarray(groups.ids.astype(str))
+    signs = texts.view(np.uint32).reshape(groups.n_queries, -1)
+    seeds = np.zeros(groups.n_queries, np.uint64)
+    for number, column in enumerate(signs.T):
+        # Texts are padded with 0, more or less of it in parts of the data: it must add nothing.
+        seeds += np.where(column, _hashed(column.astype(np.uint64)), 0) * np.uint64(2 * number + 1)
+    places = np.arange(groups.n_rows) - np.repeat(groups.offsets[:-1], groups.sizes)
+    drawn = _hashed(np.repeat(_hashed(seeds), groups.sizes) + places.astype(np.uint64))
+    query = np.repeat(np.arange(groups.n_queries), groups.sizes)
+    within = np.lexsort((drawn, query)).astype(np.int64)
+    return within if groups.order is None else groups.order[within]
+
+
+def _hashed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the numbers after the steps of splitmix64."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _as_vector(values: npt.ArrayLike, what: str, keep: tuple[type, ...]) -> npt.NDArray[Any]:

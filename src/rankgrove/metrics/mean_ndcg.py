@@ -19,7 +19,7 @@ class MeanNDCG(Metric):
     k: int | None = None
     gain: str | tuple[float, ...] = "exp"
     discount: str = "log2"
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:

@@ -29,6 +29,7 @@ from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.errors import DataError, DataWarning, LabelError
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import (
+    Listing,
     as_labels,
     as_query_weights,
     as_scores,
@@ -132,7 +133,7 @@ class Metric:
         if not isinstance(groups, QueryGroups):
             groups = QueryGroups.from_sizes(np.diff(groups))
         query_groups(len(labels), groups=groups)
-        queries = judged_queries(labels, groups, self.ranks_by_doc_id, doc_ids)
+        queries = judged_queries(labels, groups, self.listing, doc_ids)
         weights = as_query_weights(query_weight, groups.n_queries)
         kernel = self.judged_by(queries, part)
         return PreparedMetric(self, kernel, groups, weights, resolve_n_jobs(n_jobs))
@@ -175,6 +176,11 @@ class Metric:
     def ranks_by_doc_id(self) -> bool:
         """Whether documents of equal score are ordered by their ids."""
         return self.params.get("ties") == "doc_id"
+
+    @property
+    def listing(self) -> Listing:
+        """The order in which the kernel gets the documents of each query."""
+        return "doc_id" if self.ranks_by_doc_id else "input"
 
     @property
     def kernel_ties(self) -> str:

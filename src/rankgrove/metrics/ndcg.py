@@ -20,6 +20,7 @@ class NDCG(DCG):
 @register_metric("endcg")
 @dataclass(frozen=True, repr=False)
 class ExpectedNDCG(NDCG):
-    """NDCG averaged over all orders of documents of equal score (Ibrahim and Carman, eq. 11-13)."""
+    """NDCG averaged over all orders of documents of equal score (Ibrahim and Carman, eq. 11-13).
 
-    ties: str = "average"
+    The name of the paper for what ``ndcg`` is by default.
+    """

@@ -129,10 +129,10 @@ PARAMETERS = {
         _empty,
     ),
     "ties": Parameter(
-        "order of equal scores: as in the data, mean over all orders, lower label first, higher "
+        "order of equal scores: mean over all orders, as in the data, lower label first, higher "
         "label first, or by descending document id",
-        "'input', 'average', 'worst', 'best' or 'doc_id'",
-        _choice("input", "average", "worst", "best", "doc_id"),
+        "'average', 'input', 'worst', 'best' or 'doc_id'",
+        _choice("average", "input", "worst", "best", "doc_id"),
     ),
     "short": Parameter(
         "a query with fewer than k documents: missing ones are irrelevant, k is cut to the list, "

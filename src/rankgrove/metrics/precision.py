@@ -20,7 +20,7 @@ class Precision(Metric):
 
     k: int | None = None
     relevant_from: float | str = 1.0
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
     short: str = "pad"
 

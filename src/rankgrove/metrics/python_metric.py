@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.arithmetic import relevance_threshold
+from rankgrove.metrics.judgments import Listing
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like
 from rankgrove.metrics.registry import add_metric, family_of, is_registered, metric_class
@@ -30,6 +31,11 @@ class PythonMetric(Metric):
 
     function: ClassVar[Callable[..., Any]]
     of: ClassVar[str]
+
+    @property
+    def listing(self) -> Listing:
+        """Documents of equal score come in a drawn order: a function cannot average over orders."""
+        return "drawn"
 
     def kernel(self, queries: _native.JudgedQueries) -> FunctionKernel:
         """Prepare the function for judgments."""

@@ -22,7 +22,7 @@ class RBP(Metric):
     k: int | None = None
     persistence: float = 0.8
     relevant_from: float | str = 1.0
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:

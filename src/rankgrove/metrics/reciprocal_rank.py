@@ -18,7 +18,7 @@ class MRR(Metric):
 
     k: int | None = None
     relevant_from: float | str = 1.0
-    ties: str = "input"
+    ties: str = "average"
     empty: float | str = 0.0
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:

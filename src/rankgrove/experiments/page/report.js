@@ -48,7 +48,7 @@ function columns() {
 function nameCell(row) {
   const dot = element("i", { className: `dot ${SHAPES[roundOf(row.ranker)]}` });
   dot.style.background = colourOf(row.ranker);
-  return [dot, row.ranker + (row.ranker === content.baseline ? " (baseline)" : "")];
+  return [dot, row.ranker + (row.note ? "*" : "") + (row.ranker === content.baseline ? " (baseline)" : "")];
 }
 
 function valueCell(row, place) {
@@ -95,8 +95,8 @@ function drawTable() {
     return element("tr", { className: row.failure ? "failed" : "" }, ...cells);
   }));
   byId("sort").value = String(sorting.column);
-  byId("failures").replaceChildren(...data.rows.filter((row) => row.failure).map((row) =>
-    element("p", { className: "reason", textContent: `${row.ranker} failed: ${row.failure}` })));
+  byId("failures").replaceChildren(...data.rows.filter((row) => row.failure || row.note).map((row) =>
+    element("p", { className: "reason", textContent: row.note || `${row.ranker} failed: ${row.failure}` })));
 }
 
 function sortBy(place) {

@@ -1,0 +1,62 @@
+"""Whether the order of documents in the data predicts their labels.
+
+Many collections list the documents of a query by relevance. A metric that breaks ties by the order
+of the data (``ties=input``) then rewards rankers that give many documents the same score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.core.queries import QueryGroups
+from rankgrove.metrics.ndcg import NDCG
+
+_METRIC = NDCG(k=10)
+# The order predicts labels if a constant score gains or loses so much NDCG@10 by it, and the mean
+# over queries is so many standard errors away from 0.
+_LEAST_GAP, _STANDARD_ERRORS = 0.01, 4.0
+
+
+@dataclass(frozen=True)
+class FileOrder:
+    """NDCG@10 of a score that is the same for all documents.
+
+    Attributes
+    ----------
+    in_file_order : with ties in the order of the data
+    in_random_order : mean over all orders
+    predicts_labels : whether the two differ by more than chance, and by 0.01 at least
+    """
+
+    in_file_order: float
+    in_random_order: float
+    predicts_labels: bool
+
+    def __str__(self) -> str:
+        return (
+            f"the order of rows predicts labels: a constant score gets {self.in_file_order:.3f} "
+            f"NDCG@10 in this order, {self.in_random_order:.3f} in random order"
+        )
+
+
+def file_order(y: npt.ArrayLike, groups: QueryGroups) -> FileOrder:
+    """Measure a constant score in the order of the data and in random order."""
+    labels = np.asarray(y, np.float64)
+    labels = labels - min(float(labels.min(initial=0.0)), 0.0)  # gains of negative labels
+    scores = np.zeros(len(labels))
+    given, drawn = (
+        _METRIC.replace(ties=ties).prepare(labels, groups, part=True).per_query(scores)
+        for ties in ("input", "average")
+    )
+    gaps = given - drawn
+    if len(gaps) < 2:
+        return FileOrder(float("nan"), float("nan"), False)
+    gap, error = float(gaps.mean()), float(gaps.std(ddof=1)) / np.sqrt(len(gaps))
+    return FileOrder(
+        float(given.mean()),
+        float(drawn.mean()),
+        abs(gap) >= _LEAST_GAP and abs(gap) > _STANDARD_ERRORS * error,
+    )
