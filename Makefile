@@ -43,6 +43,7 @@ $(VENV)/.created:
 # The package itself, editable: Python files are used in place, the native core is compiled anew
 # (incrementally, in build/) whenever a native source changes.
 $(VENV)/.package: $(VENV)/.created $(NATIVE) CMakeLists.txt pyproject.toml
+	@echo "installing rankgrove: its native core is compiled now, which takes some minutes the first time"
 	$(PY) -m pip install -q --no-build-isolation -e '.[plots]'
 	@touch $@
 

@@ -383,3 +383,21 @@ def test_rows_that_the_order_of_documents_decides_are_marked(tiny_data):
     again = {result.ranker: result for result in compared(tiny_data).results("mine")}
     value = again["tied"].values["ndcg@10"]
     assert results["tied"].values["ndcg@10"] == pytest.approx(value, rel=1e-9)
+
+
+def test_labels_in_markdown_are_no_markup():
+    text = "<b>a|b</b> *c* [d](e) `f`"
+    found = comparison({text: {1: [(1, values(0.6))]}, "plain": {1: [(1, values(0.3, seed=2))]}})
+    row = next(line for line in as_markdown(found).splitlines() if line.startswith("| &lt;"))
+    assert row.startswith(r"| &lt;b&gt;a\|b&lt;/b&gt; \*c\* \[d\](e) \`f\` |")
+
+
+def test_latex_has_bold_first_tiers_and_short_captions():
+    found = comparison({"a": {1: [(1, values(0.6))]}, "b": {1: [(1, values(0.3, seed=2))]}})
+    latex = as_latex(found)
+    caption = next(line for line in latex.splitlines() if line.startswith(r"\caption"))
+    assert len(caption.split()) < 12
+    rows = {line[0]: line for line in latex.splitlines() if line.startswith(("a &", "b &"))}
+    assert r"\textbf{" in rows["a"]
+    assert r"\textbf{" not in rows["b"]
+    assert latex.count("cannot be told apart") == 1

@@ -118,16 +118,17 @@ def _write(
 
     folder, kind = Path(arguments.out), arguments.kind
     title, x_title = f"{metric} by {KINDS[kind].title}", KINDS[kind].title
+    short = metric.partition("(")[0]
     table = io.StringIO()
     writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     texts = {
         folder / f"{kind}.csv": table.getvalue(),
-        folder / f"{kind}.svg": curves_svg(curves, title, x_title),
+        folder / f"{kind}.svg": curves_svg(curves, title, x_title, short),
     }
     try:
-        figure = plot_curves(curves, title, x_title)
+        figure = plot_curves(curves, title, x_title, short)
     except MissingDependencyError:
         pass  # the drawing without plotly is there
     else:

@@ -64,14 +64,18 @@ def plot_history(source: Any, metric: str | None = None, title: str = "") -> Any
     return plot_curves(history_curves(source, metric), title)
 
 
-def plot_curves(curves: Sequence[Curve], title: str = "", x_title: str = "iteration") -> Any:
+def plot_curves(
+    curves: Sequence[Curve], title: str = "", x_title: str = "iteration", y_title: str = ""
+) -> Any:
     """Plot curves as a plotly figure."""
     graph_objects = require("plotly.graph_objects", "plots", "plotting")
     figure = graph_objects.Figure()
     for curve in curves:
         mode = "lines+markers" if curve.has_few_points else "lines"
         figure.add_scatter(x=list(curve.x), y=list(curve.values), name=curve.name, mode=mode)
-    figure.update_layout(title=title, xaxis_title=x_title, template="plotly_white")
+    figure.update_layout(
+        title=title, xaxis_title=x_title, yaxis_title=y_title, template="plotly_white"
+    )
     return figure
 
 
@@ -80,7 +84,9 @@ def history_svg(source: Any, metric: str | None = None, title: str = "") -> str:
     return curves_svg(history_curves(source, metric), title)
 
 
-def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iteration") -> str:
+def curves_svg(
+    curves: Sequence[Curve], title: str = "", x_title: str = "iteration", y_title: str = ""
+) -> str:
     """Draw curves as SVG text; needs no plotting library."""
     finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
     if not finite:
@@ -109,6 +115,7 @@ def curves_svg(curves: Sequence[Curve], title: str = "", x_title: str = "iterati
     drawing.line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), PALE)
     drawing.text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, x_title, anchor="middle", colour=PALE)
     drawing.text(_LEFT, 20, title, bold=True)
+    drawing.text(_LEFT - 8, _TOP - 6, y_title, anchor="end", colour=PALE)
     for number, curve in enumerate(curves):
         colour = PALETTE[number % len(PALETTE)]
         points = [

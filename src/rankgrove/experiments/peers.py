@@ -39,7 +39,7 @@ _SKLEARN_MODULES = ("ensemble", "linear_model", "tree", "neighbors", "svm", "neu
 
 def peer_version(library: str) -> str:
     """Version of the library as installed, or a MissingDependencyError."""
-    require(library, "all", f"{library} in a comparison")
+    require(library, "peers", f"{library} in a comparison")
     for package in _PACKAGES[library]:
         try:
             return importlib.metadata.version(package)
@@ -139,7 +139,7 @@ def _query_weights(data: Dataset, library: str) -> Any:
 def _lightgbm(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> Peer:
-    lightgbm = require("lightgbm", "all", "lightgbm in a comparison")
+    lightgbm = require("lightgbm", "peers", "lightgbm in a comparison")
     _refuse_unknown_to_lightgbm(lightgbm, params)
     model = lightgbm.LGBMRanker(
         objective=target,
@@ -198,7 +198,7 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
 def _xgboost(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> Peer:
-    xgboost = require("xgboost", "all", "xgboost in a comparison")
+    xgboost = require("xgboost", "peers", "xgboost in a comparison")
     model = xgboost.XGBRanker(
         objective=target,
         random_state=seed,
@@ -242,7 +242,7 @@ def _xgboost(
 def _catboost(
     target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
 ) -> Peer:
-    catboost = require("catboost", "all", "catboost in a comparison")
+    catboost = require("catboost", "peers", "catboost in a comparison")
     model = catboost.CatBoost(
         {
             "loss_function": target,

@@ -6,6 +6,7 @@ All forms are made of the same ``TextTable``: a header, rows of texts and notes 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -47,6 +48,7 @@ class TextTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    leading: frozenset[tuple[int, int]] = frozenset()  # row and column of the values of first tiers
 
 
 def text_tables(comparison: Comparison, *, folds: bool = False) -> list[TextTable]:
@@ -125,22 +127,37 @@ def as_markdown(comparison: Comparison, *, folds: bool = False) -> str:
     for table in text_tables(comparison, folds=folds):
         rule = "|:---" + "|---:" * (len(table.columns) - 1) + "|"
         lines = [_markdown_row(table.columns), rule, *map(_markdown_row, table.rows)]
-        parts += [f"**{table.title}**", "\n".join(lines), *table.notes]
-    return "\n\n".join([*parts, *convention(comparison)]) + "\n"
+        parts += [f"**{_markdown_text(table.title)}**", "\n".join(lines)]
+        parts += map(_markdown_text, table.notes)
+    return "\n\n".join([*parts, *map(_markdown_text, convention(comparison))]) + "\n"
 
 
 def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
-    """All tables in LaTeX, for the packages booktabs and amssymb."""
+    """All tables in LaTeX, for the packages booktabs and amssymb.
+
+    Values of the first tier are bold. Captions are short; what the signs mean stands below the
+    first table.
+    """
     parts = []
-    for table in text_tables(comparison, folds=folds):
+    for number, table in enumerate(text_tables(comparison, folds=folds)):
         header = " & ".join(map(_latex_text, table.columns))
-        rows = [" & ".join(map(_latex_text, row)) + r" \\" for row in table.rows]
-        caption = " ".join([table.title + ".", *convention(comparison), *table.notes])
+        rows = [
+            " & ".join(
+                rf"\textbf{{{_latex_text(cell)}}}"
+                if (place, column) in table.leading
+                else _latex_text(cell)
+                for column, cell in enumerate(row)
+            )
+            + r" \\"
+            for place, row in enumerate(table.rows)
+        ]
+        below = [*table.notes, *(convention(comparison) if number == 0 else [])]
+        notes = [rf"\par\smallskip\footnotesize {_latex_text(' '.join(below))}"] if below else []
         parts.append(
             "\n".join(
                 [
                     r"\begin{table}",
-                    rf"\caption{{{_latex_text(caption)}}}",
+                    rf"\caption{{{_latex_text(table.title)}}}",
                     rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
                     r"\toprule",
                     rf"{header} \\",
@@ -148,6 +165,7 @@ def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
                     *rows,
                     r"\bottomrule",
                     r"\end{tabular}",
+                    *notes,
                     r"\end{table}",
                 ]
             )
@@ -183,7 +201,9 @@ FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_l
 
 def _main_table(comparison: Comparison, data: str) -> TextTable:
     columns = ["ranker", *comparison.short_names.values(), "fit s", "µs/doc", "MB"]
-    rows, notes = [], []
+    rows: list[list[str]] = []
+    notes: list[str] = []
+    leading: set[tuple[int, int]] = set()
     for result in comparison.results(data):
         costs = [
             _number(result.fit_seconds, 2),
@@ -195,6 +215,11 @@ def _main_table(comparison: Comparison, data: str) -> TextTable:
             rows.append([result.ranker, *("failed" for _ in comparison.metrics), *costs])
             continue
         letters = {name: _letters(comparison, data, name, result) for name in comparison.metrics}
+        leading |= {
+            (len(rows), column)
+            for column, name in enumerate(comparison.metrics, 1)
+            if result.leading[name]
+        }
         by_order = result.tie_free_values
         rows.append([result.ranker + (BY_ORDER if by_order else ""), *letters.values(), *costs])
         if by_order:
@@ -202,7 +227,7 @@ def _main_table(comparison: Comparison, data: str) -> TextTable:
     sizes = sum(len(comparison.queries(data, fold).ids) for fold in comparison.folds(data))
     n_folds = len(comparison.folds(data))
     title = f"{data}: {counted(sizes, 'test query')} in {counted(n_folds, 'fold')}"
-    return TextTable(title, columns, rows, notes)
+    return TextTable(title, columns, rows, notes, frozenset(leading))
 
 
 def order_note(comparison: Comparison, result: RankerResult) -> str:
@@ -285,7 +310,12 @@ def _signed(value: float, digits: int = 4) -> str:
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(_markdown_text(cell.strip()) for cell in cells) + " |"
+
+
+def _markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is: no HTML, emphasis, code or links in labels."""
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", escape(text, quote=False))
 
 
 def _latex_text(text: str) -> str:
