@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rankgrove.cli.options import column_options
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.names import first_number
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
@@ -80,31 +79,12 @@ def load_documents(
     return loading.load_documents(path, ranker, needs_queries=needs_queries, **options)
 
 
-def matrices(path: str, ranker: Any, arguments: argparse.Namespace) -> Iterator[Any]:
-    """Yield the documents of a file in pieces that ``ranker.predict`` takes, in order."""
-    features = None if Path(path).is_dir() else _declared_features(ranker, arguments)
-    if features is not None and not ranker.model_.needs_queries and is_text(path, arguments):
-        from rankgrove.data.reading.loading import absent_like
-        from rankgrove.data.reading.streaming import stream_letor
+def scan_documents(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
+    """Scan documents to score, which are read batch by batch."""
+    from rankgrove.data.scanning.scan import scan
 
-        absent = arguments.absent or absent_like(ranker)
-        yield from stream_letor(Path(path), *features, absent=absent, n_jobs=ranker.n_jobs)
-    else:
-        yield load_documents(path, ranker, arguments, needs_queries=ranker.model_.needs_queries)
-
-
-def _declared_features(ranker: Any, arguments: argparse.Namespace) -> tuple[int, int] | None:
-    """Number of features of text and the first one, if they are known before it is read."""
-    columns = Columns.of(ranker)
-    asked = {name for name, value in column_options(arguments).items() if value is not None}
-    otherwise = {arguments.absent, ranker.model_.absent} == {"zero", "missing"}
-    if otherwise or not asked <= {"format", "absent", "n_features", "first_feature"}:
-        return None  # whoever loads it says what goes neither with text nor with the model
-    given = (arguments.n_features, arguments.first_feature)
-    if given == (None, None):
-        first = None if columns.names is None else first_number(columns.names)
-        return None if first is None else (columns.count, first)
-    return given if given[0] == columns.count and given[1] is not None else None
+    options = column_options(arguments) | {"n_jobs": arguments.n_jobs}
+    return scan(paths[0] if len(paths) == 1 else list(paths), shared_queries="merge", **options)
 
 
 def _load(path: Any, arguments: argparse.Namespace, **options: Any) -> Any:

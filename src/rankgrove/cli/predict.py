@@ -1,7 +1,8 @@
 """Score a data file with a model: one score per line, in the order of the data.
 
-Scores are comparable only within a query. A table (CSV, Parquet, Arrow) needs no labels. LETOR text
-is read, scored and written piece by piece, so that files larger than memory work.
+Scores are comparable only within a query. A table (CSV, Parquet, Arrow) needs no labels. Files are
+read, scored and written batch by batch, so that those larger than memory work. A model that scores
+a document against the others of its query needs data that are sorted by query.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from rankgrove.cli.options import add_column_options, add_threads_option
-from rankgrove.cli.paths import data_path, refuse_overwriting
+from rankgrove.cli.paths import DataPaths, refuse_overwriting
 
 EXAMPLES = """\
   rankgrove predict model.rg test.txt --out scores.txt
   rankgrove predict model.rg test.parquet > scores.txt
+  rankgrove predict model.rg parts/ --out scores.txt
   rankgrove predict model.rg candidates.csv --query search --out scores.txt"""
 
 
@@ -26,8 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model file written by `rankgrove train`")
     parser.add_argument(
         "data",
-        type=data_path,
-        help="documents to score (LETOR text, Parquet, CSV, ...); -: standard input",
+        nargs="+",
+        action=DataPaths,
+        help="documents to score (LETOR text, Parquet, CSV, ...): files, folders or patterns; -: "
+        "standard input",
     )
     parser.add_argument(
         "--out", metavar="FILE", help="file to write (default, or -: standard output)"
@@ -39,15 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Score all rows; the output file appears only when it is complete."""
     from rankgrove import load_model
-    from rankgrove.cli.model_data import matrices
+    from rankgrove.cli.model_data import scan_documents
+    from rankgrove.models.scoring import score_batches
 
-    refuse_overwriting(arguments.out, arguments.model, arguments.data)
+    refuse_overwriting(arguments.out, arguments.model, *arguments.data)
     ranker = load_model(arguments.model)
     if arguments.n_jobs is not None:
         ranker.set_params(n_jobs=arguments.n_jobs)
     with _output(arguments.out) as stream:
-        for matrix in matrices(arguments.data, ranker, arguments):
-            stream.write(_lines(ranker.predict(matrix)))
+        documents = scan_documents(arguments.data, arguments)
+        for _, scores in score_batches(ranker.model_, documents, ranker.n_jobs):
+            stream.write(_lines(scores))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,25 +48,60 @@ def scanned_scores(
     what: str = "predict",
 ) -> ScannedScores:
     """Go once through the documents; only scores (and what is asked for) are kept."""
-    own = scan.like(model.columns, model.absent, what)
-    if not labels:
-        own = own.unlabelled(needs_queries=queries or model.needs_queries)
-    judgments = Judgments(own.shared_queries) if queries or labels else None
+    judgments = Judgments(scan.shared_queries) if queries or labels else None
     scores: list[npt.NDArray[np.float64]] = []
-    for batch in _whole_queries(own.batches()) if model.needs_queries else own.batches():
-        refuse_readings(batch.absent, model.absent, what)
-        groups = QueryGroups.from_qid(batch.qid) if model.needs_queries else None
-        scores.append(model.scores(batch.X, groups, n_jobs))
+    scored = score_batches(model, scan, n_jobs, queries=queries, labels=labels, what=what)
+    for batch, own in scored:
+        scores.append(own)
         if judgments is not None:
             judgments.add(batch)
-    if not scores:
-        raise DataError(f"{what}: there are no rows")
     found: dict[str, Any] = {} if judgments is None else judgments.finished()
     return ScannedScores(
         np.concatenate(scores),
         QueryGroups(found["offsets"], None, found["ids"]) if found else None,
         found["y"] if labels else None,
     )
+
+
+def score_batches(
+    model: Model,
+    scan: Scan,
+    n_jobs: int | None,
+    *,
+    queries: bool = False,
+    labels: bool = False,
+    what: str = "predict",
+) -> Iterator[tuple[RowBatch, npt.NDArray[np.float64]]]:
+    """Yield each batch of a scan with its scores; whole queries where the model needs them.
+
+    Labels are not read unless they are asked for, nor are queries unless they matter.
+    """
+    own = scan.like(model.columns, model.absent, what)
+    if not labels:
+        own = own.unlabelled(needs_queries=queries or model.needs_queries)
+    n_uncertain = n_batches = 0
+    for batch in _whole_queries(own.batches()) if model.needs_queries else own.batches():
+        refuse_readings(batch.absent, model.absent, what)
+        groups = QueryGroups.from_qid(batch.qid) if model.needs_queries else None
+        if batch.X.entries is None and not batch.is_text:
+            n_uncertain += model.uncertain(batch.X)
+        n_batches += 1
+        yield batch, model.scores(batch.X, groups, n_jobs)
+    if n_batches == 0:
+        raise DataError(f"{what}: there are no rows")
+    warn_of_rounded_values(n_uncertain, stacklevel=4)
+
+
+def warn_of_rounded_values(n_uncertain: int, stacklevel: int) -> None:
+    """Warn of values whose rounding to float32 may have changed the scores of a float64 model."""
+    if n_uncertain:
+        warnings.warn(
+            f"this model compares in float64, and {n_uncertain:,} values lie within the rounding "
+            "of one of its thresholds: a Dataset holds float32, so that some scores may differ "
+            "from those of the library that trained the model. Give a float64 array or a data "
+            "frame",
+            stacklevel=stacklevel,
+        )
 
 
 def _whole_queries(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:

@@ -135,12 +135,10 @@ def _is_batches(value: Any) -> bool:
 
 def _settled(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
     """Return the files, or the function that makes batches."""
-    if is_folder(source):
-        return files_in(Path(source))
     if isinstance(source, (str, os.PathLike)):
-        return [Path(source)]
+        return _files(source)
     if is_paths(source):
-        return [Path(path) for path in source]
+        return [file for path in source for file in _files(path)]
     if isinstance(source, Iterator):
         return _Once(source)
     if callable(source):
@@ -150,6 +148,11 @@ def _settled(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
         "scan takes paths, an iterator of batches or a function that makes one, not "
         f"{type(source).__name__}"
     )
+
+
+def _files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the file of a path, or the files of a folder."""
+    return files_in(Path(path)) if is_folder(path) else [Path(path)]
 
 
 class _Once:

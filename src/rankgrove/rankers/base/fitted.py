@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
-from rankgrove.models.scoring import scanned_scores
+from rankgrove.models.scoring import scanned_scores, warn_of_rounded_values
 from rankgrove.rankers.base.sklearn_interface import SklearnInterface
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
@@ -90,14 +89,8 @@ class FittedRanker(SklearnInterface):
             raise DataError(f"{what} takes data in memory: rankgrove.load reads them")
         matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, what)
-        if isinstance(X, Dataset) and (uncertain := model.uncertain(matrix)):
-            warnings.warn(
-                f"this model compares in float64, and {uncertain:,} values lie within the rounding "
-                "of one of its thresholds: a Dataset holds float32, so that some scores may differ "
-                "from those of the library that trained the model. Give a float64 array or a data "
-                "frame",
-                stacklevel=3,
-            )
+        if isinstance(X, Dataset):
+            warn_of_rounded_values(model.uncertain(matrix), stacklevel=4)
         if qid is None and group_sizes is None and not model.needs_queries:
             return matrix, None
         return matrix, groups_of(X, qid, group_sizes, len(matrix), what)
