@@ -193,7 +193,8 @@ def test_a_quoted_pattern_stands_for_its_files(parts, tmp_path, capsys):
     assert (tmp_path / "a.rg").read_bytes() == (tmp_path / "b.rg").read_bytes()
     assert main(["predict", "m.rg", "parts/a*"]) == 0
     assert main(["predict", "m.rg", "nothing*"]) == 1
+    assert main(["predict", "m.rg", "parts/*.txt"]) == 0
     capsys.readouterr()
     with pytest.raises(SystemExit):
-        main(["predict", "m.rg", "parts/*.txt"])
+        main(["score-bench", "m.rg", "parts/*.txt"])
     assert "'parts/*.txt' stands for 2 files" in capsys.readouterr().err
