@@ -30,7 +30,7 @@ BENCHMARKS ?= $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 # The environment and what building needs (setuptools: pyspark comes as source).
 $(VENV)/.created:
@@ -139,6 +139,19 @@ sanitize: $(VENV)/.test ## run native code with address and undefined-behaviour 
 	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
+# Native code on several threads: the native tests, and small fits and predictions from Python.
+# Python itself is not instrumented, so what its threads do under the GIL cannot be judged.
+THREAD_TESTS ?= $(addprefix tests/,trees/test_growing.py forests/test_growing.py test_threads.py)
+THREAD_ARGS ?=
+.PHONY: thread-sanitize
+thread-sanitize: $(VENV)/.test ## run native code on several threads with the thread sanitizer
+	$(call native_tests,thread-sanitize-native,-DRANKGROVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	TSAN_OPTIONS=halt_on_error=1 build/thread-sanitize-native/native_tests
+	$(call second,thread-sanitize,-DRANKGROVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0 PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
+	  .venv-thread-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(THREAD_TESTS) $(THREAD_ARGS)
+
 .PHONY: plain
 plain: $(VENV)/.test ## test a build without vector instructions, as on other processors: same bits
 	$(call second,plain,-DRANKGROVE_PLAIN=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS='-O2 -DNDEBUG')
@@ -149,6 +162,6 @@ plain: $(VENV)/.test ## test a build without vector instructions, as on other pr
 
 .PHONY: clean
 clean: ## remove the environments and everything that was built
-	rm -rf .venv .venv-sanitize .venv-plain build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize .venv-thread-sanitize .venv-plain build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/rankgrove/_native*.so src/rankgrove/_native.pyi
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -76,16 +76,16 @@ SplitCriterion python_criterion(const nb::callable& function) {
           }};
 }
 
-std::unique_ptr<TreeGrower> make_grower(
-    std::shared_ptr<const BinnedMatrix> binned, const std::string& tree, int32_t max_leaf_nodes,
-    int32_t max_depth, int64_t min_samples_leaf, double min_child_weight, double l2,
-    double min_gain, bool least_squares_splits, double max_features_tree, double max_features_node,
-    std::optional<In<int8_t>> monotone, std::optional<nb::callable> criterion, int n_threads,
-    const nb::object& communicator, int64_t first_row, int64_t n_rows) {
+GrowOptions make_options(const std::string& tree, int32_t max_leaf_nodes,
+                         std::optional<int32_t> max_depth, int64_t min_samples_leaf,
+                         double min_child_weight, double l2, double min_gain,
+                         bool least_squares_splits, double max_features_tree,
+                         double max_features_node, std::optional<In<int8_t>> monotone,
+                         std::optional<nb::callable> criterion) {
   GrowOptions options;
   options.growth = named(kGrowths, tree, "tree");
   options.max_leaf_nodes = max_leaf_nodes;
-  options.max_depth = max_depth;
+  options.max_depth = max_depth.value_or(0);
   options.least_squares_splits = least_squares_splits;
   options.max_features_tree = max_features_tree;
   options.max_features_node = max_features_node;
@@ -93,15 +93,10 @@ std::unique_ptr<TreeGrower> make_grower(
   require(max_leaf_nodes >= 1, "max_leaf_nodes must be at least 1");
   require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
   require(l2 >= 0.0 && min_child_weight >= 0.0, "l2 and min_child_weight must not be negative");
-  require(n_rows < (int64_t{1} << 29),
-          "there are " + std::to_string(n_rows) +
-              " rows in all, and a tree is grown on fewer than 2^29 (536870912): learn from a part "
-              "of them");
-  require(first_row >= 0 && first_row + binned->n_rows <= n_rows,
-          "the rows of this worker are not among those of all");
   if (options.growth == Growth::kOblivious) {
-    require(max_depth >= 1 && max_depth <= 12,
-            "max_depth of oblivious trees must be 1 to 12, not " + std::to_string(max_depth));
+    require(
+        options.max_depth >= 1 && options.max_depth <= 12,
+        "max_depth of oblivious trees must be 1 to 12, not " + std::to_string(options.max_depth));
     require(!monotone && !criterion,
             "oblivious trees take no monotone constraints and no criterion of your own");
     require(min_samples_leaf == 1 && min_child_weight == 0.0,
@@ -110,19 +105,30 @@ std::unique_ptr<TreeGrower> make_grower(
                 std::to_string(min_samples_leaf) + ") and no min_child_weight (" +
                 std::to_string(min_child_weight) + ")");
   }
-  if (monotone) {
-    require(monotone->shape(0) == static_cast<size_t>(binned->n_features()),
-            "monotone must have one entry per feature");
-    options.rules.monotone.assign(monotone->data(), monotone->data() + monotone->shape(0));
-  }
+  if (monotone) options.rules.monotone = to_vector(*monotone);
   if (criterion) {
     require(!monotone, "a criterion of your own does not go with monotone constraints");
     options.rules.criterion = python_criterion(*criterion);
   }
+  return options;
+}
+
+std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binned,
+                                        const GrowOptions& options, int n_threads,
+                                        const nb::object& communicator, int64_t first_row,
+                                        int64_t n_rows) {
+  require(n_rows < (int64_t{1} << 29),
+          "there are " + std::to_string(n_rows) +
+              " rows in all, and a tree is grown on fewer than 2^29 (536870912): learn from a part "
+              "of them");
+  require(first_row >= 0 && first_row + binned->n_rows <= n_rows,
+          "the rows of this worker are not among those of all");
+  const std::vector<int8_t>& monotone = options.rules.monotone;
+  require(monotone.empty() || std::ssize(monotone) == binned->n_features(),
+          "monotone must have one entry per feature");
   RowShare share{as_communicator(communicator), first_row, n_rows};
   nb::gil_scoped_release unlocked;
-  return std::make_unique<TreeGrower>(std::move(binned), std::move(options), std::move(share),
-                                      n_threads);
+  return std::make_unique<TreeGrower>(std::move(binned), options, std::move(share), n_threads);
 }
 
 Tree grow(TreeGrower& grower, In<float> gradients, std::optional<In<float>> hessians,
@@ -189,7 +195,15 @@ void bind_growing(nb::module_& m) {
           },
           nb::arg("binned"), nb::arg("n_threads"),
           "The leaf of each row of a matrix that has the bins of the training data.");
+  nb::class_<GrowOptions>(m, "GrowOptions", "How trees are grown on gradients, checked.")
+      .def(nb::new_(&make_options), nb::kw_only(), nb::arg("tree"), nb::arg("max_leaf_nodes"),
+           nb::arg("max_depth").none(), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),
+           nb::arg("l2"), nb::arg("min_gain"), nb::arg("least_squares_splits"),
+           nb::arg("max_features_tree"), nb::arg("max_features_node"), nb::arg("monotone").none(),
+           nb::arg("criterion").none());
   nb::class_<TreeGrower>(m, "TreeGrower", "Grows trees on gradients; see trees/tree_grower.hpp.")
+      .def(nb::new_(&make_grower), nb::arg("binned"), nb::arg("options"), nb::arg("n_threads"),
+           nb::arg("communicator").none(), nb::arg("first_row"), nb::arg("n_rows"))
       .def("grow", &grow, nb::arg("gradients"), nb::arg("hessians").none(), nb::arg("rows").none(),
            nb::arg("seed"))
       .def_prop_ro("leaf_of_row", [](nb::handle self) {
@@ -197,12 +211,6 @@ void bind_growing(nb::module_& m) {
         return nb::ndarray<nb::numpy, const int32_t, nb::ndim<1>>(leaves.data(), {leaves.size()},
                                                                   self);
       });
-  m.def("make_grower", &make_grower, nb::arg("binned"), nb::arg("tree"), nb::arg("max_leaf_nodes"),
-        nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),
-        nb::arg("l2"), nb::arg("min_gain"), nb::arg("least_squares_splits"),
-        nb::arg("max_features_tree"), nb::arg("max_features_node"), nb::arg("monotone").none(),
-        nb::arg("criterion").none(), nb::arg("n_threads"), nb::arg("communicator").none(),
-        nb::arg("first_row"), nb::arg("n_rows"));
   m.def("add_leaf_values", &add_leaf_values, nb::arg("scores"), nb::arg("leaf_of_row"),
         nb::arg("values"), nb::arg("n_threads"), "scores += values[leaf_of_row], in place.");
 }

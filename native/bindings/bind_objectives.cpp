@@ -27,22 +27,24 @@ const std::map<std::string, LambdaMetric> kLambdaMetrics = {
     {"mrr", LambdaMetric::kReciprocalRank},
 };
 
+LambdaOptions make_lambda_options(const std::string& metric, int64_t k, int64_t truncation,
+                                  double sigma, bool query_norm, bool difference_norm) {
+  require(k >= 1, "k must be at least 1, not " + std::to_string(k));
+  require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
+  require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
+  return {
+      named(kLambdaMetrics, metric, "metric"), k, truncation, sigma, query_norm, difference_norm};
+}
+
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
-                              std::optional<In<double>> weight, const std::string& metric,
-                              int64_t k, int64_t truncation, double sigma, bool query_norm,
-                              bool difference_norm, int n_threads, Out<float> gradients,
-                              Out<float> hessians) {
+                              std::optional<In<double>> weight, const LambdaOptions& options,
+                              int n_threads, Out<float> gradients, Out<float> hessians) {
   const size_t n = scores.shape(0);
   const Queries queries = checked_queries(offsets, n);
   require_length(value, n, "value");
   require_length(gradients, n, "gradients");
   require_length(hessians, n, "hessians");
   const double* weights = optional_data(weight, n, "weight");
-  require(k >= 1, "k must be at least 1, not " + std::to_string(k));
-  require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
-  require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
-  const LambdaOptions options{
-      named(kLambdaMetrics, metric, "metric"), k, truncation, sigma, query_norm, difference_norm};
   nb::gil_scoped_release unlocked;
   lambda_gradients(queries, scores.data(), value.data(), weights, options, n_threads,
                    gradients.data(), hessians.data());
@@ -271,10 +273,13 @@ void bind_objectives(nb::module_& m) {
            nb::arg("leaf_of_row"), nb::arg("n_nodes"), nb::arg("l2"), nb::arg("max_step"),
            nb::arg("communicator").none(), nb::arg("n_rows"), nb::arg("n_threads"),
            "Newton step of each leaf, from the documents of all workers.");
+  nb::class_<LambdaOptions>(m, "LambdaOptions", "What LambdaMART optimises, checked.")
+      .def(nb::new_(&make_lambda_options), nb::kw_only(), nb::arg("metric"), nb::arg("k"),
+           nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"),
+           nb::arg("difference_norm"));
   m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
-        nb::arg("value"), nb::arg("weight").none(), nb::arg("metric"), nb::arg("k"),
-        nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"), nb::arg("difference_norm"),
-        nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        nb::arg("value"), nb::arg("weight").none(), nb::arg("options"), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill LambdaMART gradients and Hessians.");
 }
 

@@ -37,9 +37,10 @@ RANKGROVE_SIMD void precision_row(const float* value, const double* precision,
 }  // namespace
 
 NdcgDelta::NdcgDelta(size_t k, size_t longest) : discount_(longest), k_(k) {
-  for (size_t r = 0; r < std::min(longest, k_); ++r) {
-    discount_[r] = static_cast<float>(1.0 / std::log2(static_cast<double>(r) + 2.0));
-  }
+  const auto n = static_cast<int64_t>(std::min(longest, k_));
+  const std::vector<double> table = discount_table(DiscountRule{}, n);
+  std::transform(table.begin(), table.end(), discount_.begin(),
+                 [](double discount) { return static_cast<float>(discount); });
 }
 
 size_t NdcgDelta::last_rank() const { return std::min(n_, k_); }

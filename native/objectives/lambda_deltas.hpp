@@ -14,7 +14,8 @@
 
 namespace rankgrove {
 
-// value: gain / ideal DCG of the query. discount(r) = 1 / log2(r + 2) for ranks below the cut-off.
+// value: gain / ideal DCG of the query. Discounts are those of metrics/ranking.hpp for ranks below
+// the cut-off, else 0.
 class NdcgDelta {
  public:
   NdcgDelta(size_t k, size_t longest);

@@ -1,4 +1,15 @@
 // The inner loops of scoring by bit vectors: one bit per row, up to 256 rows at a time.
+//
+// Example: six documents with x = 1, 3, 5, 2, 4, 6 (document 0 is the lowest bit, written on the
+// right), the thresholds 2, 4, 5 of all trees, and the tree  x <= 2 ? A : (x <= 4 ? B : C).
+//   compare      x > 2: 110110    x > 4: 100100    x > 5: 100000      (one predicate each)
+//   split_rows   root:  111111
+//                A     = root & ~(x > 2) = 001001    right = root & (x > 2) = 110110
+//                B     = right & ~(x > 4) = 010010   C = right & (x > 4) = 100100
+//   number_sets  of A, B, C, which are leaves 0, 1, 2: bit 0 of the leaf's number is set in the
+//                rows of B, bit 1 in those of C: planes 010010 and 100100
+//   number_rows  turns planes into a byte per document: leaves 0, 1, 2, 0, 1, 2
+// No step branches on a value, and a predicate serves all trees that have its threshold.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,17 @@
 // features first, 256 for each so that a code is added at a fixed distance, then those of the
 // listed ones. Sparse columns of the matrix have rows of their own (see SparseRows).
 //
+// Example: six rows with words w0 .. w5; feature 0 has three bins and the codes 0 0 0 0 1 2,
+// feature 1 has six bins and the codes 0 1 2 3 4 5. Two of six codes of feature 0 are not the
+// commonest: it is listed. Five of six are in feature 1: it is full. The group then has
+//   codes    0 1 2 3 4 5                of feature 1, one byte per row
+//   packs    0 0 0 0 0 1 2              row 4 has the first pack, row 5 the second, others none
+//   entries  1 3 3 3 | 2 3 3 3          bins of feature 0; 3 is the bin of no feature
+// Adding up all rows gives, apart from the bin of no feature,
+//   sums     w0 w1 w2 w3 w4 w5 0 ... 0 | 0 w4 w5     (256 words for feature 1, then feature 0)
+// and the histogram is  total - w4 - w5, w4, w5 | w0, w1, w2, w3, w4, w5: six additions for the
+// full feature, two (and padding) for the listed one.
+//
 // Threads share the rows of a histogram, and then add up their parts. Where rows are few, bins are
 // most of the work: there are as many groups as threads, and each thread takes whole features.
 #pragma once

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "forests/criteria/registry.hpp"
 #include "forests/growing/fallback_splitter.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "forests/growing/node_queue.hpp"
@@ -12,10 +11,7 @@
 #include "forests/listwise/listwise_splitter.hpp"
 #include "forests/nodes/node_splitter.hpp"
 #include "forests/nodes/stable_partition.hpp"
-#include "forests/pointwise/custom_splitter.hpp"
-#include "forests/pointwise/pointwise_splitter.hpp"
-#include "forests/pointwise/random_splitter.hpp"
-#include "forests/pointwise/sized_splitter.hpp"
+#include "forests/pointwise/make_splitter.hpp"
 
 namespace rankgrove::forests {
 namespace {
@@ -195,33 +191,7 @@ class ForestTreeGrower {
   }
 
   std::unique_ptr<NodeSplitter<Code>> pointwise_splitter() const {
-    if (options_.splitter == Splitter::random) {
-      return std::make_unique<RandomSplitter<Code>>(data_.features, options_);
-    }
-    if (options_.custom) {
-      return std::make_unique<CustomSplitter<Code>>(data_, options_, sample_weight_);
-    }
-    std::unique_ptr<NodeSplitter<Code>> result;
-    visit_criterion(options_.criterion,
-                    [&](auto criterion) { result = criterion_splitter(criterion); });
-    return result;
-  }
-
-  template <typename Criterion>
-  std::unique_ptr<NodeSplitter<Code>> criterion_splitter(Criterion) const {
-    const int64_t most = Criterion::most_in_small_nodes(data_.targets);
-    if (n_documents_ <= most) return criterion_splitter_up_to<Criterion>(n_documents_);
-    return std::make_unique<SizedSplitter<Code>>(criterion_splitter_up_to<Criterion>(most), most,
-                                                 criterion_splitter_up_to<Criterion>(n_documents_));
-  }
-
-  template <typename Criterion>
-  std::unique_ptr<NodeSplitter<Code>> criterion_splitter_up_to(int64_t most_documents) const {
-    return Criterion::visit(data_.targets, table_, most_documents,
-                            [&](auto criterion) -> std::unique_ptr<NodeSplitter<Code>> {
-                              return std::make_unique<PointwiseSplitter<Code, decltype(criterion)>>(
-                                  data_, options_, std::move(criterion), sample_weight_);
-                            });
+    return make_pointwise_splitter<Code>(data_, options_, table_, n_documents_, sample_weight_);
   }
 
   double weight_of(const WaitingNode& node) const {

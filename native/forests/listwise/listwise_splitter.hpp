@@ -5,6 +5,23 @@
 // scores of the two children (see query_response.hpp). Query by query, its response to all scores
 // that any threshold gives to a child is listed once, for all features; then it is added to the
 // gains of all thresholds where it is not the same as at the one before (see trial_gains.hpp).
+// README.md explains the words.
+//
+// Example: the root holds six documents of the queries A and B, their mean target is its score 1.
+//   document   a1  b1  a2  b2  a3  b3
+//   target     0   0   1   1   2   2
+//   gain       0   0   1   1   3   3         2^target - 1
+//   code       0   0   1   2   3   3         three thresholds: after code 0, 1 and 2
+// Unsplit, all documents of a query are tied: its DCG is the mean gain times the sum of discounts,
+// 4/3 * (1 + 0.631 + 0.5) = 2.841, its ideal DCG 3 + 0.631 = 3.631.
+//   threshold  A's ranking         DCG     A's change  B's change  gain
+//   after 0    {a2 a3} {a1}        3.262   0.116       0.116       0.232
+//   after 1    {a3} {a1 a2}        3.565   0.199       0.116       0.315
+//   after 2    {a3} {a1 a2}        3.565   0.199       0.199       0.399   the best
+// From the first threshold to the second only a2 joins the left child: A's part of the gain
+// changes, B's stays. All of it is near. If A had another document in a leaf of score 1.6, then the
+// right child would pass it at the last two thresholds (5/3 and 2, but not 3/2), and these two
+// would get a far part as well.
 #pragma once
 
 #include <algorithm>

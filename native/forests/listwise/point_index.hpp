@@ -1,9 +1,18 @@
-// The scores (points) that a node's children may have, in ascending order; quickly tells where
-// another score lies among them.
+// The distinct scores (points) that a node's children may have, sorted; finds quickly how many of
+// them lie below another score.
 //
 // The scores on either side of the node's own are cut into cells, whose width grows with the
 // distance from it: points crowd around the node's score, since most children are large. So a cell
 // seldom holds more than one point.
+//
+// Example (that of listwise_splitter.hpp): the node's score (the middle) is 1, its three thresholds
+// give the children 0, 1/3, 1/2 on the left and 3/2, 5/3, 2 on the right. All six are distinct:
+//   points       0    1/3   1/2  |  3/2   5/3   2        first_above() = 3
+//   distances    1    2/3   1/2  |  1/2   2/3   1
+//   magnitudes   508  505   504  |  504   505   508      exponent and two bits of the mantissa
+//   cells        0    3     4    |  5     6     9
+// A block with score 1.6 is at distance 0.6, of magnitude 504: it falls into cell 5, before which
+// there are 3 points. points[3] = 3/2 is below 1.6, points[4] is not: 4 points are below it.
 #pragma once
 
 #include <algorithm>

@@ -5,6 +5,15 @@
 // to the left one. A feature with missing values has two walks, with these on the right and on the
 // left. A child's score at some threshold is a *point*; equal scores are one point, whatever walks
 // they come from.
+//
+// Example (that of listwise_splitter.hpp): a feature with the codes 0 0 1 2 3 3 of six documents
+// has one walk of three trials, number 0 to 2 (after code 0, 1 and 2), begin = 0 and end = 3.
+//   joins     0 0 1 2 3 3     the trial at which each document joins the left child; 3: never
+//   trial     0     1     2
+//   left      0     1/3   1/2   score of the left child
+//   right     3/2   5/3   2     score of the right child
+// The reach of the point 5/3 is right_begin = 1 (the right children of trials 1 and 2 have at least
+// this score) and left_end = 0 (no left child has).
 #pragma once
 
 #include <algorithm>

@@ -68,20 +68,23 @@ class TreeGrower:
                 f"criterion must be 'newton', 'least_squares' or a function, not {criterion!r}"
             )
         self.binned = binned
-        self._grower = _native.make_grower(
+        options = _native.GrowOptions(
+            tree=tree,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            min_child_weight=min_child_weight,
+            l2=l2,
+            min_gain=min_gain,
+            least_squares_splits=criterion == "least_squares",
+            max_features_tree=max_features_tree,
+            max_features_node=max_features,
+            monotone=None if monotone is None else np.ascontiguousarray(monotone, np.int8),
+            criterion=criterion if callable(criterion) else None,
+        )
+        self._grower = _native.TreeGrower(
             binned,
-            tree,
-            max_leaf_nodes,
-            max_depth or 0,
-            min_samples_leaf,
-            min_child_weight,
-            l2,
-            min_gain,
-            criterion == "least_squares",
-            max_features_tree,
-            max_features,
-            None if monotone is None else np.ascontiguousarray(monotone, np.int8),
-            criterion if callable(criterion) else None,
+            options,
             resolve_n_jobs(n_jobs),
             None if shard is None else shard.reducer,
             0 if shard is None else shard.first_row,

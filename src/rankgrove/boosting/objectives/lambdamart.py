@@ -78,12 +78,16 @@ class LambdaGradients(Objective):
         self.data = data
         self.metric = metric
         self.k = k or max(1, data.n_documents)
-        self.truncation = truncation or max(1, data.n_documents)
         if truncation is None:
             _warn_of_many_pairs(data)
-        self.sigma = sigma
-        self.query_norm = query_norm
-        self.difference_norm = difference_norm
+        self.options = _native.LambdaOptions(
+            metric=metric,
+            k=self.k,
+            truncation=truncation or max(1, data.n_documents),
+            sigma=sigma,
+            query_norm=query_norm,
+            difference_norm=difference_norm,
+        )
         if metric == "ndcg":
             value = gains_over_ideal(data.offsets, label_gains(data.y, gain), k or truncation)
         elif metric == "err":
@@ -103,12 +107,7 @@ class LambdaGradients(Objective):
             scores[0],
             self.value,
             self.data.weight,
-            self.metric,
-            self.k,
-            self.truncation,
-            self.sigma,
-            self.query_norm,
-            self.difference_norm,
+            self.options,
             self.data.n_threads,
             gradients[0],
             hessians[0],
