@@ -66,10 +66,12 @@ def test_every_public_name_is_there(name):
         assert value is getattr(importlib.import_module(module), name)
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_none_of_its_modules():
     assert rankgrove_modules_after("import rankgrove") == {"rankgrove"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "statement",
     [
@@ -97,6 +99,7 @@ def test_the_table_of_rankers_is_what_their_modules_register():
     assert listed == set(registry.OWN_RANKERS) - registry._NOT_LISTED
 
 
+@pytest.mark.process
 def test_a_name_of_ours_is_refused_before_our_class_is_imported():
     code = (
         "import sys\nfrom rankgrove.extending import BoostedRanker, register_ranker\n"
@@ -135,6 +138,7 @@ def expect(found: dict[int, str]) -> None:
             assert re.search(expected, found.get(number, "")), line
 
 
+@pytest.mark.process
 def test_pyright_understands_a_users_file(user_file):
     command = [sys.executable, "-m", "pyright"]
     try:
@@ -151,6 +155,7 @@ def test_pyright_understands_a_users_file(user_file):
     expect({m["range"]["start"]["line"] + 1: m["message"] for m in messages})
 
 
+@pytest.mark.process
 def test_mypy_understands_a_users_file(user_file, repository):
     config = ["--config-file", str(repository / "pyproject.toml")]
     run = subprocess.run(

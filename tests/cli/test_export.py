@@ -61,6 +61,7 @@ def missing(folder):
     return ["export", str(folder / "missing.rg"), "--to", "c", "--out", str(folder / "missing.c")]
 
 
+@pytest.mark.process
 def test_the_check_of_missing_values_as_zero_compares_with_the_trained_model(
     folder, missing, capsys
 ):
@@ -88,6 +89,7 @@ def ranker_ndcg(data, scores):
     return rankgrove.evaluate(data, scores, metrics="ndcg@10")["ndcg@10"]
 
 
+@pytest.mark.process
 def test_data_without_labels_are_checked_without_a_metric(folder, missing, capsys):
     frame = pandas.read_parquet(folder / "missing.parquet").drop(columns="label")
     frame.to_parquet(folder / "unlabelled.parquet")

@@ -70,6 +70,7 @@ def test_any_text_reads_as_the_oracle_reads_it(tokens, seed):
     assert problem is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_threads", [2, 5])
 def test_threads_do_not_change_the_result(n_threads):
     rng = np.random.default_rng(1)

@@ -20,6 +20,7 @@ def objects_of(values):
     return objects
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-3, 3) | st.sampled_from([2**40, -(2**40)])))
 def test_groups_are_those_of_a_dictionary(qid):
     rows: dict[int, list[int]] = {}

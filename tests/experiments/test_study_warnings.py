@@ -18,6 +18,7 @@ def told(data, rankers, **options):
     return [str(w.message) for w in caught if w.category is rankgrove.DataWarning]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_many_grades_are_told_once_also_by_stored_fits(tiny_data, jobs, tmp_path):
     grades = np.random.default_rng(0).integers(0, 41, tiny_data.n_rows) / 8

@@ -227,6 +227,7 @@ def same_trees(a, b):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_hybrid_of_no_level_is_pointwise_and_of_all_levels_listwise(web_data, order):
     common = {"n_estimators": 3, "random_state": 1, "node_order": order, "n_jobs": 1}

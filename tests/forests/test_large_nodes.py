@@ -163,6 +163,7 @@ def test_nodes_of_few_documents_and_groups_of_eight(criterion, weighted):
             check_tree(some, X, y, criterion, weight, best=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("max_bins", [255, 256, 2000])
 def test_wide_codes_from_large_to_sparse_nodes(max_bins, missing):

@@ -24,6 +24,7 @@ def first_split(X, y, sizes):
     return int(trees.feature[0]), float(trees.threshold[0]), float(trees.gain[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best", [0, 3, 7])
 @pytest.mark.parametrize(
     ("n_queries", "n_values"),

@@ -63,6 +63,7 @@ def module(tmp_path, monkeypatch):
     sys.modules.pop("plain_json", None)
 
 
+@pytest.mark.process
 def test_one_module_exports_in_python_and_is_checked_on_the_command_line(module, capsys):
     data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
     rankgrove.write_letor(data, "train.txt")

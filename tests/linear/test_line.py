@@ -30,6 +30,7 @@ def test_values_are_those_of_the_metric_at_each_step(name):
         np.testing.assert_array_equal(values, plain)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 300), st.integers(0, 1000), st.booleans())
 def test_rankings_put_in_order_again_are_those_sorted_anew(n, seed, few_values):
     rng = np.random.default_rng(seed)

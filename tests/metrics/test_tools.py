@@ -156,6 +156,7 @@ def test_catboost(seed):
 # scikit-learn and SciPy ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scikit_learn_ndcg_and_dcg(seed):
     from sklearn.metrics import dcg_score, ndcg_score

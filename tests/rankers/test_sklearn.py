@@ -82,6 +82,7 @@ def judged(cls):
     return Judged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ranker_names())
 def test_scikit_learn_accepts_the_ranker(name):
     cls = judged(ranker_class(name))

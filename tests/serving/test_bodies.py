@@ -67,12 +67,14 @@ def test_the_sound_body_is_read(reader, whole):
     assert documents.groups.n_queries == len(documents.query_ids) == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(edits(JSON))
 def test_damaged_json(changes):
     read(read_json, edited(JSON, changes))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(edits(ARROW))
 def test_damaged_arrow(changes):
@@ -96,6 +98,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.fixed_dictionaries(
@@ -129,6 +132,7 @@ def test_plain_rows_are_read_as_by_msgspec(rows, before, indent):
     assert msgspec.json.decode(found[1]) == {"rows": [], **expected}
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(edits(JSON))
 def test_what_is_read_quickly_is_sound(changes):

@@ -103,6 +103,7 @@ def test_tree_equals_trying_every_split_of_features_with_more_and_more_bins(seed
     assert_same_tree(grown, root, X, g, h, cuts, rules["l2"])
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**9), depth=st.integers(1, 4), l2=st.sampled_from([0.0, 0.5]))
 @settings(max_examples=150, deadline=None)
 def test_oblivious_tree_equals_trying_every_rule(seed, depth, l2):

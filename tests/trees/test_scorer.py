@@ -77,6 +77,7 @@ def test_precise_thresholds_are_compared_in_float64(seed, n_leaves, shape, n_row
             np.testing.assert_array_equal(scores, expected, strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["random", "chain", "oblivious"])
 @pytest.mark.parametrize("n_leaves", [1, 2, 31, 64, 200, 3000])
 def test_batch_size_and_threads_do_not_change_a_bit(shape, n_leaves):
@@ -155,6 +156,7 @@ def test_no_trees_and_no_features():
     np.testing.assert_array_equal(Scorer(featureless).predict(X), scoring.predict(featureless, X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_leaves", [31, 3000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_layout_is_read_in_place(n_leaves, dtype):

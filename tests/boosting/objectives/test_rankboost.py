@@ -15,6 +15,7 @@ from rankgrove import _native
 from rankgrove.datasets import make_ranking
 
 
+@pytest.mark.slow
 @given(
     sizes=st.lists(st.integers(0, 8), min_size=1, max_size=5),
     seed=st.integers(0, 10**6),
