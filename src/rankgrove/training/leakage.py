@@ -39,6 +39,17 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     )
 
 
+def same_documents(train: RankingInput, data: RankingInput) -> bool:
+    """Tell whether the first queries of data with equal offsets have the same documents.
+
+    Streams are not read again for this, and count as different.
+    """
+    if not (train.X.is_available and data.X.is_available):
+        return False
+    queries = np.flatnonzero(train.groups.sizes)[:_LOOKED_AT].tolist()
+    return all(_documents(train, query) == _documents(data, query) for query in queries)
+
+
 def _matrix(data: Queries) -> FeatureMatrix:
     return data.matrix if isinstance(data, Dataset) else data.X
 

@@ -21,7 +21,7 @@ from rankgrove.data.input_checks import ranking_input
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError, ModelError
 from rankgrove.training.labels import naming_rows
-from rankgrove.training.leakage import warn_of_shared_queries
+from rankgrove.training.leakage import same_documents, warn_of_shared_queries
 from rankgrove.training.progress import History, Measured
 from rankgrove.workers.row_shard import RowShard
 
@@ -39,6 +39,8 @@ class WatchedSet:
     ----------
     name : as in ``evals_result_``
     data : the checked set; the training data itself if ``is_train``
+    held_out : whether it may decide: False for the training data, also if they come as copies or by
+        the name ``train``
     evaluators : from scores in grouped order to the value of each metric
     """
 
@@ -46,13 +48,14 @@ class WatchedSet:
     data: RankingInput
     is_train: bool
     evaluators: Mapping[str, Callable[[Floats], float]]
+    held_out: bool = True
 
 
 @dataclass
 class Watch:
     """Records the metrics of all watched sets and finds the best step.
 
-    The first metric of the first set that is not the training data decides.
+    The first metric of the last set that is not the training data decides.
     """
 
     sets: list[WatchedSet]
@@ -65,7 +68,7 @@ class Watch:
     @property
     def held_out(self) -> list[WatchedSet]:
         """The sets that are not the training data."""
-        return [watched for watched in self.sets if not watched.is_train]
+        return [watched for watched in self.sets if watched.held_out]
 
     def record(self, scores: Mapping[str, Floats]) -> bool:
         """Measure the scores of each set after a step; True if training should stop."""
@@ -89,9 +92,9 @@ class Watch:
             history = self.history.setdefault(name, {})
             for metric, value in values.items():
                 history.setdefault(metric, []).append(value)
-        deciding = next(iter(self.held_out), None)
-        if deciding is None:
+        if not self.held_out:
             return False
+        deciding = self.held_out[-1]
         metric = next(iter(deciding.evaluators))
         step = len(self.history[deciding.name][metric])
         return self._decide(measured[deciding.name][metric], step)
@@ -158,20 +161,34 @@ def make_watch(
         is_train = given.is_entry(entry)
         data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, shard)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
-        if not is_train:
+        held_out = not (is_train or name.lower() == "train" or _same_data(train, data, shard))
+        if held_out:
             warn_of_shared_queries(train, data, f"eval_set {name!r}")
         own = shard if is_train else RowShard.of(data.groups.offsets, shard.communicator)
         if own.n_rows == 0:
             raise DataError(f"eval_set {name!r}: there are no rows")
         with naming_rows(data):
             evaluators = {str(m): _evaluator(m, data, own, ids, n_jobs) for m in metrics}
-        sets.append(WatchedSet(name, data, is_train, evaluators))
+        sets.append(WatchedSet(name, data, is_train, evaluators, held_out))
     if eval_metric is not None and not sets:
         raise ValueError("eval_metric has no effect without eval_set")
     watch = Watch(sets, metrics[0].greater_is_better, patience)
     if patience is not None and not watch.held_out:
-        raise ValueError("early_stopping_rounds needs validation data: pass eval_set")
+        raise ValueError(
+            "early_stopping_rounds needs validation data: "
+            + ("eval_set holds the training data alone" if sets else "pass eval_set")
+        )
     return watch
+
+
+def _same_data(train: RankingInput, data: RankingInput, shard: RowShard) -> bool:
+    """Tell whether a set holds the training data, by labels, queries and some documents."""
+    same = (
+        np.array_equal(train.groups.offsets, data.groups.offsets)
+        and np.array_equal(train.y, data.y)
+        and same_documents(train, data)
+    )
+    return shard.maximum(np.array([float(not same)]), 0.0) == 0.0  # on every worker
 
 
 def named_sets(eval_set: Any) -> list[tuple[str, Any]]:

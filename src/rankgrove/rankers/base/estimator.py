@@ -132,7 +132,8 @@ class BaseRanker(FittedRanker):
             them; their columns are matched by name. The training data themselves are watched
             without being scored again (rows of weight 0 are left out there; metrics know no other
             weights). A ranker that learns in steps is cut where the first metric was best on the
-            first set that is not the training data; others are measured when they are done.
+            last set that is not the training data, a copy of them, or called ``train``; others are
+            measured when they are done.
         eval_metric : a metric or several, by name, object or function; the first one decides
             (``ndcg@10``)
         early_stopping_rounds : stop after so many steps without a better validation metric
