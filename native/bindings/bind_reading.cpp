@@ -23,16 +23,44 @@ nb::object owned_array(MemoryBlock&& memory, std::initializer_list<size_t> shape
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>(data, shape, owner));
 }
 
-nb::object json_rows(const nb::bytes& body) {
+const char* problem_name(JsonProblem problem) {
+  switch (problem) {
+    case JsonProblem::kNone:
+      return "";
+    case JsonProblem::kRepeatedKey:
+      return "repeated";
+    case JsonProblem::kTooManyEntries:
+      return "too many entries";
+    case JsonProblem::kTooManyRows:
+      return "too many rows";
+    case JsonProblem::kNotRows:
+      return "not rows";
+    case JsonProblem::kRaggedRow:
+      return "ragged";
+    case JsonProblem::kNotANumber:
+      return "not a number";
+    case JsonProblem::kMalformedRow:
+      return "malformed";
+  }
+  return "";
+}
+
+nb::object json_rows(const nb::bytes& body, int64_t max_rows) {
   auto found = std::make_unique<JsonRows>();
   const std::string_view text(body.c_str(), body.size());
   bool plain;
   {
     nb::gil_scoped_release release;
-    plain = read_json_rows(text, *found);
+    plain = read_json_rows(text, max_rows, *found);
   }
   if (!plain) return nb::none();
   const nb::bytes rest(found->rest.data(), found->rest.size());
+  if (found->problem != JsonProblem::kNone) {
+    const nb::bytes shown(found->text.data(), found->text.size());
+    const auto where =
+        nb::make_tuple(problem_name(found->problem), found->row, found->column, shown);
+    return nb::make_tuple(where, rest);
+  }
   const std::initializer_list<size_t> shape = {static_cast<size_t>(found->n_rows),
                                                static_cast<size_t>(found->n_columns)};
   double* values = found->values.data();
@@ -225,10 +253,12 @@ void bind_reading(nb::module_& m) {
       .def("rows", &LetorWriter::rows, nb::arg("begin"), nb::arg("end"), nb::arg("n_threads"),
            nb::sig("def rows(self, begin: int, end: int, n_threads: int) -> list[bytes]"),
            "Text of some rows, in pieces.");
-  m.def("read_json_rows", &json_rows, nb::arg("body"),
-        nb::sig("def read_json_rows(body: bytes) -> tuple[NDArray[numpy.float64], bytes] | None"),
-        "The numbers of 'rows' of a JSON object, and the object with [] instead; None if they are "
-        "not plain, or no JSON. The rest is not checked.");
+  m.def("read_json_rows", &json_rows, nb::arg("body"), nb::arg("max_rows"),
+        nb::sig("def read_json_rows(body: bytes, max_rows: int) -> "
+                "tuple[NDArray[numpy.float64] | tuple[str, int, int, bytes], bytes] | None"),
+        "The numbers of 'rows' of a JSON object, or what is wrong with them (problem, row, column, "
+        "text), and the object with [] instead, which is not checked. None: see what a parser of "
+        "all JSON says.");
 }
 
 }  // namespace rankgrove

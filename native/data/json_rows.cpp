@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <system_error>
@@ -13,6 +15,8 @@ namespace {
 
 constexpr int64_t kExactDigits = 15;  // integers of so many digits are exact doubles
 constexpr size_t kMostKeys = 16;
+constexpr size_t kShownText = 64;
+constexpr int64_t kMostEntries = 100'000;  // of columns; of query ids it is the number of rows
 
 // Reads from `at` to `end`; functions return whether what they want stands there.
 class JsonText {
@@ -33,20 +37,43 @@ class JsonText {
     return true;
   }
 
-  // A string without escapes.
-  bool take_plain_string(std::string_view& text) {
+  // A string; of its escapes only those of ASCII characters are resolved.
+  bool take_key(std::string& key) {
     if (!take('"')) return false;
-    const char* const begin = at_;
-    while (at_ < end_ && *at_ != '"' && *at_ != '\\') ++at_;
-    if (at_ == end_ || *at_ == '\\') return false;
-    text = std::string_view(begin, static_cast<size_t>(at_ - begin));
-    ++at_;
-    return true;
+    for (; at_ < end_ && *at_ != '"'; ++at_) {
+      if (*at_ == '\\' && end_ - at_ > 6 && at_[1] == 'u') {
+        int code = 0;
+        const auto [stop, error] = std::from_chars(at_ + 2, at_ + 6, code, 16);
+        if (error != std::errc() || stop != at_ + 6) return false;
+        if (code < 0x80) {
+          key.push_back(static_cast<char>(code));
+          at_ += 5;
+          continue;
+        }
+      }
+      key.push_back(*at_);
+      if (*at_ == '\\' && ++at_ < end_) key.push_back(*at_);
+    }
+    return at_ < end_ && *at_++ == '"';
   }
 
-  // Anything up to the comma or bracket that ends it, which is not taken.
-  bool skip_value() {
+  // The beginning of the value here, which is not taken.
+  std::string shown() const {
+    JsonText copy = *this;
+    copy.skip_space();
+    const char* const begin = copy.at_;
+    int64_t ignored;
+    copy.skip_value(ignored);
+    const char* last = copy.at_;
+    while (last > begin && (last[-1] == ' ' || last[-1] == '\n')) --last;
+    return std::string(begin, std::min(static_cast<size_t>(last - begin), kShownText));
+  }
+
+  // Anything up to the comma or bracket that ends it, which is not taken; counts the commas of a
+  // list.
+  bool skip_value(int64_t& n_commas) {
     int64_t depth = 0;
+    n_commas = 0;
     for (; at_ < end_; ++at_) {
       const char c = *at_;
       if (c == '"') {
@@ -57,12 +84,14 @@ class JsonText {
         return true;
       } else if (c == ']' || c == '}') {
         --depth;
+      } else if (depth == 1 && c == ',') {
+        ++n_commas;
       }
     }
     return false;
   }
 
-  // null (NaN), or a number that is finite and not too small for a double.
+  // null (NaN), or a number that is finite in a double.
   bool take_value(double& value) {
     skip_space();
     if (end_ - at_ >= 4 && std::memcmp(at_, "null", 4) == 0) {
@@ -125,57 +154,107 @@ class JsonText {
       return true;
     }
     const auto [stop, error] = std::from_chars(begin, p, value);
+    if (error == std::errc::result_out_of_range) {  // too small, which is 0, or too large
+      value = std::strtod(std::string(begin, p).c_str(), nullptr);
+      return std::isfinite(value);
+    }
     return error == std::errc() && stop == p;
   }
 
   const char* at_;
-  const char* const end_;
+  const char* end_;
 };
 
-bool read_row(JsonText& text, std::vector<double>& values) {
-  if (!text.take('[')) return false;
+// Takes the values of one row; false, with the problem noted, if it cannot.
+bool read_row(JsonText& text, JsonRows& found) {
+  found.column = 0;
+  if (text.take(']')) return true;
   do {
     double value;
-    if (!text.take_value(value)) return false;
-    values.push_back(value);
+    JsonText before = text;
+    if (!text.take_value(value)) {
+      found.problem = JsonProblem::kNotANumber;
+      found.text = before.shown();
+      return false;
+    }
+    found.values.push_back(value);
+    ++found.column;
   } while (text.take(','));
-  return text.take(']');
+  if (text.take(']')) return true;
+  found.problem = JsonProblem::kMalformedRow;
+  --found.column;
+  return false;
 }
 
-bool read_rows(JsonText& text, JsonRows& found) {
-  if (!text.take('[')) return false;
-  do {
-    const size_t before = found.values.size();
-    if (!read_row(text, found.values)) return false;
-    const auto n_columns = static_cast<int64_t>(found.values.size() - before);
-    if (found.n_rows > 0 && n_columns != found.n_columns) return false;
-    found.n_columns = n_columns;
-    ++found.n_rows;
-  } while (text.take(','));
-  return text.take(']');
+// Takes a list of rows; false, with the problem noted, if it cannot.
+bool read_rows(JsonText& text, int64_t max_rows, JsonRows& found) {
+  const JsonText begin = text;
+  if (!text.take('[')) {
+    found.problem = JsonProblem::kNotRows;
+    found.text = begin.shown();
+    return false;
+  }
+  if (!text.take(']')) {
+    do {
+      found.row = found.n_rows;
+      found.problem = JsonProblem::kTooManyRows;
+      if (found.n_rows == max_rows) return false;
+      JsonText before = text;
+      if (!text.take('[')) {
+        found.problem = JsonProblem::kNotRows;
+        found.text = before.shown();
+        return false;
+      }
+      if (!read_row(text, found)) return false;
+      if (found.n_rows > 0 && found.column != found.n_columns) {
+        found.problem = JsonProblem::kRaggedRow;
+        found.text = std::to_string(found.n_columns);
+        return false;
+      }
+      found.n_columns = found.column;
+      ++found.n_rows;
+    } while (text.take(','));
+    found.problem = JsonProblem::kMalformedRow;
+    if (!text.take(']')) return false;
+  }
+  found.problem = JsonProblem::kNone;
+  return true;
 }
 
 }  // namespace
 
-bool read_json_rows(std::string_view body, JsonRows& found) {
+bool read_json_rows(std::string_view body, int64_t max_rows, JsonRows& found) {
   JsonText text(body);
-  std::vector<std::string_view> keys;
+  std::vector<std::string> keys;
   if (!text.take('{')) return false;
   do {
-    std::string_view key;
-    if (!text.take_plain_string(key) || !text.take(':')) return false;
-    if (keys.size() == kMostKeys || std::count(keys.begin(), keys.end(), key) > 0) return false;
-    keys.push_back(key);
-    if (key != "rows") {
-      if (!text.skip_value()) return false;
-      continue;
+    std::string key;
+    if (!text.take_key(key) || !text.take(':')) return false;
+    if (std::count(keys.begin(), keys.end(), key) > 0) {
+      found.problem = JsonProblem::kRepeatedKey;
+      found.text = key;
+      return true;
     }
+    if (keys.size() == kMostKeys) return false;
+    keys.push_back(key);
     const auto begin = static_cast<size_t>(text.at() - body.data());
-    if (!read_rows(text, found)) return false;
-    const auto end = static_cast<size_t>(text.at() - body.data());
-    found.rest.append(body.substr(0, begin)).append("[]").append(body.substr(end));
+    JsonText whole = text;
+    if (key != "rows" || !read_rows(text, max_rows, found)) {
+      text = whole;
+      int64_t n_commas;
+      if (!text.skip_value(n_commas)) return false;
+      if (key != "rows" && n_commas > std::max(max_rows, kMostEntries)) {
+        found.problem = JsonProblem::kTooManyEntries;
+        found.text = key;
+        return true;
+      }
+    }
+    if (key == "rows") {
+      const auto end = static_cast<size_t>(text.at() - body.data());
+      found.rest.append(body.substr(0, begin)).append("[]").append(body.substr(end));
+    }
   } while (text.take(','));
-  return found.n_rows > 0 && text.take('}');
+  return !found.rest.empty() && text.take('}');
 }
 
 }  // namespace rankgrove

@@ -8,17 +8,33 @@
 
 namespace rankgrove {
 
+enum class JsonProblem {
+  kNone,
+  kRepeatedKey,     // text: a key that occurs more than once
+  kTooManyEntries,  // text: a list with more entries than allowed
+  kTooManyRows,     // more rows than allowed
+  kNotRows,         // "rows" is not a list, or an entry of it is not: text, and the row unless -1
+  kRaggedRow,       // row with `column` values, where the first has as many as `text` says
+  kNotANumber,      // row, column, text: a value that is neither a finite number nor null
+  kMalformedRow,    // row, column: not JSON after that value
+};
+
 struct JsonRows {
   std::vector<double> values;  // row by row; null is NaN
   int64_t n_rows = 0;
   int64_t n_columns = 0;
   std::string rest;  // the text with [] in place of the rows
+
+  // The first thing that is wrong with the rows, or a repeated key.
+  JsonProblem problem = JsonProblem::kNone;
+  int64_t row = -1;
+  int64_t column = -1;
+  std::string text;  // the beginning of what stands there
 };
 
-// Reads the member "rows" of a JSON object, if it is a list of rows of equal length, of finite
-// numbers and null. Whatever is not as plain as that is false, a mistake in the rows and a key that
-// occurs twice too, and left to a reader of all JSON, who must also look at the rest: it is not
-// checked here.
-bool read_json_rows(std::string_view text, JsonRows& found);
+// Reads the member "rows" of a JSON object, and says what is wrong with it. Returns false if the
+// text is not an object of a few keys and values; a reader of all JSON then finds the mistake.
+// Nothing but the rows and the keys is checked: the caller must parse the rest.
+bool read_json_rows(std::string_view text, int64_t max_rows, JsonRows& found);
 
 }  // namespace rankgrove

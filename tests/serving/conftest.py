@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,7 +29,7 @@ class RunningServer:
     client: httpx.Client = None
 
     def follow(self) -> None:
-        """Keep what the server says, so that it never waits for a reader."""
+        """Read what the server logs, so that it never waits for a reader."""
         for line in self.process.stderr:
             self.lines.append(line)
 
@@ -43,6 +44,11 @@ class RunningServer:
     def score(self, body, name=None, **parameters):
         path = "/score" if name is None else f"/models/{name}/score"
         return self.client.post(path, json=body, params=parameters)
+
+    def connect(self) -> socket.socket:
+        """Open a connection of its own."""
+        host, port = self.address.removeprefix("http://").split(":")
+        return socket.create_connection((host, int(port)), timeout=60)
 
     def stop(self, number=signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -115,7 +121,16 @@ def start():
 def server(model_files):
     """One server with a model of trees, and one of pairs as 'against'."""
     web, pairs = model_files
-    limits = ("--max-rows", 2000, "--max-body", 1 << 20, "--read-seconds", 1.5)
+    limits = (
+        "--max-rows",
+        2000,
+        "--max-body",
+        1 << 20,
+        "--read-seconds",
+        1.5,
+        "--drain-seconds",
+        0,
+    )
     running = start_server(web, f"against={pairs}", *limits)
     yield running
     running.client.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -131,7 +129,7 @@ def test_a_field_given_twice_is_refused(server, fields):
         "/score", content=body, headers={"content-type": "application/json"}
     )
     assert answer.status_code == 400, answer.text
-    assert "occurs 2 times" in answer.json()["error"]["message"]
+    assert "occurs more than once" in answer.json()["error"]["message"]
 
 
 def test_queries_are_demanded_where_they_matter(server):
@@ -145,7 +143,11 @@ def test_queries_are_demanded_where_they_matter(server):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"top_k": "0"}, {"top_k": "-1"}, {"top_k": "²"}, {"ranks": "yes"}, {"k": "3"}]
+    "parameters",
+    [
+        *({"top_k": "0"}, {"top_k": "-1"}, {"top_k": "²"}, {"ranks": "yes"}, {"k": "3"}),
+        *({"top_k": ["1", "2"]}, {"top_k": ["1", "1"]}, {"ranks": ["true", "false"]}),
+    ],
 )
 def test_parameters_that_do_not_fit(server, parameters):
     answer = server.score({"rows": GOOD, "qid": 1}, **parameters)
@@ -167,6 +169,9 @@ def test_other_content_types_and_encodings(server):
         assert server.client.post("/score", content=b"1,2", headers=headers).status_code == 415
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     assert server.client.post("/score", content=b"{}", headers=headers).status_code == 415
+    headers = {"content-type": "application/json", "transfer-encoding": "gzip, chunked"}
+    answer = server.client.post("/score", content=iter([b"{}"]), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (501, "transfer-encoding")
 
 
 def test_too_many_rows(server):
@@ -200,39 +205,13 @@ def test_a_body_that_is_too_large_is_not_read(server):
     assert streamed.status_code == 413
 
 
-def raw_connection(server):
-    host, port = server.address.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=20)
-
-
 def test_a_body_that_does_not_arrive_is_given_up(server):
-    with raw_connection(server) as connection:
+    with server.connect() as connection:
         connection.sendall(
             b"POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
             b'content-length: 100\r\n\r\n{"rows"'
         )
         assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
-
-
-def bytes_taken(connection):
-    """Send until the other side closes."""
-    sent, end = 0, time.monotonic() + 20
-    while time.monotonic() < end:
-        try:
-            connection.sendall(b"a" * 8192)
-        except OSError:
-            return sent
-        sent += 8192
-        time.sleep(0.001)
-    raise AssertionError("the connection stays open")
-
-
-def test_headers_without_end_close_the_connection(server):
-    with raw_connection(server) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nx: ")
-        sent = bytes_taken(connection)
-        assert sent < 16 << 20
-    assert server.client.get("/health").status_code == 200
 
 
 def compressed(batch, codec):
@@ -287,7 +266,7 @@ def test_the_server_still_answers(server, ranker, data):
     assert np.array_equal(server.score({"rows": rows_of(X)}).json()["scores"], ranker.predict(X))
 
 
-def test_an_unknown_field_is_told_the_known_ones(server):
+def test_an_unknown_field_gets_the_known_ones(server):
     answer = server.client.post("/score", json={"documents": GOOD})
     assert answer.status_code == 422
     message = answer.json()["error"]["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -9,10 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from tests.serving.test_answers import rows_of
+from tests.serving.test_connections import post, read_response
 
 from rankgrove import LambdaMART
 
@@ -73,46 +77,126 @@ def test_every_answer_during_reloads_is_of_one_model(start, model_file, ranker, 
     assert set(seen) == {0, 1}
 
 
-def half_sent(server, body):
-    """Open a connection and send a request but for its last byte."""
-    host, port = server.address.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=20)
-    head = (
-        "POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-        f"content-length: {len(body)}\r\n\r\n"
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(start, model_file):
+    server = start(model_file, "--reload-seconds", 0.05)
+    before = model_file.stat()
+    damaged = model_file.with_name("damaged.rg")
+    damaged.write_bytes(bytes(before.st_size))
+    os.utime(damaged, ns=(before.st_atime_ns, before.st_mtime_ns))
+    shutil.copy2(damaged, model_file)  # cp -p
+    after = model_file.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (
+        *(before.st_size, before.st_mtime_ns, before.st_ino),
     )
-    connection.sendall(head.encode() + body[:-1])
-    return connection
+    assert server.said("stays as it was")
+
+
+def refuses_connections(server):
+    try:
+        server.connect().close()
+    except OSError:
+        return True
+    return False
 
 
 BODY = b'{"rows": [[' + b", ".join([b"0.5"] * 20) + b"]]}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_requests_in_flight_are_answered_before_a_stop(start, model_file, number):
-    server = start(model_file)
-    with half_sent(server, BODY) as connection:
-        until(lambda: "rankgrove_requests_in_progress 1.0" in server.client.get("/metrics").text)
-        server.client.close()
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_in_flight_are_answered_before_a_stop(start, model_file, number, workers):
+    server = start(model_file, "--workers", workers, "--drain-seconds", 1)
+    with server.connect() as connection:
+        connection.sendall(post(BODY) + post(BODY)[:-1])
+        assert read_response(connection).status == 200  # so the second has been seen, too
         server.process.send_signal(number)
-        time.sleep(0.5)
+        until(lambda: refuses_connections(server))
         assert server.process.poll() is None
         connection.sendall(BODY[-1:])
-        assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
-    assert server.process.wait(30) == 0
+        assert read_response(connection).status == 200
+    assert server.process.wait(60) == 0
     assert server.said("stopped")
 
 
-def test_more_clients_than_slots_are_told_to_come_back(start, model_file):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_drains_before_it_stops(start, model_file, workers):
+    server = start(model_file, "--workers", workers, "--drain-seconds", 600)
+    with server.connect() as old, server.connect() as unused:
+        for _ in range(2):
+            old.sendall(post(BODY))
+            assert "connection" not in read_response(old).headers
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: httpx.get(f"{server.address}/ready").status_code == 503)
+        assert httpx.get(f"{server.address}/ready").json() == {"status": "draining"}
+        assert httpx.get(f"{server.address}/health").status_code == 200
+        until(lambda: sum("draining" in line for line in server.lines) == workers)
+        for connection in (old, unused, server.connect()):
+            connection.sendall(post(BODY))
+            response = read_response(connection)
+            assert (response.status, response.headers["connection"]) == (200, "close")
+            assert connection.recv(1) == b""
+            connection.close()
+    server.process.send_signal(signal.SIGTERM)  # once more ends the draining
+    assert server.process.wait(60) == 0
+
+
+def test_what_waits_is_counted_and_beyond_the_limit_refused(start, model_file):
+    server = start(model_file, "--max-concurrent", 4)
+    connections = [server.connect() for _ in range(20)]
+    for connection in connections:
+        connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert read_response(connection).status == 200
+    server.process.send_signal(signal.SIGSTOP)  # so that all wait when it goes on
+    for connection in connections:
+        connection.sendall(post(BODY))
+    server.process.send_signal(signal.SIGCONT)
+    responses = [read_response(connection) for connection in connections]
+    assert sorted(response.status for response in responses) == [200] * 4 + [503] * 16
+    for connection, response in zip(connections, responses, strict=True):
+        assert response.headers.get("retry-after") == (None if response.status == 200 else "1")
+        connection.sendall(post(BODY))  # the connection goes on
+        assert read_response(connection).status == 200
+        connection.close()
+    text = server.client.get("/metrics").text
+    assert 'rankgrove_requests_total{model="web",status="503"} 16.0' in text
+    assert 'rankgrove_queue_seconds_count{model="web"} 24.0' in text
+    assert 'rankgrove_request_seconds_count{model="web"} 40.0' in text
+
+
+def test_clients_that_send_nothing_or_half_a_request_take_no_slot(start, model_file):
     server = start(model_file, "--max-concurrent", 1)
-    with half_sent(server, BODY) as connection:
-        until(lambda: server.client.get("/ready").status_code == 503)
-        answer = server.score({"rows": []})
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert server.client.get("/health").status_code == 200
-        connection.sendall(BODY[-1:])
-        assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
-    until(lambda: server.score({"rows": []}).status_code == 200)
+    silent = [server.connect() for _ in range(20)]
+    for connection in silent[:10]:
+        connection.sendall(post(BODY)[:-1])
+    assert server.score({"rows": []}).status_code == 200
+    assert server.client.get("/ready").status_code == 200
+    for connection in silent:
+        connection.close()
+
+
+def test_a_worker_that_ends_is_reported_and_replaced(start, model_file):
+    server = start(model_file, "--workers", 2)
+    assert server.client.get("/ready").status_code == 200  # at once: the log came when it could
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    if not children.exists():
+        pytest.skip("there is no /proc to find the workers")
+    pids = [
+        int(pid)
+        for pid in children.read_text().split()
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    assert len(pids) == 2
+    os.kill(pids[0], signal.SIGKILL)
+    assert server.said(f"worker {pids[0]} ended with code -9")
+    assert server.said("is ready", 60)
+    assert httpx.get(f"{server.address}/ready").status_code == 200
+    assert server.stop(signal.SIGINT) == 0
+
+
+def test_workers_end_with_their_parent(start, model_file):
+    server = start(model_file, "--workers", 2)
+    server.process.kill()
+    until(lambda: refuses_connections(server), 60)
 
 
 def test_many_clients_at_once_get_their_own_scores(start, model_file, ranker, data):
@@ -133,7 +217,7 @@ def test_many_clients_at_once_get_their_own_scores(start, model_file, ranker, da
     for thread in threads:
         thread.join()
     assert failures == []
-    # Whichever worker is asked, it tells what both have seen.
+    # Whichever worker is asked, it reports what both have counted.
     text = server.client.get("/metrics").text
     assert 'rankgrove_requests_total{model="web",status="200"} 80.0' in text
     assert server.stop() == 0
@@ -150,7 +234,7 @@ def run(arguments):
 
 
 @pytest.mark.process
-def test_what_cannot_be_served_is_told_at_the_start(model_file, tmp_path):
+def test_what_cannot_be_served_is_reported_at_the_start(model_file, tmp_path):
     (tmp_path / "broken.rg").write_text("no model")
     for arguments, words in (
         ([tmp_path / "broken.rg"], "broken.rg: 8 bytes are too few"),
@@ -166,7 +250,7 @@ def test_what_cannot_be_served_is_told_at_the_start(model_file, tmp_path):
 
 
 @pytest.mark.process
-def test_a_port_in_use_is_told(model_file):
+def test_a_port_in_use_is_reported(model_file):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run([model_file, "--port", taken.getsockname()[1]])
     assert (done.returncode, "Address already in use" in done.stderr) == (1, True)
@@ -179,7 +263,7 @@ def test_it_listens_on_loopback_alone(server):
 @pytest.mark.process
 def test_the_extra_is_named_when_a_library_is_absent(model_file, tmp_path):
     code = (
-        "import sys; sys.modules['uvicorn'] = None\n"
+        "import sys; sys.modules['httptools'] = None\n"
         "from rankgrove.cli.main import main\n"
         f"sys.exit(main(['serve', {str(model_file)!r}]))"
     )

@@ -2,12 +2,13 @@
 
 Each MODEL is a model file, asked under the name of the file without its ending; NAME=MODEL gives it
 another name. POST /score asks the first, POST /models/NAME/score any. GET /models, /health, /ready
-and /metrics tell of the server. A model file that is replaced is loaded anew; a damaged one is
-reported, and the old model goes on. SIGTERM and Ctrl-C stop the server when requests in flight are
-answered. docs/serving.md shows requests and answers.
+and /metrics describe the server. A model file that is replaced is loaded anew; a damaged one is
+reported, and the old model stays. SIGTERM drains: /ready answers 503 and responses end their
+connections for --drain-seconds, then the server stops when requests in flight are answered; Ctrl-C
+skips the draining. docs/serving.md shows requests and responses.
 
-There is no encryption and nobody is asked who they are: listen beyond this machine (--host) only
-behind a proxy that does both.
+There is no encryption and no authentication: listen beyond this machine (--host) only behind a
+proxy that does both.
 """
 
 from __future__ import annotations
@@ -51,30 +52,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=64,
         metavar="N",
-        help="requests in work at the same time, per process; more get 503 (%(default)s)",
+        help="requests that wait or are scored, per process; more get 503 (%(default)s)",
     )
     parser.add_argument(
-        "--read-seconds", type=float, default=30.0, metavar="S", help="for a body (%(default)s)"
+        "--read-seconds",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="time in which a request must arrive (%(default)s)",
     )
     parser.add_argument(
         "--reload-seconds",
         type=float,
         default=1.0,
         metavar="S",
-        help="how often to look for replaced model files; 0: never (%(default)s)",
+        help="how often to check for replaced model files; 0: never (%(default)s)",
+    )
+    parser.add_argument(
+        "--drain-seconds",
+        type=_seconds,
+        default=5.0,
+        metavar="S",
+        help="how long requests are still taken after SIGTERM (%(default)s)",
     )
     parser.add_argument(
         "--stop-seconds",
-        type=positive_int,
-        default=30,
+        type=_seconds,
+        default=30.0,
         metavar="S",
-        help="how long a stop waits for requests in flight (%(default)s)",
+        help="how long a stop then waits for requests in flight (%(default)s)",
     )
     parser.add_argument("--access-log", action="store_true", help="log every request")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Serve until told to stop."""
+    """Serve until SIGTERM or Ctrl-C."""
     from rankgrove.serving.limits import Limits
     from rankgrove.serving.server import Settings, serve
 
@@ -93,6 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
             limits=limits,
             n_jobs=arguments.n_jobs,
             reload_seconds=arguments.reload_seconds,
+            drain_seconds=arguments.drain_seconds,
             stop_seconds=arguments.stop_seconds,
             access_log=arguments.access_log,
         )
@@ -118,3 +131,10 @@ def _named(words: list[str]) -> dict[str, str]:
             )
         models[name] = path
     return models
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a time from 0 seconds")
+    return value

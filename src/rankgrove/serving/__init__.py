@@ -16,8 +16,8 @@ __all__ = ["Limits", "make_app"]
 def __getattr__(name: str) -> Any:
     if name != "make_app":
         raise AttributeError(f"module 'rankgrove.serving' has no attribute {name!r}")
-    require_libraries("starlette", "msgspec", "prometheus_client")
-    from rankgrove.serving.app import make_app
+    require_libraries("msgspec", "prometheus_client")
+    from rankgrove.serving.asgi import make_app
 
     return make_app
 

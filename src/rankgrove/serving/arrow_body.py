@@ -7,8 +7,10 @@ limit, are refused before they are opened, and every batch is checked in full be
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ import pyarrow.compute as pc
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.arrow_tables import holds_numbers
 from rankgrove.models.model import Model
-from rankgrove.serving.documents import Documents, check_rows, model_places, query_codes
+from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
@@ -33,30 +35,69 @@ _FLOATS = ({pa.float32().id}, {pa.float64().id})
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 _HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
 
+# Clients send one schema again and again, and reading it takes longer than reading a small batch.
+_CACHED_PLANS, _CACHED_SCHEMA_BYTES = 16, 256 << 10
 
-def read_arrow(body: bytes, model: Model, max_rows: int) -> Documents:
+
+def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     """Read the documents of an Arrow IPC stream; null and NaN are missing values."""
     try:
-        _refuse_compression(body)
-        reader = pa.ipc.open_stream(body, options=_ON_THIS_THREAD)
-        plan = _Plan(reader.schema, model)
+        messages = _messages(body)
+        plan = _plan(messages[0], model)
         parts, ids, n_rows = [], [], 0
-        for batch in reader:
+        for batch in plan.batches(messages, body):
             n_rows += batch.num_rows
             check_rows(n_rows, max_rows)
             batch.validate(full=True)
             parts.append(plan.matrix(batch))
             ids.append(plan.query_ids(batch, n_rows - batch.num_rows))
-    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, EOFError, struct.error, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RequestError(
-            MALFORMED, "arrow", f"the body is not a sound Arrow IPC stream: {reason:.300}"
-        ) from None
+        raise _unsound(f"{reason:.300}") from None
     X = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.width))])
     if plan.query is None:
-        return Documents(X)
+        return RequestDocuments(X)
     codes, named = query_codes([query for part in ids for query in part])
-    return Documents(X, QueryGroups.from_qid(codes), named)
+    return RequestDocuments(X, QueryGroups.from_qid(codes), named)
+
+
+def _unsound(reason: str) -> RequestError:
+    return RequestError(MALFORMED, "arrow", f"the body is not a sound Arrow IPC stream: {reason}")
+
+
+def _messages(body: bytes) -> list[pa.Message]:
+    """Return the messages of one stream, the schema first, none compressed, and nothing else."""
+    source = pa.BufferReader(body)
+    reader = pa.ipc.MessageReader.open_stream(source)
+    messages = []
+    while True:
+        try:
+            message = reader.read_next_message()
+        except (StopIteration, EOFError):
+            break
+        _refuse_compression(message.metadata)
+        messages.append(message)
+    if not messages or messages[0].type != "schema":
+        raise _unsound("it does not begin with a schema")
+    if source.tell() != len(body):
+        extra = len(body) - source.tell()
+        raise _unsound(f"{extra} bytes follow its end (one stream per request)")
+    return messages
+
+
+def _plan(message: pa.Message, model: Model) -> _Plan:
+    """Return the plan of a schema; the last ones of a model are cached."""
+    key = message.metadata.to_pybytes()
+    plans = _plans.setdefault(model, {})
+    plan = plans.get(key)
+    if plan is None:
+        plan = _Plan(pa.ipc.read_schema(message), model)
+        if len(key) <= _CACHED_SCHEMA_BYTES:
+            with _plans_lock:
+                while len(plans) >= _CACHED_PLANS:
+                    del plans[next(iter(plans))]
+                plans[key] = plan
+    return plan
 
 
 class _Plan:
@@ -66,11 +107,22 @@ class _Plan:
         names, types = schema.names, schema.types
         own = model.columns.names or ()
         given = QUERY_COLUMN in names and QUERY_COLUMN not in own
+        if given and names.count(QUERY_COLUMN) > 1:
+            raise RequestError(
+                WRONG,
+                "queries",
+                f"there are {names.count(QUERY_COLUMN)} columns {QUERY_COLUMN!r}: send one",
+                field="qid",
+                column=QUERY_COLUMN,
+            )
+        self.schema = schema
+        self.has_dictionaries = any(map(_is_nested_or_dictionary, types))
         self.query = names.index(QUERY_COLUMN) if given else None
         features = [j for j in range(len(names)) if j != self.query]
         places = model_places(model, [names[j] for j in features], "columns")
         self.features = features if places is None else [features[place] for place in places]
         self.width = len(self.features)
+        self.all_in_order = self.features == list(range(len(names)))
         # Of floats alone, as usual, no more is asked: looking at many types takes its time.
         self.of_floats = {types[j].id for j in self.features} in _FLOATS
         others = set() if self.of_floats else {t for t in set(types) if not holds_numbers(t)}
@@ -92,16 +144,27 @@ class _Plan:
                 column=QUERY_COLUMN,
             )
 
+    def batches(self, messages: list[pa.Message], body: bytes) -> Iterable[pa.RecordBatch]:
+        """Return the record batches of a stream."""
+        if self.has_dictionaries:  # the stream's reader alone can use dictionary batches
+            return iter(pa.ipc.open_stream(body, options=_ON_THIS_THREAD))
+        return (self._batch(message) for message in messages[1:])
+
+    def _batch(self, message: pa.Message) -> pa.RecordBatch:
+        if message.type != "record batch":
+            raise _unsound(f"a message of type {message.type!r} among the record batches")
+        return pa.ipc.read_record_batch(message, self.schema)
+
     def matrix(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
         """Return the features: float32 if all columns are, else float64."""
         if batch.num_rows == 0 or self.width == 0:
             return np.empty((batch.num_rows, self.width))
-        wanted = batch.select(self.features)
+        wanted = batch if self.all_in_order else batch.select(self.features)
         if not self.of_floats:
             wanted = pa.RecordBatch.from_arrays(
                 [_as_float64(column) for column in wanted.columns], wanted.schema.names
             )
-        return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=True).to_numpy())
+        return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=False).to_numpy())
 
     def query_ids(self, batch: pa.RecordBatch, start: int) -> list[Any]:
         """Return the query ids of a batch."""
@@ -137,34 +200,27 @@ def _holds_ids(kind: pa.DataType) -> bool:
     )
 
 
-def _refuse_compression(body: bytes) -> None:
-    """Refuse a stream in which any batch says that its buffers are compressed."""
-    for metadata in _messages(body):
-        message = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
-        kind = message.byte(_HEADER_TYPE)
-        batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
-        if kind == _DICTIONARY_BATCH and batch is not None:
-            batch = batch.table(_DATA)
-        if batch is not None and batch.table(_COMPRESSION) is not None:
-            raise RequestError(
-                WRONG, "arrow", "the Arrow buffers are compressed: send them uncompressed"
-            )
+def _is_nested_or_dictionary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_nested(kind))
 
 
-def _messages(body: bytes) -> Iterator[bytes]:
-    reader = pa.ipc.MessageReader.open_stream(body)
-    while True:
-        try:
-            message = reader.read_next_message()
-        except (StopIteration, EOFError):
-            return
-        yield message.metadata.to_pybytes()
+def _refuse_compression(metadata: pa.Buffer) -> None:
+    """Refuse a batch that says that its buffers are compressed."""
+    message = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
+    kind = message.byte(_HEADER_TYPE)
+    batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
+    if kind == _DICTIONARY_BATCH and batch is not None:
+        batch = batch.table(_DATA)
+    if batch is not None and batch.table(_COMPRESSION) is not None:
+        raise RequestError(
+            WRONG, "arrow", "the Arrow buffers are compressed: send them uncompressed"
+        )
 
 
 class _Table:
     """A table of a flatbuffer, as far as this module reads it (struct refuses to read beyond)."""
 
-    def __init__(self, data: bytes, start: int) -> None:
+    def __init__(self, data: pa.Buffer, start: int) -> None:
         self.data = data
         self.start = start
         self.vtable = start - struct.unpack_from("<i", data, start)[0]
@@ -188,3 +244,7 @@ class _Table:
         if place is None:
             return None
         return _Table(self.data, place + struct.unpack_from("<I", self.data, place)[0])
+
+
+_plans_lock = threading.Lock()
+_plans: WeakKeyDictionary[Model, dict[bytes, _Plan]] = WeakKeyDictionary()

@@ -17,7 +17,7 @@ from rankgrove.serving.errors import TOO_LARGE, WRONG, RequestError
 
 
 @dataclass(frozen=True)
-class Documents:
+class RequestDocuments:
     """Checked documents.
 
     Attributes
@@ -66,7 +66,7 @@ def check_rows(n_rows: int, max_rows: int) -> None:
         )
 
 
-def check_documents(documents: Documents, model: Model, max_rows: int) -> None:
+def check_documents(documents: RequestDocuments, model: Model, max_rows: int) -> None:
     """Refuse documents without queries where the model needs them, and work beyond the limit."""
     n_rows = len(documents.X)
     if documents.groups is None and model.needs_queries:

@@ -1,18 +1,19 @@
-"""What a client is told when its request cannot be answered."""
+"""Errors that a client gets as a response."""
 
 from __future__ import annotations
 
 from typing import Any
 
-MALFORMED, NOT_FOUND, TIMEOUT, TOO_LARGE, WRONG_TYPE, WRONG, BUSY = (
-    400,
-    404,
-    408,
-    413,
-    415,
-    422,
-    503,
-)
+MALFORMED = 400
+NOT_FOUND = 404
+WRONG_METHOD = 405
+TIMEOUT = 408
+TOO_LARGE = 413
+WRONG_TYPE = 415
+WRONG = 422
+HEAD_TOO_LARGE = 431
+NOT_IMPLEMENTED = 501
+BUSY = 503
 
 
 class RequestError(Exception):
@@ -24,7 +25,12 @@ class RequestError(Exception):
     code : a word for programs
     message : a sentence for people
     where : what is wrong, as far as it applies: ``field``, ``row``, ``column``, ``value``
+    headers : further headers of the response
+    close : the connection ends with the response
     """
+
+    headers: tuple[tuple[str, str], ...] = ()
+    close = False
 
     def __init__(self, status: int, code: str, message: str, **where: Any) -> None:
         super().__init__(message)

@@ -1,18 +1,15 @@
 """JSON bodies: ``{"rows": [[...], ...], "columns": [...], "qid": ..., "group_sizes": [...]}``.
 
-Nearly all of a body are the numbers of its rows, so they are read into a matrix first, without an
-object for each (``native/data/json_rows``); msgspec reads the rest. Where that does not do, msgspec
-reads all into the types below and says what does not fit; only then is the body looked at once
-more, to quote the value.
+Nearly all of a body are the numbers of its rows. They are read into a matrix without the GIL and
+without an object for each (``native/data/json_rows``), which also finds what is wrong with them;
+msgspec reads the rest.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections import Counter
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
@@ -22,80 +19,160 @@ from rankgrove._native import read_json_rows
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
-from rankgrove.serving.documents import Documents, check_rows, model_places, query_codes
-from rankgrove.serving.errors import MALFORMED, WRONG, RequestError, shown
+from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
+from rankgrove.serving.errors import MALFORMED, TOO_LARGE, WRONG, RequestError, shown
 
 _PATH = re.compile(r" - at `\$((?:\.\w+|\[\d+\])*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_SHOWN_BYTES = 64  # of a value, by the native reader
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     """What a client may send."""
 
-    rows: list[list[float | None]]
+    rows: msgspec.Raw
     columns: list[str] | None = None
     qid: int | str | list[int | str] | None = None
     group_sizes: list[int] | None = None
 
 
-Rows = list[list[float | None]] | npt.NDArray[np.float64]
+Problem = tuple[str, int, int, bytes]
 
 _DECODER = msgspec.json.Decoder(Body)
-_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-def read_json(body: bytes, model: Model, max_rows: int) -> Documents:
+def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     """Read the documents of a JSON body; null is a missing value."""
-    asked, rows = _decoded(body, model)
-    check_rows(len(rows), max_rows)
-    groups, ids = _queries(asked, len(rows))
-    return Documents(_matrix(rows, asked.columns, model), groups, ids)
-
-
-def _decoded(body: bytes, model: Model) -> tuple[Body, Rows]:
-    plain = read_json_rows(body)
-    if plain is not None:
-        rows, rest = plain
-        with contextlib.suppress(*_UNREADABLE):
-            return _DECODER.decode(rest), rows
+    found = read_json_rows(body, max_rows)
+    if found is None:
+        _refuse(body)
+    rows, rest = found
+    if isinstance(rows, tuple):
+        _refuse_unread(rows, max_rows)
     try:
-        asked = _DECODER.decode(body)
+        asked = _DECODER.decode(rest)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        _refuse(body)
+    if isinstance(rows, tuple):
+        raise _problem_of_rows(rows, asked, model)
+    groups, ids = _queries(asked, len(rows))
+    return RequestDocuments(_matrix(rows, asked.columns, model), groups, ids)
+
+
+def _refuse_unread(problem: Problem, max_rows: int) -> None:
+    """Raise if what is wrong forbids to parse even the rest."""
+    kind, _, _, text = problem
+    if kind == "too many rows":
+        check_rows(max_rows + 1, max_rows)
+    field = text.decode(errors="replace")[:60]
+    if kind == "too many entries":
+        raise RequestError(TOO_LARGE, "rows", f"{field!r} has too many entries", field=field)
+    if kind == "repeated":
+        raise RequestError(MALFORMED, "json", f"{field!r} occurs more than once", field=field)
+
+
+def _refuse(body: bytes) -> NoReturn:
+    """Raise what is wrong with a body outside of its rows."""
+    try:
+        _DECODER.decode(body)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error), body, model) from None
+        raise _misfit(str(error), body) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise RequestError(
             MALFORMED, "json", f"the body is not JSON: {error} (NaN is written null)"
         ) from None
     except UnicodeDecodeError as error:
         raise RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}") from None
-    _refuse_repetition(body)
-    return asked, asked.rows
+    raise RequestError(MALFORMED, "json", "the body is not an object with 'rows'")
 
 
-def _refuse_repetition(body: bytes) -> None:
-    """Refuse a field that occurs twice, of which msgspec takes the last."""
-    fields = Counter(name for name, _ in json.loads(body, object_pairs_hook=list))
-    field, count = fields.most_common(1)[0]
-    if count > 1:
-        raise RequestError(MALFORMED, "json", f"{field!r} occurs {count} times", field=field)
-
-
-def _matrix(rows: Rows, names: list[str] | None, model: Model) -> npt.NDArray[np.float64]:
+def _matrix(
+    rows: npt.NDArray[np.float64], names: list[str] | None, model: Model
+) -> npt.NDArray[np.float64]:
     places = None if names is None else model_places(model, names, "columns")
     width = model.columns.count if names is None else len(names)
-    widths = {rows.shape[1]} if isinstance(rows, np.ndarray) else set(map(len, rows))
-    if widths - {width}:
-        row = next(i for i, values in enumerate(rows) if len(values) != width)
-        wanted = f"the model has {width} columns" if names is None else f"'columns' names {width}"
-        raise RequestError(
+    if len(rows) == 0:
+        return np.empty((0, model.columns.count))
+    if rows.shape[1] != width:
+        raise _wrong_width(0, rows.shape[1], names, model)
+    return rows if places is None else rows[:, places]
+
+
+def _wrong_width(row: int, count: int, names: list[str] | None, model: Model) -> RequestError:
+    wanted = (
+        f"the model has {model.columns.count} columns"
+        if names is None
+        else f"'columns' names {len(names)}"
+    )
+    return RequestError(
+        WRONG, "columns", f"row {row} has {count} values but {wanted}", field="rows", row=row
+    )
+
+
+def _problem_of_rows(problem: Problem, asked: Body, model: Model) -> RequestError:
+    """Say what the native reader found wrong with the rows."""
+    kind, row, column, token = problem
+    if kind == "ragged":
+        width = model.columns.count if asked.columns is None else len(asked.columns)
+        first = int(token)
+        wrong = (row, column) if first == width else (0, first)
+        return _wrong_width(*wrong, asked.columns, model)
+    if kind == "not rows" and row < 0:
+        return RequestError(
+            WRONG, "type", f"'rows': expected an array, got {_quoted(token)}", field="rows"
+        )
+    if kind == "not rows" and _is_json(token):
+        return RequestError(
             WRONG,
-            "columns",
-            f"row {row} has {len(rows[row])} values but {wanted}",
+            "type",
+            f"'rows', row {row}: expected an array, got {_quoted(token)}",
             field="rows",
             row=row,
+            value=_quoted(token),
         )
-    matrix = np.asarray(rows, np.float64).reshape(len(rows), width)
-    return matrix if places is None else matrix[:, places]
+    name = _column_name(column, asked.columns, model)
+    if kind == "not a number" and _is_json(token):
+        value = _quoted(token)
+        return RequestError(
+            WRONG,
+            "type",
+            f"'rows', row {row}, column {name!r}: {value} is not a finite number (a missing "
+            "value is null)",
+            field="rows",
+            row=row,
+            column=name,
+            value=value,
+        )
+    return RequestError(
+        MALFORMED,
+        "json",
+        f"the body is not JSON at 'rows', row {row}, column {name!r} (NaN is written null)",
+        field="rows",
+        row=row,
+    )
+
+
+def _is_json(token: bytes) -> bool:
+    """Whether the beginning of a value could be JSON; NaN and Infinity could not."""
+    if token[:1] in b'"[{' and len(token) == _SHOWN_BYTES:
+        return True
+    try:
+        json.loads(token, parse_constant=int)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _quoted(token: bytes) -> str:
+    """Return a value as an error quotes it."""
+    text = token.decode(errors="replace")
+    return shown(json.loads(token)) if token[:1] == b'"' and token[-1:] == b'"' else text[:60]
+
+
+def _column_name(place: int, names: list[str] | None, model: Model) -> str | int:
+    """Name a column as the client does, else as the model does, else by its place."""
+    known = names or model.columns.names or ()
+    return known[place] if place < len(known) else place
 
 
 def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
@@ -126,8 +203,8 @@ def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
     return QueryGroups.from_qid(codes), ids
 
 
-def _misfit(message: str, body: bytes, model: Model) -> RequestError:
-    """Say which value of the body has the wrong type, by field, row and column."""
+def _misfit(message: str, body: bytes) -> RequestError:
+    """Say which value outside of the rows has the wrong type."""
     found = _PATH.search(message)
     steps: list[Any] = [
         name or int(number) for name, number in _STEP.findall(found[1] if found else "")
@@ -141,33 +218,15 @@ def _misfit(message: str, body: bytes, model: Model) -> RequestError:
     if len(steps) > 1:
         where["row"] = steps[1]
         place += f", row {steps[1]}"
-    value = _value_at(body, steps)
-    if len(steps) > 2:
-        where["column"] = _column(body, steps[2], model)
-        place += f", column {where['column']!r}"
-    where["value"] = shown(value)
-    text = f"{place}: {where['value']} does not fit: {reason}"
-    if steps[0] == "rows" and len(steps) > 2:
-        text = f"{place}: {where['value']} is not a finite number (a missing value is null)"
-    return RequestError(WRONG, "type", text, **where)
-
-
-def _column(body: bytes, place: int, model: Model) -> str | int:
-    """Name a column as the client does, else as the model does, else by its place."""
-    names = _value_at(body, ["columns"]) or model.columns.names
-    if isinstance(names, list | tuple) and place < len(names) and isinstance(names[place], str):
-        return str(names[place])
-    return place
+    where["value"] = shown(_value_at(body, steps))
+    return RequestError(WRONG, "type", f"{place}: {where['value']} does not fit: {reason}", **where)
 
 
 def _value_at(body: bytes, steps: list[Any]) -> Any:
     try:
-        value = msgspec.json.decode(body, type=dict[str, msgspec.Raw]).get(steps[0])
-        if value is None:
-            return None
-        value = msgspec.json.decode(value)
-        for step in steps[1:]:
-            value = value[step]
-    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+        value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])[steps[0]]
+        if len(steps) == 1:
+            return msgspec.json.decode(value)
+        return msgspec.json.decode(msgspec.json.decode(value, type=list[msgspec.Raw])[steps[1]])
+    except (msgspec.DecodeError, RecursionError, LookupError):
         return "a value that cannot be shown"
-    return value

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SHORT_BODY = 256 << 10  # larger ones are read on a thread, and count for max_large_bytes
+LARGE_BODIES = 16
+MAX_HEAD = 64 << 10
+KEEP_ALIVE_SECONDS = 75.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -14,8 +19,8 @@ class Limits:
     max_body : bytes of one body
     max_rows : rows that one request may make a model score: its documents, or, if the model
         compares documents of a query, the comparisons
-    max_concurrent : requests that are read or scored at the same time; more are told to come back
-    read_seconds : time in which a body must arrive
+    max_concurrent : requests that wait for the model or are scored; further ones get 503
+    read_seconds : time in which a request must arrive, from its first byte
     """
 
     max_body: int = 16 << 20
@@ -28,3 +33,8 @@ class Limits:
             value = getattr(self, name)
             if not value > 0:
                 raise ValueError(f"{name} must be more than 0, not {value!r}")
+
+    @property
+    def max_large_bytes(self) -> int:
+        """Bytes of all large bodies that are held at the same time; beyond it, 503."""
+        return LARGE_BODIES * self.max_body

@@ -6,6 +6,7 @@ prometheus_client adds up what all of them saw.
 
 from __future__ import annotations
 
+import functools
 import os
 
 from prometheus_client import (
@@ -39,21 +40,28 @@ class Metrics:
         )
         self.request_seconds = Histogram(
             "rankgrove_request_seconds",
-            "From the first byte of a score request to its answer",
+            "From the first byte of a score request to its response",
+            ["model"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.queue_seconds = Histogram(
+            "rankgrove_queue_seconds",
+            "The part of it in which the whole request waits for its turn",
             ["model"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.scoring_seconds = Histogram(
             "rankgrove_scoring_seconds",
-            "The model's share of it",
+            "The part of it in which the model scores",
             ["model"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.in_progress = Gauge(
             "rankgrove_requests_in_progress",
-            "Score requests that are being read or scored",
+            "Score requests that wait for the model or are scored",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
@@ -63,6 +71,8 @@ class Metrics:
             ["model", "outcome"],
             registry=self.registry,
         )
+
+        self.of = functools.cache(functools.partial(ModelMetrics, self))
 
     def count_reload(self, name: str, loaded: bool) -> None:
         """Count a file that was replaced."""
@@ -75,3 +85,14 @@ class Metrics:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+class ModelMetrics:
+    """The metrics with the label of one model, which take a while to look up."""
+
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        self.documents = metrics.documents.labels(name)
+        self.request_seconds = metrics.request_seconds.labels(name)
+        self.queue_seconds = metrics.queue_seconds.labels(name)
+        self.scoring_seconds = metrics.scoring_seconds.labels(name)
+        self.requests = functools.cache(lambda status: metrics.requests.labels(name, str(status)))

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.container import load_model
 from rankgrove.models.model import Model
-from rankgrove.serving.documents import Documents
+from rankgrove.serving.documents import RequestDocuments
 
 logger = logging.getLogger("rankgrove.serving")
 
-Signature = tuple[int, int, int]
+Signature = tuple[int, ...]
 _TRIAL_ROWS = 32
 
 
@@ -54,11 +54,11 @@ class ServedModel:
         seconds = time.perf_counter() - start
         return cls(name, model, modified, seconds / model.work(_TRIAL_ROWS, groups))
 
-    def expected_seconds(self, documents: Documents) -> float:
+    def expected_seconds(self, documents: RequestDocuments) -> float:
         """Guess how long the documents take on one thread."""
         return self.seconds_per_row * self.model.work(len(documents.X), documents.groups)
 
-    def scores(self, documents: Documents, n_jobs: int | None) -> npt.NDArray[np.float64]:
+    def scores(self, documents: RequestDocuments, n_jobs: int | None) -> npt.NDArray[np.float64]:
         """Score the documents."""
         return self.model.scores(documents.X, documents.groups, n_jobs)
 
@@ -172,4 +172,5 @@ def _signature(path: Path) -> Signature | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    # A copy may keep size and modification time (cp -p), but not the time of the change itself.
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

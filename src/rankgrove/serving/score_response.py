@@ -1,8 +1,8 @@
-"""What a client gets: scores in the order of the request, ranks, or the top of each query."""
+"""The response to a score request: scores in its order, ranks, or the top of each query."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,23 +10,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.serving.documents import Documents
+from rankgrove.serving.documents import RequestDocuments
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError, shown
+
+Scores = npt.NDArray[np.float64]
 
 _WORDS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a request asks for in its address: ``?ranks=true``, ``?top_k=10``."""
+class ScoreOptions:
+    """What a request asks for in its URL: ``?ranks=true``, ``?top_k=10``."""
 
     ranks: bool = False
     top_k: int | None = None
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str]) -> Wish:
-        """Read the parameters of an address; unknown ones are refused."""
-        for name in parameters:
+    def from_query(cls, query: str) -> ScoreOptions:
+        """Read the query of a URL; unknown and repeated parameters are refused."""
+        if not query:
+            return _NO_OPTIONS
+        parameters: dict[str, str] = {}
+        for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True):
             if name not in ("ranks", "top_k"):
                 raise RequestError(
                     MALFORMED,
@@ -34,6 +39,11 @@ class Wish:
                     f"unknown parameter {shown(name)}: there are ranks and top_k",
                     field=name[:60],
                 )
+            if name in parameters:
+                raise RequestError(
+                    MALFORMED, "parameter", f"{name} is given more than once", field=name
+                )
+            parameters[name] = value
         ranks, top_k = parameters.get("ranks", "false"), parameters.get("top_k")
         if ranks not in _WORDS:
             raise _unfit("ranks", ranks, "true or false")
@@ -42,6 +52,9 @@ class Wish:
         if top_k is not None and int(top_k) < 1:
             raise _unfit("top_k", top_k, "a whole number from 1")
         return cls(_WORDS[ranks], None if top_k is None else int(top_k))
+
+
+_NO_OPTIONS = ScoreOptions()
 
 
 def _unfit(name: str, value: str, wanted: str) -> RequestError:
@@ -54,10 +67,10 @@ def _unfit(name: str, value: str, wanted: str) -> RequestError:
     )
 
 
-def check_wish(wish: Wish, documents: Documents) -> None:
-    """Refuse to rank documents whose queries are not told."""
-    if documents.groups is None and (wish.ranks or wish.top_k is not None):
-        asked = "top_k" if wish.top_k is not None else "ranks"
+def check_options(options: ScoreOptions, documents: RequestDocuments) -> None:
+    """Refuse to rank documents without queries."""
+    if documents.groups is None and (options.ranks or options.top_k is not None):
+        asked = "top_k" if options.top_k is not None else "ranks"
         raise RequestError(
             WRONG,
             "queries",
@@ -67,16 +80,16 @@ def check_wish(wish: Wish, documents: Documents) -> None:
         )
 
 
-def as_json(name: str, scores: npt.NDArray[np.float64], documents: Documents, wish: Wish) -> bytes:
-    """Write an answer as JSON."""
+def as_json(name: str, scores: Scores, documents: RequestDocuments, options: ScoreOptions) -> bytes:
+    """Write a response as JSON."""
     answer: dict[str, Any] = {"model": name}
     groups = documents.groups
-    if wish.top_k is not None and groups is not None:
+    if options.top_k is not None and groups is not None:
         best = groups.best_first(scores)
         answer["top"] = [
             {
                 "qid": query,
-                "rows": (rows := best[start : min(end, start + wish.top_k)]).tolist(),
+                "rows": (rows := best[start : min(end, start + options.top_k)]).tolist(),
                 "scores": scores[rows].tolist(),
             }
             for query, start, end in zip(
@@ -85,22 +98,22 @@ def as_json(name: str, scores: npt.NDArray[np.float64], documents: Documents, wi
         ]
         return msgspec.json.encode(answer)
     answer["scores"] = scores.tolist()
-    if wish.ranks and groups is not None:
+    if options.ranks and groups is not None:
         answer["ranks"] = groups.ranks(scores).tolist()
     return msgspec.json.encode(answer)
 
 
-def as_arrow(scores: npt.NDArray[np.float64], documents: Documents, wish: Wish) -> bytes:
-    """Write an answer as an Arrow stream: ``score``, ``rank``, and ``row`` of the top alone."""
+def as_arrow(scores: Scores, documents: RequestDocuments, options: ScoreOptions) -> bytes:
+    """Write a response as an Arrow stream: ``score``, ``rank``, and ``row`` of the top alone."""
     import pyarrow as pa
 
     columns: dict[str, npt.NDArray[Any]] = {"score": scores}
     groups = documents.groups
-    if groups is not None and (wish.ranks or wish.top_k is not None):
+    if groups is not None and (options.ranks or options.top_k is not None):
         columns["rank"] = groups.ranks(scores)
-        if wish.top_k is not None:
+        if options.top_k is not None:
             rows = groups.best_first(scores)
-            rows = rows[columns["rank"][rows] <= wish.top_k]
+            rows = rows[columns["rank"][rows] <= options.top_k]
             columns = {"row": rows} | {key: values[rows] for key, values in columns.items()}
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values) for values in columns.values()], list(columns)

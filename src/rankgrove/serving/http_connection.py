@@ -1,0 +1,409 @@
+"""One HTTP/1.1 connection: an asyncio protocol around the parser of httptools.
+
+A connection answers one request at a time, in order. What a client may send before it gets an
+answer is limited: the head, what stands between chunks, and trailers in bytes, the body by
+``max_body``, and all of it in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import functools
+import http
+import logging
+import math
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import httptools
+
+from rankgrove.serving import errors
+from rankgrove.serving.errors import RequestError
+from rankgrove.serving.http_message import HttpResponse, RequestHead, error_response
+from rankgrove.serving.limits import KEEP_ALIVE_SECONDS, MAX_HEAD, SHORT_BODY
+from rankgrove.serving.service import ScoreCall, body_too_large, request_timeout
+
+if TYPE_CHECKING:
+    from rankgrove.serving.http_server import HttpServer
+
+access_logger = logging.getLogger("rankgrove.serving.access")
+
+LINGER_SECONDS = 5.0
+_TICK_SECONDS = 30.0
+
+# The headers that are used; others are only counted.
+_USED = frozenset(
+    b"accept content-encoding content-length content-type expect transfer-encoding".split()
+)
+
+
+class _Exchange:
+    """A request, as far as it has arrived, and its response once it is known."""
+
+    __slots__ = (
+        *("began", "call", "headers", "is_head", "keep_alive", "line"),
+        *("parts", "response", "size", "upgrade", "url"),
+    )
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.url = b""
+        self.line = ""
+        self.headers: dict[str, str] = {}
+        self.keep_alive = False
+        self.is_head = False
+        self.upgrade = False
+        self.call: ScoreCall | None = None
+        self.response: HttpResponse | None = None
+        self.parts: list[bytes] = []
+        self.size = 0
+
+
+class HttpConnection(asyncio.Protocol):
+    """Reads requests, hands them to the service, and writes responses.
+
+    Attributes
+    ----------
+    busy : whether a response is awaited from the service
+    """
+
+    def __init__(self, server: HttpServer) -> None:
+        self.server = server
+        self.service = server.service
+        self.limits = server.service.limits
+        self.loop = asyncio.get_running_loop()
+        self.busy = False
+        self._transport: Any = None
+        self._parser = httptools.HttpRequestParser(self)
+        self._reading: _Exchange | None = None  # the request that is arriving
+        self._answering: _Exchange | None = None
+        self._waiting: deque[_Exchange] = deque()  # pipelined behind it
+        self._unframed = 0  # bytes since the last ones of a body, or the end of a request
+        self._deaf = False  # nothing that arrives is looked at any more
+        self._closing = False  # the last response was written
+        self._half_closed = False
+        self._paused = False
+        self._writable = True
+        self._skipping_head = False
+        self._deadline = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is arriving, waiting or being answered."""
+        return self._reading is None and not self.busy and not self._waiting
+
+    # Connection.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request."""
+        self._transport = transport
+        self.server.connections.add(self)
+        self._expect_within(self.limits.read_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection and what it waits for."""
+        self._deaf = self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for exchange in (self._reading, self._answering, *self._waiting):
+            if exchange is not None:
+                self._release(exchange)
+                if exchange.call is not None:
+                    exchange.call.abandoned = True
+        self._reading = self._answering = None
+        self._waiting.clear()
+        self.busy = False
+        self.server.forget(self)
+
+    def eof_received(self) -> bool:
+        """Keep a connection whose client only stopped to send."""
+        self._half_closed = True
+        return self.busy or bool(self._waiting)
+
+    def pause_writing(self) -> None:
+        """Start no further response while the client does not read."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """Go on with the requests that wait."""
+        self._writable = True
+        self._answer_next()
+
+    def close_if_idle(self) -> None:
+        """Close the connection unless a request is on its way."""
+        if self.idle and not self._closing:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close the connection whatever is on its way."""
+        self._transport.abort()
+
+    # Time limits. The timer is not moved at each request: it looks at the deadline when it fires.
+
+    def _expect_within(self, seconds: float) -> None:
+        self._deadline = self.loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        when = min(self._deadline, self.loop.time() + _TICK_SECONDS)
+        self._timer = self.loop.call_at(when, self._tick)
+
+    def _tick(self) -> None:
+        if self.loop.time() < self._deadline:
+            self._start_timer()
+        elif self._reading is not None and not self._deaf:
+            self._refuse(request_timeout(self.limits.read_seconds))
+        else:
+            self._transport.abort()
+
+    # Parsing.
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived."""
+        if self._deaf:
+            return
+        self._unframed += len(data)
+        ahead = self.busy
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            if not self._deaf:
+                self._ignore_upgrade(data[stop.args[0] :])
+        except httptools.HttpParserError as error:
+            self._refuse(RequestError(errors.MALFORMED, "http", f"this is not HTTP/1.1: {error}"))
+        if self._unframed > MAX_HEAD and not self._deaf:
+            self._refuse(
+                RequestError(
+                    errors.HEAD_TOO_LARGE,
+                    "head",
+                    f"request line, headers or trailers have more than {MAX_HEAD} bytes",
+                )
+            )
+        if ahead and self.busy and not self._paused:  # the client is ahead of the answers
+            self._paused = True
+            self._transport.pause_reading()
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        if not self._deaf and not self._skipping_head:
+            self._reading = _Exchange()
+            if not self.busy:
+                self._expect_within(self.limits.read_seconds)
+
+    def on_url(self, url: bytes) -> None:
+        """Keep the request target, which comes in pieces."""
+        if self._reading is not None and not self._skipping_head:
+            self._reading.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header that matters; trailers do not."""
+        exchange = self._reading
+        name = name.lower()
+        if exchange is not None and not exchange.line and name in _USED:
+            key, text = name.decode(), value.decode("latin-1")
+            before = exchange.headers.get(key)
+            exchange.headers[key] = text if before is None else f"{before}, {text}"
+
+    def on_headers_complete(self) -> None:
+        """Look at the head before the body arrives."""
+        exchange = self._reading
+        if exchange is None or self._skipping_head:
+            return
+        method = self._parser.get_method().decode()
+        exchange.line = f"{method} {exchange.url.decode('latin-1')}"
+        exchange.is_head = method == "HEAD"
+        exchange.keep_alive = (
+            self._parser.should_keep_alive() and self._parser.get_http_version() == "1.1"
+        )
+        exchange.upgrade = self._parser.should_upgrade()
+        try:
+            head = _head(method, exchange)
+        except (httptools.HttpParserInvalidURLError, UnicodeDecodeError):
+            self._refuse(RequestError(errors.MALFORMED, "http", "this is no request target"))
+            return
+        begun = self.service.begin(head, exchange.began)
+        if isinstance(begun, ScoreCall):
+            exchange.call = begun
+            if exchange.headers.get("expect", "").lower() == "100-continue" and not self.busy:
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        else:
+            exchange.response = begun
+            if begun.close or "expect" in exchange.headers or method == "CONNECT":
+                self._refuse_rest(exchange)
+
+    def on_body(self, part: bytes) -> None:
+        """Keep a part of the body within the limits."""
+        self._unframed = 0
+        exchange = self._reading
+        if exchange is None:
+            return
+        before = exchange.size
+        exchange.size += len(part)
+        if exchange.size > self.limits.max_body:
+            self._refuse(body_too_large(self.limits.max_body))
+            return
+        if exchange.call is None:  # it is refused already
+            return
+        exchange.parts.append(part)
+        if exchange.size > SHORT_BODY:
+            self.server.large_bytes += exchange.size - (before if before > SHORT_BODY else 0)
+            if self.server.large_bytes > self.limits.max_large_bytes:
+                error = RequestError(
+                    errors.BUSY, "busy", "too many large bodies arrive at once: try again"
+                )
+                error.close = True
+                self._refuse(error)
+
+    def on_message_complete(self) -> None:
+        """Answer the request when its turn comes."""
+        self._unframed = 0
+        exchange = self._reading
+        if exchange is not None and not exchange.upgrade:
+            self._reading = None
+            self._deadline = math.inf
+            self._waiting.append(exchange)
+            self._answer_next()
+
+    def _ignore_upgrade(self, rest: bytes) -> None:
+        """Read the body of a request that asks for another protocol, which a server may ignore.
+
+        httptools stops after such a head, so another parser gets one that frames the same body.
+        """
+        exchange = self._reading
+        if exchange is None:
+            return
+        exchange.upgrade = False
+        framing = "".join(
+            f"{name}: {exchange.headers[name]}\r\n"
+            for name in ("content-length", "transfer-encoding")
+            if name in exchange.headers
+        )
+        self._parser = httptools.HttpRequestParser(self)
+        self._skipping_head = True
+        self._parser.feed_data(f"POST / HTTP/1.1\r\n{framing}\r\n".encode())
+        self._skipping_head = False
+        self._unframed = 0
+        if rest:
+            self.data_received(rest)
+
+    # Responses.
+
+    def _refuse(self, error: RequestError) -> None:
+        """Answer the request that is arriving with an error, as the last one."""
+        exchange = self._reading or _Exchange()
+        error.close = True
+        if exchange.call is not None:
+            exchange.response = self.service.refuse(exchange.call, error)
+        else:
+            exchange.response = error_response(error)
+        self._refuse_rest(exchange)
+
+    def _refuse_rest(self, exchange: _Exchange) -> None:
+        """Answer before the request has arrived, and discard the rest."""
+        self._deaf = True
+        self._reading = None
+        exchange.keep_alive = False
+        self._release(exchange)
+        exchange.call = None
+        self._waiting.append(exchange)
+        self._answer_next()
+
+    def _answer_next(self) -> None:
+        if self.busy or self._closing or not self._waiting or not self._writable:
+            return
+        self.busy = True
+        exchange = self._answering = self._waiting.popleft()
+        if exchange.call is None:
+            assert exchange.response is not None
+            self._write(exchange.response)
+        else:
+            parts = exchange.parts
+            body = parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+            self.service.submit(exchange.call, body, self._write)
+
+    def _write(self, response: HttpResponse) -> None:
+        """Write the response to the request that is being answered."""
+        exchange = self._answering
+        if exchange is None:  # the connection was lost
+            return
+        self._release(exchange)
+        self._answering = None
+        self.busy = False
+        close = response.close or not exchange.keep_alive or self.service.draining
+        head = _response_head(response, close)
+        self._transport.write(head if exchange.is_head else head + response.body)
+        if self.server.access_log:
+            access_logger.info("%s %d", exchange.line or "?", response.status)
+        if close or self._half_closed:
+            self._close_after_answer()
+            return
+        if self._paused and not self._waiting:
+            self._paused = False
+            self._transport.resume_reading()
+        self._expect_within(
+            KEEP_ALIVE_SECONDS if self._reading is None else self.limits.read_seconds
+        )
+        if self._waiting:
+            self.loop.call_soon(self._answer_next)
+
+    def _close_after_answer(self) -> None:
+        """Close, but not while the client sends: the kernel would withdraw the answer, too."""
+        self._deaf = self._closing = True
+        self._reading = None
+        self._waiting.clear()
+        if self._half_closed:
+            self._transport.close()
+            return
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        self._transport.write_eof()
+        self._expect_within(LINGER_SECONDS)
+
+    def _release(self, exchange: _Exchange) -> None:
+        """Count a large body no longer."""
+        if exchange.call is not None and exchange.size > SHORT_BODY:
+            self.server.large_bytes -= exchange.size
+            exchange.size = 0
+        exchange.parts.clear()
+
+
+def _head(method: str, exchange: _Exchange) -> RequestHead:
+    url = httptools.parse_url(exchange.url)
+    path = (url.path or b"").decode("ascii")
+    return RequestHead(
+        method,
+        unquote(path) if "%" in path else path,
+        (url.query or b"").decode("latin-1"),
+        exchange.headers,
+    )
+
+
+def _response_head(response: HttpResponse, close: bool) -> bytes:
+    lines = [
+        _status_line(response.status),
+        f"date: {_date(int(time.time()))}",
+        f"content-type: {response.content_type}",
+        f"content-length: {len(response.body)}",
+    ]
+    lines += [f"{name}: {value}" for name, value in response.headers]
+    lines += ["connection: close", "", ""] if close else ["", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+@functools.cache
+def _status_line(status: int) -> str:
+    return f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"
+
+
+@functools.lru_cache(1)
+def _date(seconds: int) -> str:
+    return email.utils.formatdate(seconds, usegmt=True)

@@ -1,0 +1,123 @@
+"""The connections of one process: accepting, draining, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+from rankgrove.serving.http_connection import HttpConnection
+from rankgrove.serving.service import Service
+
+logger = logging.getLogger("rankgrove.serving")
+
+DRAIN, CLOSE, ABORT = 1, 2, 3  # stages of a stop
+_ACCEPT_PAUSE_SECONDS = 0.5
+
+
+class HttpServer:
+    """Serves HTTP/1.1 on a listening socket until it is stopped.
+
+    A stop has stages. *Drain*: ``/ready`` answers 503 and each response ends its connection, but
+    all requests are answered, for ``drain_seconds``. *Close*: no new connections, idle ones are
+    closed, requests that have begun are answered, for ``stop_seconds``. *Abort*: all are closed.
+
+    Attributes
+    ----------
+    connections : those that are open
+    large_bytes : bytes of large bodies that are held now
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        listener: socket.socket,
+        *,
+        drain_seconds: float = 0.0,
+        stop_seconds: float = 30.0,
+        access_log: bool = False,
+    ) -> None:
+        self.service = service
+        self.access_log = access_log
+        self.connections: set[HttpConnection] = set()
+        self.large_bytes = 0
+        self._listener = listener
+        self._drain_seconds = drain_seconds
+        self._stop_seconds = stop_seconds
+        self._stage = 0
+        self._changed = asyncio.Event()
+        self._opening: set[asyncio.Task[object]] = set()
+
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until ``stop``; ``on_ready`` is called when requests are answered."""
+        loop = asyncio.get_running_loop()
+        self._listener.setblocking(False)
+        self.service.start()
+        loop.add_reader(self._listener, self._accept)
+        on_ready()
+        await self._reach(lambda: self._stage >= DRAIN)
+        self.service.draining = True
+        if self._stage == DRAIN and self._drain_seconds > 0:
+            logger.info("draining for %g seconds", self._drain_seconds)
+            await self._reach(lambda: self._stage >= CLOSE, self._drain_seconds)
+        loop.remove_reader(self._listener)
+        self._listener.close()
+        for connection in list(self.connections):
+            connection.close_if_idle()
+        await self._reach(lambda: self._stage >= ABORT or not self.connections, self._stop_seconds)
+        cut = sum(not connection.idle for connection in self.connections)
+        if cut:
+            logger.warning("%d requests were not answered in time", cut)
+        for connection in list(self.connections):
+            connection.abort()
+        self.service.close()
+
+    def stop(self, stage: int = DRAIN) -> None:
+        """Enter a stage of the stop, or the next one if it was entered before."""
+        self._stage = max(stage, self._stage + 1)
+        self._changed.set()
+
+    def forget(self, connection: HttpConnection) -> None:
+        """Drop a connection that was lost."""
+        self.connections.discard(connection)
+        self._changed.set()
+
+    async def _reach(self, condition: Callable[[], bool], seconds: float | None = None) -> None:
+        """Wait until a condition holds, or the time is over."""
+
+        async def wait() -> None:
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(wait(), seconds)
+
+    def _accept(self) -> None:
+        """Accept one connection; another process may take the next."""
+        loop = asyncio.get_running_loop()
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            loop.remove_reader(self._listener)
+            if error.errno != errno.EINVAL:  # the parent process has not ended the listening
+                logger.error("cannot accept connections: %s", error.strerror)
+                loop.call_later(_ACCEPT_PAUSE_SECONDS, self._accept_again)
+            return
+        connection.setblocking(False)
+        if connection.family != getattr(socket, "AF_UNIX", None):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opening = loop.create_task(
+            loop.connect_accepted_socket(lambda: HttpConnection(self), connection)
+        )
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+
+    def _accept_again(self) -> None:
+        if self._stage < CLOSE:
+            asyncio.get_running_loop().add_reader(self._listener, self._accept)

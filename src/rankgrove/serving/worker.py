@@ -1,0 +1,205 @@
+"""A process that answers requests, and the pool that starts several of them.
+
+The processes of a pool share one listening socket. Each is connected to the parent by a pipe:
+through it the worker says that it is ready, and its end tells the worker that the parent is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import multiprocessing
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import multiprocess
+
+from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
+
+if TYPE_CHECKING:
+    from rankgrove.serving.server import Settings
+
+logger = logging.getLogger("rankgrove.serving")
+
+_RESTART_SECONDS = 1.0
+_KILL_SECONDS = 10.0  # after the time in which a worker should have stopped
+
+
+def run_worker(
+    settings: Settings,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
+    parent: Connection | None = None,
+) -> None:
+    """Answer requests in this process, until SIGTERM, SIGINT or the end of the parent."""
+    server = HttpServer(
+        settings.service(),
+        listener,
+        drain_seconds=settings.drain_seconds,
+        stop_seconds=settings.stop_seconds,
+        access_log=settings.access_log,
+    )
+    loop = _new_event_loop()
+
+    def stop(stage: int) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(server.stop, stage)
+
+    def wait_for_parent(parent: Connection) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            parent.recv()
+        stop(CLOSE)
+
+    if parent is not None:
+        threading.Thread(target=wait_for_parent, args=(parent,), daemon=True).start()
+    stages = {signal.SIGTERM: DRAIN} | ({signal.SIGINT: CLOSE} if parent is None else {})
+    with _handling(lambda number: stop(stages[number]), *stages), contextlib.closing(loop):
+        loop.run_until_complete(server.run(on_ready))
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.SelectorEventLoop()
+    return uvloop.new_event_loop()
+
+
+@contextmanager
+def _handling(handle: Callable[[signal.Signals], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle signals while the block runs."""
+
+    def handler(number: int, frame: Any) -> None:
+        handle(signal.Signals(number))
+
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def _work(settings: Settings, listener: socket.socket, parent: Connection) -> None:
+    """Be a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and the parent passes it on
+    from rankgrove.serving.server import start_log
+
+    start_log()
+    run_worker(settings, listener, lambda: parent.send("ready"), parent)
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    ready: bool = False
+
+
+class WorkerPool:
+    """Starts worker processes, replaces those that end, and stops them."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._context = multiprocessing.get_context("spawn")
+        self._workers: list[_Worker] = []
+        self._signals: list[signal.Signals] = []
+
+    def run(self, on_ready: Callable[[], None]) -> None:
+        """Run until SIGTERM or SIGINT; ``on_ready`` is called when all workers are ready."""
+        woken, waker = socket.socketpair()
+        waker.setblocking(False)
+
+        def remember(number: signal.Signals) -> None:
+            self._signals.append(number)
+            with contextlib.suppress(BlockingIOError):
+                waker.send(b"!")
+
+        with woken, waker, _handling(remember, signal.SIGTERM, signal.SIGINT):
+            try:
+                self._workers = [self._start() for _ in range(self._settings.workers)]
+                self._supervise(woken, on_ready)
+                self._stop(woken)
+            finally:
+                for worker in self._workers:
+                    worker.process.kill()
+                    worker.process.join()
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(self._settings, self._listener, theirs))
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _supervise(self, woken: socket.socket, on_ready: Callable[[], None]) -> None:
+        """Watch the workers until a signal arrives."""
+        announced = False
+        while not self._signals:
+            starting = [worker.pipe for worker in self._workers if not worker.ready]
+            events = wait([woken, *starting, *(w.process.sentinel for w in self._workers)])
+            for place, worker in enumerate(self._workers):
+                if worker.process.sentinel in events:
+                    self._workers[place] = self._replace(worker, announced)
+                elif worker.pipe in events:
+                    worker.ready = worker.pipe.recv() == "ready"
+                    if announced:
+                        logger.info("worker %d is ready", worker.process.pid)
+            if not announced and all(worker.ready for worker in self._workers):
+                announced = True
+                on_ready()
+
+    def _replace(self, worker: _Worker, announced: bool) -> _Worker:
+        process = worker.process
+        process.join()
+        if not announced:
+            raise OSError(f"a worker process ended at its start, with code {process.exitcode}")
+        multiprocess.mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+        logger.error(
+            "worker %d ended with code %d: starting another", process.pid, process.exitcode
+        )
+        if not worker.ready:
+            time.sleep(_RESTART_SECONDS)
+        worker.pipe.close()
+        return self._start()
+
+    def _stop(self, woken: socket.socket) -> None:
+        """Pass signals on until all workers have ended."""
+        drain = self._settings.drain_seconds if self._signals[0] == signal.SIGTERM else 0.0
+        now = time.monotonic()
+        closing, killing = now + drain, now + drain + self._settings.stop_seconds + _KILL_SECONDS
+        while alive := [w.process.sentinel for w in self._workers if w.process.is_alive()]:
+            for number in self._signals:
+                self._pass_on(number)
+            self._signals.clear()
+            now = time.monotonic()
+            if now >= killing:
+                logger.error("workers did not stop in time and are killed")
+                return
+            if now >= closing:
+                self._refuse_connections()
+                closing = killing
+            if woken in wait([woken, *alive], min(closing, killing) - now):
+                woken.recv(100)
+
+    def _pass_on(self, number: signal.Signals) -> None:
+        for worker in self._workers:
+            if number == signal.SIGINT and not worker.pipe.closed:
+                worker.pipe.close()
+            else:
+                worker.process.terminate()
+
+    def _refuse_connections(self) -> None:
+        """Stop listening in all processes: what came later would wait for nobody."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,244 @@
+"""What a connection takes: pipelined requests, large and endless ones, clients that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import socket
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from rankgrove.serving.http_server import HttpServer
+from rankgrove.serving.service import Service
+
+BODY = json.dumps({"rows": [[0.5] * 20] * 2}).encode()
+SECONDS = 60
+
+
+@dataclass
+class Response:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def post(body, *headers, path="/score", length=True):
+    lines = [f"POST {path} HTTP/1.1", "host: x", "content-type: application/json", *headers]
+    lines += [f"content-length: {len(body)}"] * length
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def read_response(connection):
+    """Read one response, and no byte more."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        byte = connection.recv(1)
+        assert byte, f"closed after {head!r}"
+        head += byte
+    line, *lines = head.decode().rstrip().split("\r\n")
+    headers = dict(entry.split(": ", 1) for entry in lines)
+    body = b""
+    while len(body) < int(headers["content-length"]):
+        part = connection.recv(int(headers["content-length"]) - len(body))
+        assert part, "closed within a body"
+        body += part
+    return Response(int(line.split()[1]), headers, body)
+
+
+def send_until_answered(connection, part, most=64 << 20):
+    """Send until there is something to read; return how many bytes that took."""
+    connection.setblocking(False)
+    sent = 0
+    while not select.select([connection], [], [], 0)[0]:
+        assert sent < most, "there is no answer"
+        select.select([connection], [connection], [], SECONDS)
+        try:
+            sent += connection.send(part)
+        except BlockingIOError:
+            continue
+    connection.settimeout(SECONDS)
+    return sent
+
+
+@pytest.fixture(scope="module")
+def expected(ranker):
+    return ranker.predict(np.full((2, 20), 0.5)).tolist()
+
+
+def test_headers_without_end_are_refused(server):
+    with server.connect() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nx: ")
+        send_until_answered(connection, b"a" * 8192)
+        response = read_response(connection)
+        assert (response.status, response.headers["connection"]) == (431, "close")
+
+
+@pytest.mark.parametrize("trailer", [b"x: y\r\n" * 1000, b"x" * 8192])
+@pytest.mark.parametrize("path", ["/score", "/health"])
+def test_trailers_without_end_are_refused(server, path, trailer):
+    with server.connect() as connection:
+        connection.sendall(
+            post(b"", "transfer-encoding: chunked", path=path, length=False) + b"1\r\n{\r\n0\r\n"
+        )
+        send_until_answered(connection, trailer)
+        assert read_response(connection).status == 431
+
+
+def test_trailers_and_small_chunks_are_taken(server, expected):
+    chunks = b"".join(b"1;name=value\r\n%c\r\n" % byte for byte in BODY + b" " * 20_000)
+    with server.connect() as connection:
+        for _ in range(2):
+            connection.sendall(post(b"", "transfer-encoding: chunked", length=False))
+            connection.sendall(chunks + b"0\r\nchecksum: 1\r\n\r\n")
+            assert json.loads(read_response(connection).body)["scores"] == expected
+
+
+def test_a_body_that_nobody_asked_for_has_a_time_limit_too(server):
+    with server.connect() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
+        assert read_response(connection).status == 408
+        assert connection.recv(1) == b""
+
+
+def test_large_pipelined_requests_are_all_answered(server, expected):
+    request = post(BODY + b" " * 100_000)
+    with server.connect() as connection:
+        connection.sendall(request * 10)
+        for _ in range(10):
+            assert json.loads(read_response(connection).body)["scores"] == expected
+
+
+def test_small_pipelined_requests_are_answered_in_order(server):
+    with server.connect() as connection:
+        paths = ["/health", "/models/web", "/nowhere", "/score"] * 50
+        connection.sendall(b"".join(f"GET {path} HTTP/1.1\r\n\r\n".encode() for path in paths))
+        found = [read_response(connection).status for _ in paths]
+    assert found == [200, 200, 404, 405] * 50
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_that_offers_http2_keeps_its_body(server, expected, chunked):
+    upgrade = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAA")
+    request = post(BODY, *upgrade)
+    if chunked:
+        request = post(b"", *upgrade, "transfer-encoding: chunked", length=False)
+        request += b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    with server.connect() as connection:
+        connection.sendall(request + b"GET /health HTTP/1.1\r\nupgrade: h2c\r\n\r\n" + post(BODY))
+        assert json.loads(read_response(connection).body)["scores"] == expected
+        assert json.loads(read_response(connection).body) == {"status": "alive"}
+        assert json.loads(read_response(connection).body)["scores"] == expected
+        connection.sendall(request[:-5])
+        connection.sendall(request[-5:])
+        assert json.loads(read_response(connection).body)["scores"] == expected
+
+
+def test_a_refused_large_body_gets_its_answer(server):
+    """A client that sends everything before it reads must not find its connection reset."""
+    body = b" " * (13 << 20)
+    for request in (
+        post(body),
+        post(b"", "transfer-encoding: chunked", length=False)
+        + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body),
+    ):
+        with server.connect() as connection:
+            connection.sendall(request)
+            response = read_response(connection)
+            assert (response.status, response.headers["connection"]) == (413, "close")
+            assert connection.recv(1) == b""
+
+
+def test_a_client_that_waits_for_100_continue_gets_it_or_the_refusal(server, expected):
+    with server.connect() as connection:
+        connection.sendall(post(BODY, "expect: 100-continue").removesuffix(BODY))
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(BODY)
+        assert json.loads(read_response(connection).body)["scores"] == expected
+        connection.sendall(
+            b"POST /score HTTP/1.1\r\ncontent-type: text/csv\r\ncontent-length: 9\r\n"
+            b"expect: 100-continue\r\n\r\n"
+        )
+        assert read_response(connection).status == 415
+
+
+def test_a_client_that_has_closed_its_side_is_answered(server, expected):
+    with server.connect() as connection:
+        connection.sendall(post(BODY))
+        connection.shutdown(socket.SHUT_WR)
+        assert json.loads(read_response(connection).body)["scores"] == expected
+        assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "content-length: 5\r\ncontent-length: 6",
+        "content-length: 5\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 5",
+        "transfer-encoding: chunked, identity",
+        "transfer-encoding : chunked",
+        "content-length: +5",
+        "content-length: 5\r\n x: y",
+        "content-length: -1",
+        "content-length: 99999999999999999999999",
+    ],
+)
+def test_ambiguous_framing_ends_the_connection(server, head):
+    with server.connect() as connection:
+        connection.sendall(
+            f"POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{head}\r\n\r\n"
+            "0\r\n\r\nGET /health HTTP/1.1\r\n\r\n".encode()
+        )
+        response = read_response(connection)
+        assert response.status >= 400
+        assert b"alive" not in connection.recv(1000)
+
+
+@pytest.mark.parametrize(
+    "path", ["/models/web%2Fscore%00", "/%ff", "//score", "*", "/score/"]
+)
+def test_odd_paths_are_answered(server, path):
+    with server.connect() as connection:
+        connection.sendall(post(BODY, path=path))
+        assert read_response(connection).status in (400, 404)
+
+
+def test_http_1_0_and_head_requests(server):
+    with server.connect() as connection:
+        connection.sendall(b"HEAD /health HTTP/1.1\r\n\r\nGET /ready HTTP/1.0\r\n\r\n")
+        answer = b""
+        while part := connection.recv(4096):
+            answer += part
+    first, second, body = answer.split(b"\r\n\r\n")
+    assert b"content-length: 18" in first
+    assert b"connection: close" in second
+    assert b"ready" in body
+
+
+@pytest.mark.parametrize("by_descriptor", [False, True])
+def test_small_responses_are_sent_at_once(model_files, by_descriptor):
+    """A socket that is handed over by its descriptor lost TCP_NODELAY."""
+
+    async def check():
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = listener.getsockname()
+        if by_descriptor:
+            listener = socket.socket(fileno=listener.detach())
+        server = HttpServer(Service({"web": model_files[0]}, reload_seconds=0), listener)
+        ready = asyncio.Event()
+        running = asyncio.create_task(server.run(ready.set))
+        await ready.wait()
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        (connection,) = server.connections
+        accepted = connection._transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+        writer.close()
+        server.stop()
+        await running
+
+    asyncio.run(asyncio.wait_for(check(), SECONDS))
