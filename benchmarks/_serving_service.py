@@ -13,13 +13,13 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import uvicorn
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.models.model import Model
-from rankgrove.serving import Limits, app
-from rankgrove.serving.http_protocol import CarefulProtocol
+from rankgrove.serving import service as serving
+from rankgrove.serving.http_server import HttpServer
 from rankgrove.serving.models import ServedModel
+from rankgrove.serving.worker import run_server
 
 
 class LightGBMModel(Model):
@@ -46,19 +46,16 @@ class LightGBMModel(Model):
 
 
 def main(kind: str, folder: Path) -> None:
-    service = app.Service({"web": folder / "model.rg"}, Limits(), 1, 0.0)
+    service = serving.Service({"web": folder / "model.rg"}, n_jobs=1, reload_seconds=0)
     if kind == "lightgbm":
         columns = service.store.get("web").model.columns
         booster = LightGBMModel(columns, folder / "model.txt")
         service.store._models["web"] = ServedModel.prepare("web", booster, 0.0)
     elif kind == "threads":
-        app.SHORT_BODY = 0
+        serving.SHORT_BODY = 0
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    print(listener.getsockname()[1], flush=True)
-    config = uvicorn.Config(
-        service.app, http=CarefulProtocol, ws="none", log_config=None, access_log=False
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    port = listener.getsockname()[1]
+    run_server(HttpServer(service, listener), lambda: print(port, flush=True))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> None:
     arguments = benchmark_arguments(__doc__).parse_args()
     if shutil.which("wrk") is None:
         sys.exit("this benchmark needs the load generator wrk (Debian: apt install wrk)")
-    report = Report("serving", arguments, libraries=["lightgbm", "starlette", "uvicorn", "msgspec"])
+    report = Report("serving", arguments, libraries=["lightgbm", "httptools", "uvloop", "msgspec"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bodies, expected = prepare(folder, arguments.quick)

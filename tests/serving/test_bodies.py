@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tracemalloc
 
 import msgspec
 import numpy as np
@@ -212,3 +213,16 @@ def test_a_model_that_normalises_within_queries_demands_them():
     documents = read_json(b'{"rows": [[1, 2, 3]]}', MODEL, 10)
     with pytest.raises(RequestError, match="against the others of its query"):
         check_documents(documents, MODEL, 10)
+
+
+def test_a_large_ragged_body_makes_no_python_objects():
+    row = b"[" + b",".join([b"0.5"] * 3) + b"],"
+    body = b'{"rows": [' + row * 50_000 + b"[1]]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(RequestError, match="row 50000 has 1 values"):
+            read_json(body, MODEL, 100_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20

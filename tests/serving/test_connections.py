@@ -151,6 +151,16 @@ def test_a_refused_large_body_gets_its_answer(server):
             assert connection.recv(1) == b""
 
 
+@pytest.mark.parametrize("path", ["/score", "/models/web/score"])
+def test_a_body_compressed_for_transfer_is_refused(server, path):
+    with server.connect() as connection:
+        head = post(b"", "transfer-encoding: gzip, chunked", path=path, length=False)
+        connection.sendall(head + b"2\r\n{}\r\n0\r\n\r\n")
+        response = read_response(connection)
+    assert response.status == 501
+    assert json.loads(response.body)["error"]["field"] == "transfer-encoding"
+
+
 def test_a_client_that_waits_for_100_continue_gets_it_or_the_refusal(server, expected):
     with server.connect() as connection:
         connection.sendall(post(BODY, "expect: 100-continue").removesuffix(BODY))
@@ -197,9 +207,7 @@ def test_ambiguous_framing_ends_the_connection(server, head):
         assert b"alive" not in connection.recv(1000)
 
 
-@pytest.mark.parametrize(
-    "path", ["/models/web%2Fscore%00", "/%ff", "//score", "*", "/score/"]
-)
+@pytest.mark.parametrize("path", ["/models/web%2Fscore%00", "/%ff", "//score", "*", "/score/"])
 def test_odd_paths_are_answered(server, path):
     with server.connect() as connection:
         connection.sendall(post(BODY, path=path))

@@ -147,7 +147,7 @@ class _Plan:
     def batches(self, messages: list[pa.Message], body: bytes) -> Iterable[pa.RecordBatch]:
         """Return the record batches of a stream."""
         if self.has_dictionaries:  # the stream's reader alone can use dictionary batches
-            return iter(pa.ipc.open_stream(body, options=_ON_THIS_THREAD))
+            return (batch for batch in pa.ipc.open_stream(body, options=_ON_THIS_THREAD))
         return (self._batch(message) for message in messages[1:])
 
     def _batch(self, message: pa.Message) -> pa.RecordBatch:

@@ -16,6 +16,7 @@ from rankgrove.serving import require_libraries
 from rankgrove.serving.limits import Limits
 
 if TYPE_CHECKING:
+    from rankgrove.serving.http_server import HttpServer
     from rankgrove.serving.service import Service
 
 logger = logging.getLogger("rankgrove.serving")
@@ -42,11 +43,23 @@ class Settings:
 
         return Service(self.models, self.limits, self.n_jobs, self.reload_seconds)
 
+    def server(self, listener: socket.socket) -> HttpServer:
+        """Load the models and return a server on the socket."""
+        from rankgrove.serving.http_server import HttpServer
+
+        return HttpServer(
+            self.service(),
+            listener,
+            drain_seconds=self.drain_seconds,
+            stop_seconds=self.stop_seconds,
+            access_log=self.access_log,
+        )
+
 
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; see ``HttpServer`` for what happens then."""
     require_libraries("httptools", "msgspec", "prometheus_client")
-    from rankgrove.serving.worker import WorkerPool, run_worker
+    from rankgrove.serving.worker import WorkerPool, run_server
 
     start_log()
     with _listening(settings.host, settings.port) as listener:
@@ -57,7 +70,7 @@ def serve(settings: Settings) -> None:
             logger.info("serving %s on http://%s:%d", ", ".join(settings.models), place, port)
 
         if settings.workers == 1:
-            run_worker(settings, listener, announce)
+            run_server(settings.server(listener), announce)
         else:
             settings.service()  # a model that cannot be loaded is reported here, once
             with tempfile.TemporaryDirectory(prefix="rankgrove-metrics-") as folder:

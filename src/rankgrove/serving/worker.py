@@ -34,20 +34,10 @@ _RESTART_SECONDS = 1.0
 _KILL_SECONDS = 10.0  # after the time in which a worker should have stopped
 
 
-def run_worker(
-    settings: Settings,
-    listener: socket.socket,
-    on_ready: Callable[[], None],
-    parent: Connection | None = None,
+def run_server(
+    server: HttpServer, on_ready: Callable[[], None], parent: Connection | None = None
 ) -> None:
     """Answer requests in this process, until SIGTERM, SIGINT or the end of the parent."""
-    server = HttpServer(
-        settings.service(),
-        listener,
-        drain_seconds=settings.drain_seconds,
-        stop_seconds=settings.stop_seconds,
-        access_log=settings.access_log,
-    )
     loop = _new_event_loop()
 
     def stop(stage: int) -> None:
@@ -95,7 +85,7 @@ def _work(settings: Settings, listener: socket.socket, parent: Connection) -> No
     from rankgrove.serving.server import start_log
 
     start_log()
-    run_worker(settings, listener, lambda: parent.send("ready"), parent)
+    run_server(settings.server(listener), lambda: parent.send("ready"), parent)
 
 
 @dataclass
