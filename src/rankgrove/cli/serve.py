@@ -88,7 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     from rankgrove.serving.limits import Limits
-    from rankgrove.serving.server import Settings, serve
+    from rankgrove.serving.server import serve
+    from rankgrove.serving.settings import Settings
 
     limits = Limits(
         max_body=arguments.max_body,

@@ -15,7 +15,7 @@ import logging
 import math
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import httptools
@@ -24,10 +24,7 @@ from rankgrove.serving import errors
 from rankgrove.serving.errors import RequestError
 from rankgrove.serving.http_message import HttpResponse, RequestHead, error_response
 from rankgrove.serving.limits import KEEP_ALIVE_SECONDS, MAX_HEAD, SHORT_BODY
-from rankgrove.serving.service import ScoreCall, body_too_large, request_timeout
-
-if TYPE_CHECKING:
-    from rankgrove.serving.http_server import HttpServer
+from rankgrove.serving.service import ScoreCall, Service, body_too_large, request_timeout
 
 access_logger = logging.getLogger("rankgrove.serving.access")
 
@@ -38,6 +35,26 @@ _TICK_SECONDS = 30.0
 _USED = frozenset(
     b"accept content-encoding content-length content-type expect transfer-encoding".split()
 )
+
+
+class ConnectionOwner(Protocol):
+    """What a connection needs of its server.
+
+    Attributes
+    ----------
+    service : answers the requests
+    connections : those that are open
+    large_bytes : bytes of large bodies that are held now
+    access_log : whether to log every request
+    """
+
+    service: Service
+    connections: set[HttpConnection]
+    large_bytes: int
+    access_log: bool
+
+    def forget(self, connection: HttpConnection) -> None:
+        """Drop a connection that was lost."""
 
 
 class _Exchange:
@@ -70,7 +87,7 @@ class HttpConnection(asyncio.Protocol):
     busy : whether a response is awaited from the service
     """
 
-    def __init__(self, server: HttpServer) -> None:
+    def __init__(self, server: ConnectionOwner) -> None:
         self.server = server
         self.service = server.service
         self.limits = server.service.limits

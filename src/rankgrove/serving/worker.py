@@ -19,14 +19,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client import multiprocess
 
 from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
-
-if TYPE_CHECKING:
-    from rankgrove.serving.server import Settings
+from rankgrove.serving.settings import Settings, start_log
 
 logger = logging.getLogger("rankgrove.serving")
 
@@ -82,8 +80,6 @@ def _handling(handle: Callable[[signal.Signals], None], *numbers: signal.Signals
 def _work(settings: Settings, listener: socket.socket, parent: Connection) -> None:
     """Be a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and the parent passes it on
-    from rankgrove.serving.server import start_log
-
     start_log()
     run_server(settings.server(listener), lambda: parent.send("ready"), parent)
 
