@@ -176,7 +176,7 @@ def _shape_of(
 def _features(
     rng: np.random.Generator,
     queries: synthetic.Queries,
-    documents: synthetic.Documents,
+    documents: synthetic.WebDocuments,
     utility: synthetic.Floats,
     shape: _Shape,
 ) -> tuple[synthetic.Floats, list[str]]:

@@ -52,7 +52,7 @@ class Queries:
 
 
 @dataclass(frozen=True)
-class Documents:
+class WebDocuments:
     """Latent facts of each judged document, and its share of the hits."""
 
     query: Ints
@@ -92,7 +92,7 @@ def draw_queries(
     return Queries(sizes, n_terms, idf, navigational, strictness)
 
 
-def draw_documents(rng: np.random.Generator, queries: Queries) -> Documents:
+def draw_documents(rng: np.random.Generator, queries: Queries) -> WebDocuments:
     """Draw the latent facts of all documents and lay out their hits."""
     query = np.repeat(np.arange(len(queries.sizes)), queries.sizes)
     n = len(query)
@@ -103,7 +103,7 @@ def draw_documents(rng: np.random.Generator, queries: Queries) -> Documents:
     hit_offsets = np.cumsum(n_terms) - n_terms
     first_term = (np.cumsum(queries.n_terms) - queries.n_terms)[query]
     term_of_hit = np.arange(int(n_terms.sum())) + np.repeat(first_term - hit_offsets, n_terms)
-    return Documents(
+    return WebDocuments(
         query=query,
         topic=topic,
         quality=quality,
@@ -133,7 +133,7 @@ def draw_streams(rng: np.random.Generator, n_streams: int) -> list[Stream]:
     return [*STREAMS[:n_streams], *further]
 
 
-def draw_text(rng: np.random.Generator, documents: Documents, stream: Stream) -> StreamText:
+def draw_text(rng: np.random.Generator, documents: WebDocuments, stream: Stream) -> StreamText:
     """Count the query terms in one stream of every document."""
     n = documents.n_rows
     fit = documents.title_fit if stream.name == "title" else rng.standard_normal(n, np.float32)
@@ -155,7 +155,7 @@ def joined(first: StreamText, second: StreamText) -> StreamText:
 def draw_utility(
     rng: np.random.Generator,
     queries: Queries,
-    documents: Documents,
+    documents: WebDocuments,
     noise: float,
 ) -> Floats:
     """Return how useful a judge finds each document.

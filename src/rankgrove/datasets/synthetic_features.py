@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from rankgrove.datasets.synthetic import Documents, Floats, Ints, StreamText
+from rankgrove.datasets.synthetic import Floats, Ints, StreamText, WebDocuments
 
 
 class StreamStatistics:
     """Text-match statistics of one stream; sums over the query terms of each document."""
 
-    def __init__(self, documents: Documents, text: StreamText):
+    def __init__(self, documents: WebDocuments, text: StreamText):
         self.documents = documents
         self.text = text
 
@@ -130,63 +130,63 @@ STATISTICS: dict[str, Statistic] = {
     **{f"lm_{smoothing}": _language_model(smoothing) for smoothing in ("abs", "dir", "jm")},
 }
 
-DocumentFeature = Callable[[np.random.Generator, Documents, Floats], Floats]
+DocumentFeature = Callable[[np.random.Generator, WebDocuments, Floats], Floats]
 
 
-def _normal(rng: np.random.Generator, documents: Documents) -> Floats:
+def _normal(rng: np.random.Generator, documents: WebDocuments) -> Floats:
     return rng.standard_normal(documents.n_rows, np.float32)
 
 
-def _url_depth(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _url_depth(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     depth = rng.poisson(np.exp(0.9 - 0.25 * documents.popularity))
     result: Floats = (1 + depth).astype(np.float32)
     return result
 
 
-def _url_length(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _url_length(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     return np.rint(np.exp(3.7 - 0.1 * documents.popularity + 0.35 * _normal(rng, documents)))
 
 
-def _inlinks(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _inlinks(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     return np.floor(np.exp(1.2 + 1.5 * documents.popularity + 1.8 * _normal(rng, documents)))
 
 
-def _outlinks(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _outlinks(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     result: Floats = np.floor(np.exp(0.2 + 1.2 * _normal(rng, documents)))
     return result
 
 
-def _child_pages(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _child_pages(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     children = np.floor(np.exp(1.0 + 0.4 * documents.popularity + 1.5 * _normal(rng, documents)))
     return np.where(rng.random(documents.n_rows) < 0.4, children, 0)
 
 
-def _page_rank(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _page_rank(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     value = documents.popularity + 1.2 * _normal(rng, documents)
     return np.floor(65535 / (1 + np.exp(1.2 - value)))
 
 
-def _site_rank(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _site_rank(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     value = documents.popularity + 0.6 * _normal(rng, documents)
     return np.floor(65535 / (1 + np.exp(-value)))
 
 
-def _quality(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _quality(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     value = np.exp(2.0 - 0.9 * documents.quality + 0.8 * _normal(rng, documents))
     return np.minimum(np.floor(value), 255)
 
 
-def _query_clicks(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _query_clicks(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     shown = rng.random(documents.n_rows) < 1 / (1 + np.exp(4.0 - 0.4 * utility))
     return np.where(shown, np.ceil(np.exp(1.5 + 1.5 * _normal(rng, documents))), 0)
 
 
-def _clicks(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _clicks(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     known = rng.random(documents.n_rows) < 1 / (1 + np.exp(1.5 - 1.2 * documents.popularity))
     return np.where(known, np.ceil(np.exp(2.0 + 1.8 * _normal(rng, documents))), 0)
 
 
-def _dwell_time(rng: np.random.Generator, documents: Documents, utility: Floats) -> Floats:
+def _dwell_time(rng: np.random.Generator, documents: WebDocuments, utility: Floats) -> Floats:
     known = rng.random(documents.n_rows) < 1 / (1 + np.exp(1.5 - 1.2 * documents.popularity))
     seconds = np.exp(3.5 + 0.5 * documents.quality + _normal(rng, documents))
     return np.where(known, seconds, 0)

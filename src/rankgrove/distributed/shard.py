@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankgrove.training.watch import TRAIN, Given
+from rankgrove.training.watch import TRAIN, FitData
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Shard:
     sample_weight: Any = None
     eval_set: Mapping[str, Any] = field(default_factory=dict)
 
-    def given(self) -> Given:
+    def given(self) -> FitData:
         """Return the training data in the form that a fit takes."""
-        return Given(self.X, self.y, self.qid, self.group_sizes, self.sample_weight)
+        return FitData(self.X, self.y, self.qid, self.group_sizes, self.sample_weight)
 
     def watched(self) -> dict[str, Any] | None:
         """Return the watched sets in the form that a fit takes; None if there are none."""

@@ -18,7 +18,7 @@ from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal, OnStep
-from rankgrove.training.watch import Given
+from rankgrove.training.watch import FitData
 from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 
@@ -78,7 +78,7 @@ def fit_shard(
 class ShardWorkers(FitWorkers):
     """Several workers, whose shards must be consistent."""
 
-    def checked_input(self, given: Given) -> tuple[RankingInput, RowShard]:
+    def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data, and that columns and weights are those of the others."""
         if isinstance(given.X, Scan):
             raise DataError("a shard must be at hand, as a matrix or a Dataset; a scan streams it")

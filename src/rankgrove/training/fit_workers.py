@@ -12,7 +12,7 @@ from rankgrove.data.input_checks import ranking_input, refuse_vanishing_weights
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError
 from rankgrove.training.journal import Journal
-from rankgrove.training.watch import Given
+from rankgrove.training.watch import FitData
 from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 
@@ -30,7 +30,7 @@ class FitWorkers:
     communicator: Communicator | None = None
     journal: Journal = field(default_factory=Journal)
 
-    def checked_input(self, given: Given) -> tuple[RankingInput, RowShard]:
+    def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data; return them and their position among those of all workers."""
         weight = given.sample_weight
         if isinstance(given.X, Scan) and weight is not None:

@@ -111,8 +111,8 @@ TRAIN = object()
 
 
 @dataclass(frozen=True)
-class Given:
-    """The training data as the caller gave them, to know them again among the watched sets."""
+class FitData:
+    """The training data as the caller gave them to ``fit``."""
 
     X: Any
     y: Any
@@ -136,7 +136,7 @@ def make_watch(
     patience: int | None,
     *,
     train: RankingInput,
-    given: Given,
+    given: FitData,
     shard: RowShard,
     n_jobs: int | None,
 ) -> Watch:

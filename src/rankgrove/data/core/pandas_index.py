@@ -1,4 +1,4 @@
-"""Indexes of pandas objects, which are not looked at when values are put side by side."""
+"""A warning if X, y and qid have the same pandas index in different orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text files in pieces of whole lines."""
+"""Text files in chunks of whole lines."""
 
 from __future__ import annotations
 

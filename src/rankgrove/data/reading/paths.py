@@ -1,4 +1,4 @@
-"""Files that are to be read."""
+"""Checks of paths of files to read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rankgrove.errors import DataError
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is not an existing plain file, in which one can go back and forth."""
+    """Require an existing, seekable regular file."""
     if path.is_dir():
         raise DataError(f"{path}: not a file")
     if not path.is_file():

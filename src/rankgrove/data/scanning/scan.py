@@ -1,9 +1,9 @@
-"""``scan``: ranking data that are read batch by batch whenever they are used, and never held.
+"""``scan``: out-of-core ranking data, which are read batch by batch whenever they are used.
 
 Life of a scan: made of paths or batches and of options, it has read nothing. ``read`` (which a fit
 asks for) goes once through the source, writes the features to a temporary file and collects labels
 and queries; what is made of the features later (bins, codes) is kept with them, in the cache folder
-if there is one. ``pieces`` (which ``predict`` asks for) goes through the source and keeps nothing.
+if there is one. ``batches`` (which ``predict`` asks for) goes through the source and keeps nothing.
 """
 
 from __future__ import annotations

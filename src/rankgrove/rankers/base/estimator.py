@@ -41,7 +41,7 @@ from rankgrove.training.labels import naming_rows
 from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
-from rankgrove.training.watch import Given, Watch, make_watch
+from rankgrove.training.watch import FitData, Watch, make_watch
 from rankgrove.workers.row_shard import RowShard
 
 Self = TypeVar("Self", bound="BaseRanker")
@@ -144,11 +144,11 @@ class BaseRanker(FittedRanker):
             refuse_fit_options(type(self).__name__, unknown)
         if callable(callbacks):
             raise TypeError("callbacks must be a list of functions, not one function")
-        given = Given(as_scan(X), y, qid, group_sizes, sample_weight)
+        given = FitData(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
         return self._fit(given, options, FitWorkers())
 
-    def _fit(self: Self, given: Given, options: FitOptions, workers: FitWorkers) -> Self:
+    def _fit(self: Self, given: FitData, options: FitOptions, workers: FitWorkers) -> Self:
         """Fit to the given data, or to this worker's shard of them with the other workers."""
         self.check_fit_options(options)
         self.check_params()
