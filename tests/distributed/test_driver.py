@@ -19,6 +19,8 @@ from rankgrove.distributed import WorkerLost, fit
 from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.messages import Message, MessageKind
 from rankgrove.formats.container import to_bytes
+from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Learnt
 from rankgrove.rankers.base.registry import make_ranker
 
 FORESTS = {
@@ -138,6 +140,32 @@ def test_a_worker_that_never_comes_is_named_and_nobody_waits_for_ever(thread_eng
     ):
         fit(forest(), make_ranking(5, seed=4), on=Absent(2), patience=0.2)
     assert caught.value.rank == 1
+
+
+class OwnForest(rankgrove.RFPoint):
+    """A forest of a user's own, which nobody has registered."""
+
+
+class OwnEnsemble(BaseRanker):
+    """A ranker of a user's own that is no forest ranker, and grows two forests."""
+
+    shares = ("trees",)
+
+    def planned_trees(self):
+        return 12, 0
+
+    def _learn(self, fit):
+        one, other = (rankgrove.RFPoint(n_estimators=6, random_state=seed) for seed in (1, 2))
+        for part in (one, other):
+            part.replace_fitted(part.learn_within(fit))
+        return Learnt(rankgrove.merge(one, other).model_)
+
+
+@pytest.mark.parametrize("cls", [OwnForest, OwnEnsemble])
+def test_a_forest_of_a_users_own_is_fitted_by_what_it_says_of_itself(threads, cls):
+    data = shuffled(make_ranking(20, seed=4))
+    far = fit(cls(random_state=3), tables_of(data, 3), on=threads)
+    assert to_bytes(far, named=False) == to_bytes(cls(random_state=3).fit(data), named=False)
 
 
 def test_linear_rankers_are_refused_by_name(two_threads):

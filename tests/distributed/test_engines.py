@@ -5,6 +5,7 @@ They are in one file so that no two clusters run at the same time (``--dist load
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -26,18 +27,20 @@ from rankgrove.distributed.engines import find_engine
 from rankgrove.distributed.messages import MessageKind
 from rankgrove.formats.container import to_bytes
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.cluster]
 
 
 @dataclass
 class Cluster:
     """A running cluster of two workers.
 
-    ``frame`` makes data of the engine of Arrow tables, ``scores`` reads what ``predict`` returns.
+    ``frame`` makes data of the engine of Arrow tables, ``read`` reads a folder of Parquet files,
+    ``scores`` reads what ``predict`` returns.
     """
 
     on: Any
     frame: Any
+    read: Any
     scores: Any
 
 
@@ -55,6 +58,7 @@ def start_dask():
             lambda tables: frames.concat(
                 [frames.from_pandas(table.to_pandas(), npartitions=1) for table in tables]
             ),
+            frames.read_parquet,
             lambda predicted: predicted.compute().to_numpy(),
         )
 
@@ -71,7 +75,12 @@ def start_ray():
         object_store_memory=100 << 20,
     )
     try:
-        yield Cluster("ray", ray.data.from_arrow, lambda data: data.to_pandas()["score"].to_numpy())
+        yield Cluster(
+            "ray",
+            ray.data.from_arrow,
+            ray.data.read_parquet,
+            lambda data: data.to_pandas()["score"].to_numpy(),
+        )
     finally:
         ray.shutdown()
 
@@ -95,7 +104,12 @@ def start_spark():
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
     try:
-        yield Cluster(session, frame, lambda data: data.toArrow()["score"].to_numpy())
+        yield Cluster(
+            session,
+            frame,
+            session.read.parquet,
+            lambda data: data.toArrow()["score"].to_numpy(),
+        )
     finally:
         session.stop()
 
@@ -122,14 +136,15 @@ def tables(data):
 
 
 class Killed(list):
-    """Processes that were killed; ``rank`` is the worker to be killed."""
+    """Processes that were killed; ``rank`` is the worker to be killed, ``signal`` how."""
 
     rank = 1
+    signal = signal.SIGKILL
 
 
 @pytest.fixture
 def killing(monkeypatch):
-    """Kill one of two workers (-9) when the driver hears of the third step.
+    """Send a signal to one of two workers when the driver receives the third step.
 
     Return whom (by default worker 1) and, once it is done, the process.
     """
@@ -142,11 +157,14 @@ def killing(monkeypatch):
             processes[message.rank] = message.values["process"]
         if message is not None and message.kind is MessageKind.STEP and next(n_steps) == 3:
             killed.append(processes[killed.rank])
-            os.kill(processes[killed.rank], signal.SIGKILL)
+            os.kill(processes[killed.rank], killed.signal)
         return message
 
     monkeypatch.setattr(DriverHub, "next", next_and_kill)
-    return killed
+    yield killed
+    for process in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGCONT)
 
 
 @pytest.fixture
@@ -238,6 +256,64 @@ def test_a_killed_worker_costs_no_more_than_a_boosted_tree_of_igbrt(
     assert len(killing) == 1
     assert to_bytes(far) == to_bytes(local)
     assert counted_steps == list(range(8, 8 + 400 + 1))
+
+
+def test_a_stopped_worker_is_lost_after_the_patience(cluster, data, tables, killing):
+    """Its connections stay open: only silence tells (SIGSTOP, a machine that swaps)."""
+    if hasattr(cluster.on, "wait_for_workers"):
+        cluster.on.wait_for_workers(2)
+    killing.signal = signal.SIGSTOP
+    ranker = forest(n_estimators=300)
+    with pytest.warns(RuntimeWarning, match=r"worker \d .*; the fit goes on after step"):
+        far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2, patience=10)
+    assert len(killing) == 1
+    assert to_bytes(far) == to_bytes(forest(n_estimators=300).fit(data))
+
+
+def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(cluster, data, tables):
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("Ray and Spark start processes for the fit")
+    cluster.on.wait_for_workers(2)
+    process = sorted(cluster.on.run(os.getpid).items())[1][1]
+    os.kill(process, signal.SIGSTOP)
+    try:
+        with pytest.warns(RuntimeWarning, match="was not computed within 4 seconds by its worker"):
+            far = fit(boosted(), cluster.frame(tables), on=cluster.on, patience=4)
+    finally:
+        os.kill(process, signal.SIGCONT)
+    assert to_bytes(far) == to_bytes(boosted().fit(data))
+
+
+def test_files_of_a_folder_are_in_order_of_their_names(cluster, tmp_path):
+    """Also where the engine reads the largest file first: stored gains depend on the order."""
+    data = make_ranking(30, seed=5)
+    for name, queries in (("b", np.arange(25)), ("a", np.arange(25, 30))):
+        rankgrove.write_parquet(data.select_queries(queries), tmp_path / f"{name}.parquet")
+    local = boosted().fit(rankgrove.load([tmp_path / "a.parquet", tmp_path / "b.parquet"]))
+    far = fit(boosted(), cluster.read(str(tmp_path)), on=cluster.on, n_workers=2)
+    assert to_bytes(far) == to_bytes(local)
+
+
+def test_a_partition_without_a_column_is_refused_by_name(cluster, tables):
+    column = tables[1].column_names[-1]
+    lacking = tables[1].drop_columns([column])
+    options = {}
+    if hasattr(cluster.on, "scheduler"):
+        from dask.dataframe import from_delayed
+        from dask.delayed import delayed
+
+        first = tables[0].to_pandas()
+        parts = [delayed(first), delayed(lacking.to_pandas())]
+        frame = from_delayed(parts, meta=first.iloc[:0], verify_meta=False)
+        options = {"ignore": [tables[0].column_names[-2]]}  # Dask selects columns
+        message = f"the training data, partition 1 lacks a column: .*{column}"
+    elif cluster.on == "ray":
+        frame = cluster.frame([tables[0], lacking])
+        message = f"the training data, block 1: there is no column {column!r}"
+    else:
+        pytest.skip("a Spark DataFrame has one schema")
+    with pytest.raises(rankgrove.DataError, match=message):
+        fit(boosted(), frame, on=cluster.on, n_workers=2, **options)
 
 
 def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):

@@ -12,7 +12,7 @@ from rankgrove.distributed.engine import DataSource, RunningTasks, address_towar
 from rankgrove.distributed.partition_scorer import PartitionScorer, refuse_scores
 from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
-from rankgrove.errors import DataError, RankgroveError, WorkerLost
+from rankgrove.errors import RankgroveError, WorkerLost
 
 
 class RayEngine:
@@ -145,21 +145,7 @@ def _blocks(data: Any, wanted: list[str], name: str) -> list[Partition]:
     if list(data.schema().names) != wanted:
         data = data.select_columns(wanted)
     data.context.execution_options.preserve_order = True
-    try:
-        references = data.to_arrow_refs()
-    except Exception as error:  # of whatever kind Ray wraps the one of a block in
-        missing = _cause(error, KeyError)
-        if missing is None:
-            raise
-        raise DataError(f"a block of {name} lacks a column: {missing.args[0]}") from error
     return [
         Partition(number, f"{name}, block {number}", reference)
-        for number, reference in enumerate(references)
+        for number, reference in enumerate(data.to_arrow_refs())
     ]
-
-
-def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
-    """Return the first error of a kind in the chain of causes, None if there is none."""
-    while error is not None and not isinstance(error, kind):
-        error = getattr(error, "cause", None) or error.__cause__
-    return error
