@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import queue
+import re
 import secrets
 import signal
 import socket
@@ -18,12 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgrove.distributed import Hub, WorkerFailed, WorkerLost, join
+from rankgrove.distributed.join_listener import JoinListener
 
 TOKEN = secrets.token_bytes(32)
 SECRET = TOKEN.hex()
+SECONDS = 60.0  # until a test gives up waiting for an event
 
 
-def together(size, work, *, patience=20.0, token=TOKEN):
+def together(size, work, *, patience=SECONDS, token=TOKEN):
     """Let ``work(communicator)`` run on so many workers, threads of this process."""
     hub = Hub()
     results: list = [None] * size
@@ -31,9 +35,9 @@ def together(size, work, *, patience=20.0, token=TOKEN):
     def run(rank):
         try:
             make = (
-                hub.accept(size, token, timeout=10, patience=patience)
+                hub.accept(size, token, timeout=SECONDS, patience=patience)
                 if rank == 0
-                else join(hub.address, rank, size, token, timeout=10, patience=patience)
+                else join(hub.address, rank, size, token, timeout=SECONDS, patience=patience)
             )
             with make as communicator:
                 results[rank] = work(communicator)
@@ -44,7 +48,7 @@ def together(size, work, *, patience=20.0, token=TOKEN):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(SECONDS)
     return results
 
 
@@ -98,14 +102,15 @@ def test_traffic_counts_messages_bytes_and_waiting():
         communicator.barrier()
         if communicator.rank == 1:
             time.sleep(0.4)
+        before, start = communicator.traffic.seconds_waiting, time.perf_counter()
         communicator.sum(np.zeros(1000, np.int64))
-        return communicator.traffic
+        elapsed = time.perf_counter() - start
+        return communicator.traffic, communicator.traffic.seconds_waiting - before, elapsed
 
-    hub, late = together(2, work)
+    (hub, waited, elapsed), (late, *_) = together(2, work)
     assert hub.messages == late.messages == 2
     assert hub.bytes_sent == late.bytes_received == 8016 + 24
-    assert hub.seconds_waiting > 0.3
-    assert late.seconds_waiting < hub.seconds_waiting
+    assert 0 < waited <= elapsed
 
 
 def test_a_worker_that_gives_up_is_named_with_its_reason():
@@ -138,14 +143,19 @@ def test_a_hub_that_gives_up_is_named_with_its_reason():
 
 @pytest.mark.slow
 def test_a_silent_worker_is_named_after_the_patience():
-    def work(communicator):
-        if communicator.rank == 1:
-            time.sleep(3)
-        communicator.barrier()
+    others_failed = threading.Semaphore(0)
 
-    start = time.monotonic()
-    results = together(3, work, patience=0.5)
-    assert time.monotonic() - start < 10
+    def work(communicator):
+        communicator.barrier()
+        if communicator.rank == 1:
+            assert others_failed.acquire(timeout=SECONDS)
+            assert others_failed.acquire(timeout=SECONDS)
+        try:
+            communicator.barrier()
+        finally:
+            others_failed.release()
+
+    results = together(3, work, patience=3.0)
     for rank in (0, 2):
         assert isinstance(results[rank], WorkerLost)
         assert results[rank].rank == 1
@@ -178,20 +188,59 @@ def test_a_closed_communicator_says_so():
 
 
 def test_a_wrong_token_is_turned_away_on_both_sides():
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    joined: queue.Queue = queue.Queue()
+    listening = JoinListener(listener, [1], 2, TOKEN, lambda *worker: joined.put(worker))
+    with pytest.raises(WorkerLost, match=r"worker 0 \(127.*does not know the token"):
+        join(address, 1, 2, secrets.token_bytes(32), timeout=SECONDS)
+    with join(address, 1, 2, TOKEN, timeout=SECONDS):
+        rank, link, _ = joined.get(timeout=SECONDS)
+        assert rank == 1
+        link.close()
+    deadline = time.monotonic() + SECONDS
+    while not listening.last_refusal and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert re.fullmatch(
+        r"127\.0\.0\.1:\d+ was turned away: it does not know the token", listening.last_refusal
+    )
+    listening.close()
+
+
+def test_missing_workers_are_named():
+    with pytest.raises(WorkerLost, match=r"worker 1, 2 of 3 has not joined 127.* within 0\.1 s"):
+        Hub().accept(3, TOKEN, timeout=0.1)
+
+
+def test_silent_connections_do_not_keep_a_worker_out():
     hub = Hub()
-    seen = []
+    host, port = hub.address.split(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(100)]
+    joined = []
+    joining = threading.Thread(
+        target=lambda: joined.append(join(hub.address, 1, 2, TOKEN, timeout=SECONDS)), daemon=True
+    )
+    joining.start()
+    with hub.accept(2, TOKEN, timeout=SECONDS):
+        joining.join(SECONDS)
+    joined[0].close()
+    for stranger in strangers:
+        stranger.close()
 
-    def stranger():
-        with pytest.raises(WorkerLost, match=r"worker 0 \(127.*does not know the token"):
-            join(hub.address, 1, 2, secrets.token_bytes(32), timeout=5)
-        seen.append(True)
 
-    thread = threading.Thread(target=stranger)
-    thread.start()
-    with pytest.raises(WorkerLost, match=r"worker 1 of 2 has not joined .* turned away.*token"):
-        hub.accept(2, TOKEN, timeout=1.5)
-    thread.join(10)
-    assert seen == [True]
+def test_a_worker_whose_connection_is_cut_off_joins_again():
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    joined = []
+    joining = threading.Thread(
+        target=lambda: joined.append(join(address, 1, 2, TOKEN, timeout=SECONDS)), daemon=True
+    )
+    joining.start()
+    listener.accept()[0].close()
+    listening = JoinListener(listener, [1], 2, TOKEN, lambda rank, link, address: None)
+    joining.join(SECONDS)
+    joined[0].close()
+    listening.close()
 
 
 def test_a_hub_without_the_token_is_not_believed():
@@ -207,7 +256,7 @@ def test_a_hub_without_the_token_is_not_believed():
     threading.Thread(target=false_hub, daemon=True).start()
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(WorkerLost, match="does not know the token"):
-        join(address, 1, 2, TOKEN, timeout=5)
+        join(address, 1, 2, TOKEN, timeout=SECONDS)
     listener.close()
 
 
@@ -221,11 +270,11 @@ def test_strangers_do_not_disturb_those_who_join(noise):
         link.send(noise)
     joined = []
     thread = threading.Thread(
-        target=lambda: joined.append(join(hub.address, 1, 2, TOKEN, timeout=5))
+        target=lambda: joined.append(join(hub.address, 1, 2, TOKEN, timeout=SECONDS))
     )
     thread.start()
-    with hub.accept(2, TOKEN, timeout=5) as communicator:
-        thread.join(10)
+    with hub.accept(2, TOKEN, timeout=SECONDS) as communicator:
+        thread.join(SECONDS)
         assert communicator.size == 2
         with joined[0]:
             pass
@@ -235,24 +284,21 @@ def test_strangers_do_not_disturb_those_who_join(noise):
 
 def test_a_rank_that_is_taken_or_another_size_is_refused():
     hub = Hub()
-    first = threading.Thread(target=lambda: join(hub.address, 1, 3, TOKEN, timeout=5))
-    first.start()
-    errors = []
-
-    def late():
-        first.join()
-        for rank, size in ((1, 3), (2, 4)):
-            with pytest.raises(WorkerLost) as caught:
-                join(hub.address, rank, size, TOKEN, timeout=5)
-            errors.append(str(caught.value))
-
-    second = threading.Thread(target=late)
-    second.start()
-    with pytest.raises(WorkerLost, match="worker 2 of 3 has not joined"):
-        hub.accept(3, TOKEN, timeout=1.5)
-    second.join(10)
-    assert "worker 1 has joined already" in errors[0]
-    assert "another number of workers than 4" in errors[1]
+    accepted = []
+    accepting = threading.Thread(
+        target=lambda: accepted.append(hub.accept(3, TOKEN, timeout=SECONDS)), daemon=True
+    )
+    accepting.start()
+    with join(hub.address, 1, 3, TOKEN, timeout=SECONDS):
+        for rank, size, message in (
+            (1, 3, "worker 1 has joined already"),
+            (2, 4, "another number of workers than 4"),
+        ):
+            with pytest.raises(WorkerLost, match=message):
+                join(hub.address, rank, size, TOKEN, timeout=SECONDS)
+        with join(hub.address, 2, 3, TOKEN, timeout=SECONDS):
+            accepting.join(SECONDS)
+    accepted[0].close()
 
 
 def test_nobody_listens():
@@ -312,18 +358,16 @@ def start_worker(address, rank, size):
 def test_a_killed_worker_is_named_at_once_to_all_others():
     hub = Hub()
     workers = [start_worker(hub.address, rank, 3) for rank in (1, 2)]
-    with hub.accept(3, TOKEN, timeout=30) as communicator:
+    with hub.accept(3, TOKEN, timeout=SECONDS) as communicator:
         communicator.sum(np.zeros(20_000, np.int64))
         os.kill(workers[0].pid, signal.SIGKILL)
-        start = time.monotonic()
         with pytest.raises(WorkerLost, match=r"worker 1 \(127.0.0.1:\d+\) is lost") as caught:
             communicator.sum(np.zeros(20_000, np.int64))
-        assert time.monotonic() - start < 5
         assert caught.value.rank == 1
         assert caught.value.address.startswith("127.0.0.1:")
-    told = workers[1].communicate(timeout=10)[0]
+    told = workers[1].communicate(timeout=SECONDS)[0]
     assert "WorkerLost: worker 1 (127.0.0.1:" in told
-    workers[0].wait(10)
+    workers[0].wait(SECONDS)
 
 
 @pytest.mark.process
@@ -331,11 +375,11 @@ def test_control_c_is_answered_while_waiting():
     hub = Hub()
     worker = start_worker(hub.address, 2, 3)
     silent = start_worker(hub.address, 1, 3)
-    with hub.accept(3, TOKEN, timeout=30) as communicator:
+    with hub.accept(3, TOKEN, timeout=SECONDS) as communicator:
         communicator.sum(np.zeros(20_000, np.int64))
         time.sleep(0.3)  # worker 2 waits for the others now
         worker.send_signal(signal.SIGINT)
-        assert "KeyboardInterrupt" in worker.communicate(timeout=5)[0]
+        assert "KeyboardInterrupt" in worker.communicate(timeout=SECONDS)[0]
         with pytest.raises(WorkerLost, match="worker 2"):
             communicator.sum(np.zeros(20_000, np.int64))
-    silent.communicate("x", timeout=10)
+    silent.communicate("x", timeout=SECONDS)
