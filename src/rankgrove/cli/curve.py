@@ -39,12 +39,12 @@ EXAMPLES = """\
   rankgrove curve size MQ2008/ --ranker rf-list --points 10 50 100 500
   rankgrove curve levels train.txt --ranker rf-hybrid:n_estimators=100 --metric ndcg@10"""
 
-KINDS = ("learning", "convergence", "size", "subsample", "n-min", "levels", "strength", "features")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("kind", choices=KINDS, metavar="KIND", help="what is varied")
+    from rankgrove.experiments.curve_studies import KINDS
+
+    parser.add_argument("kind", choices=list(KINDS), metavar="KIND", help="what is varied")
     parser.add_argument(
         "data", nargs="+", action=DataPaths, metavar="DATA", help="file or folder of folds"
     )

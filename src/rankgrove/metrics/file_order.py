@@ -52,11 +52,9 @@ def file_order(y: npt.ArrayLike, groups: QueryGroups) -> FileOrder:
         for ties in ("input", "average")
     )
     gaps = given - drawn
-    if len(gaps) < 2:
-        return FileOrder(float("nan"), float("nan"), False)
-    gap, error = float(gaps.mean()), float(gaps.std(ddof=1)) / np.sqrt(len(gaps))
-    return FileOrder(
-        float(given.mean()),
-        float(drawn.mean()),
-        abs(gap) >= _LEAST_GAP and abs(gap) > _STANDARD_ERRORS * error,
-    )
+    predicts = False
+    if len(gaps) > 1:
+        gap, error = abs(gaps.mean()), gaps.std(ddof=1) / np.sqrt(len(gaps))
+        predicts = bool(gap >= _LEAST_GAP and gap > _STANDARD_ERRORS * error)
+    n_queries = max(len(gaps), 1)
+    return FileOrder(float(given.sum()) / n_queries, float(drawn.sum()) / n_queries, predicts)
