@@ -140,14 +140,16 @@ sanitize: $(VENV)/.test ## run native code with address and undefined-behaviour 
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
 # Native code on several threads: the native tests, and small fits and predictions from Python.
+# (Plain kernels: those that are chosen when the program is loaded run before the sanitizer is ready,
+# and crash. die_after_fork=0: a forked child starts threads of its own, which is tested.)
 # Python itself is not instrumented, so what its threads do under the GIL cannot be judged.
 THREAD_TESTS ?= $(addprefix tests/,trees/test_growing.py forests/test_growing.py test_threads.py)
 THREAD_ARGS ?=
 .PHONY: thread-sanitize
 thread-sanitize: $(VENV)/.test ## run native code on several threads with the thread sanitizer
-	$(call native_tests,thread-sanitize-native,-DRANKGROVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo)
-	TSAN_OPTIONS=halt_on_error=1 build/thread-sanitize-native/native_tests
-	$(call second,thread-sanitize,-DRANKGROVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	$(call native_tests,thread-sanitize-native,-DRANKGROVE_SANITIZE=thread -DRANKGROVE_PLAIN=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 build/thread-sanitize-native/native_tests
+	$(call second,thread-sanitize,-DRANKGROVE_SANITIZE=thread -DRANKGROVE_PLAIN=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0 PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
 	  .venv-thread-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(THREAD_TESTS) $(THREAD_ARGS)
