@@ -28,7 +28,7 @@ def test_pages_of_classical_rankers_are_up_to_date(pages):
 
 
 def test_guide_lists_the_shared_parameters(pages):
-    text = (pages.DOCS / "boosting.md").read_text()
+    text = (pages.DOCS / "how-to" / "boosting.md").read_text()
     assert text == pages.guide(text), "run python tools/ranker_pages.py"
 
 

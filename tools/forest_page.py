@@ -17,7 +17,7 @@ from rankgrove import make_ranker
 from rankgrove.extending import BaseRanker, ForestRanker, parameter_table, ranker_class
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rankers"
-PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "data.md")
+PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "how-to" / "data.md")
 _PARAMETERS = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _MEASURED = re.compile(r"(<!-- measured: (\S+), (.+?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 

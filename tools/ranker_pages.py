@@ -79,7 +79,7 @@ rankgrove train {name} train.txt --valid vali.txt --metric ndcg@10 --out model.r
 
 {own}
 
-Those of every boosted ranker are in [Boosted rankers](../boosting.md#parameters){changed}.
+Those of every boosted ranker are in [Boosted rankers](../how-to/boosting.md#parameters){changed}.
 
 ## Convergence
 
@@ -250,7 +250,7 @@ def main() -> None:
         MEASURED.write_text(json.dumps(measure(), indent=2) + "\n")
     for name in CLASSICAL:
         (DOCS / "rankers" / f"{name}.md").write_text(classical_page(name))
-    path = DOCS / "boosting.md"
+    path = DOCS / "how-to" / "boosting.md"
     path.write_text(guide(path.read_text()))
 
 

@@ -1,5 +1,5 @@
 // The metrics themselves. Each takes the judgments, its parameters, and how to treat ties and empty
-// queries; see docs/metrics.md for the formulas.
+// queries; see docs/reference/metrics.md for the formulas.
 #pragma once
 
 #include <cstdint>

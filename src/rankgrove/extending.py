@@ -1,7 +1,7 @@
 """What authors of rankers, objectives, metrics, criteria, readers and export targets import.
 
 Everything else below ``rankgrove`` may move from one release to the next; these names stay.
-``docs/extending.md`` shows each of them at work.
+``docs/how-to/extending.md`` shows each of them at work.
 """
 
 from __future__ import annotations

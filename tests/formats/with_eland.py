@@ -1,6 +1,6 @@
 """python with_eland.py MODEL: prints what eland sends to Elasticsearch, in eland's environment.
 
-These are the steps of docs/exporting.md without a cluster.
+These are the steps of docs/how-to/exporting.md without a cluster.
 """
 
 import json

@@ -14,7 +14,7 @@ METRICS = metric_names()
 @pytest.fixture(scope="module")
 def tables(repository):
     """First cell of each table row -> all cells."""
-    text = (repository / "docs" / "metrics.md").read_text()
+    text = (repository / "docs" / "reference" / "metrics.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     return {row[0].strip("`"): row for row in rows}
 

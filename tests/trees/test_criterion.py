@@ -102,7 +102,7 @@ def test_references_to_a_criterion_are_counted_beside_other_threads():
 
 def test_the_documented_criterion_grows_the_built_in_tree(large, repository):
     _, g, h, binned = large
-    guide = (repository / "docs" / "boosting.md").read_text()
+    guide = (repository / "docs" / "how-to" / "boosting.md").read_text()
     example = re.search(r"^def newton.*?(?=^\S)", guide, re.MULTILINE | re.DOTALL)
     names = {}
     exec(example[0], names)

@@ -5,7 +5,7 @@ another name. POST /score asks the first, POST /models/NAME/score any. GET /mode
 and /metrics describe the server. A model file that is replaced is loaded anew; a damaged one is
 reported, and the old model stays. SIGTERM drains: /ready answers 503 and responses end their
 connections for --drain-seconds, then the server stops when requests in flight are answered; Ctrl-C
-skips the draining. docs/serving.md shows requests and responses.
+skips the draining. docs/how-to/serving.md shows requests and responses.
 
 There is no encryption and no authentication: listen beyond this machine (--host) only behind a
 proxy that does both.

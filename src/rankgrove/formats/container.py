@@ -1,4 +1,4 @@
-"""rankgrove's own model files: a JSON header and raw arrays (docs/model-format.md).
+"""rankgrove's own model files: a JSON header and raw arrays (docs/reference/model-format.md).
 
 Nothing in a file is trusted: lengths, checksums, layout, types and everything that scoring relies
 on are checked before a model comes out, and nothing in it is ever executed.

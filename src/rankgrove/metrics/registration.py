@@ -35,8 +35,8 @@ def register_metric(
     of : what a function takes: ``"ranked"`` is ``function(labels)`` with the labels of a query from
         the best score to the worst, equal scores in the order of the data; ``"scores"`` is
         ``function(labels, scores)`` in the order of the data. Further parameters need defaults and
-        become the metric's; one that bears the name of a parameter in ``docs/metrics.md``, such as
-        ``k`` or ``relevant_from``, has its meaning
+        become the metric's; one that bears the name of a parameter in
+        ``docs/reference/metrics.md``, such as ``k`` or ``relevant_from``, has its meaning
     greater_is_better : whether larger values of a function are better (True unless given)
     """
     for text in (name, *other_names):

@@ -190,7 +190,8 @@ class FittedRanker(SklearnInterface):
         Parameters
         ----------
         path : the file
-        to : the target: ``"lightgbm"``, ``"xgboost"``, ``"onnx"``, ``"c"``, ... (docs/exporting.md)
+        to : the target: ``"lightgbm"``, ``"xgboost"``, ``"onnx"``, ``"c"``, ...
+            (docs/how-to/exporting.md)
         options : ``missing``, ``feature_names``, ``known_features`` and ``with_request`` of
             ``formats.exporting.export_model``
 
