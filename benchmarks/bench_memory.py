@@ -210,9 +210,9 @@ class Watched:
     """Peak of resident memory above what was there, and the times of trees."""
 
     def __init__(self) -> None:
-        from rankgrove._memory import give_back_memory
+        from rankgrove._memory import release_memory
 
-        give_back_memory()  # what loading has freed is not held by the caller
+        release_memory()  # what loading has freed is not held by the caller
         Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of loading
         self.before = resident("VmRSS")
         self.started = time.perf_counter()

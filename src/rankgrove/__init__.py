@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what `_PUBLIC`, `_MODULES` and the table of rankers give at run time
+if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imports
     from rankgrove import datasets, distributed, experiments, explain, extending, metrics, serving
     from rankgrove.data.core.alignment import align_features
     from rankgrove.data.core.dataset import Dataset
@@ -193,7 +193,7 @@ _MODULES = (
 
 
 def _public(name: str) -> Any:
-    """Import what a public name stands for."""
+    """Import a public name from the module that defines it (PEP 562), and cache it."""
     if name in _MODULES:
         return importlib.import_module(f"rankgrove.{name}")
     if name in _PUBLIC:
@@ -210,7 +210,7 @@ def _public(name: str) -> Any:
     return value
 
 
-if not TYPE_CHECKING:  # to a type checker, every name would be Any
+if not TYPE_CHECKING:  # with __getattr__, a type checker would take every name for Any
     __getattr__ = _public
 
 

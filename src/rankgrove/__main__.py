@@ -1,4 +1,4 @@
-"""``python -m rankgrove`` is the command line."""
+"""Entry point of ``python -m rankgrove``: the command line."""
 
 import sys
 

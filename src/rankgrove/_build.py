@@ -1,4 +1,4 @@
-"""The identity of the installed code: what a result was computed with."""
+"""Digest of the installed code, which identifies the build that computed a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes (temporary file, then rename) and inter-process file locks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STALE_SECONDS = 60.0
 
 
 def require_place(path: str | os.PathLike[str]) -> None:
-    """Raise OSError unless ``path`` can be written, before work is done in vain."""
+    """Raise OSError unless ``path`` can be written: to be called before long work."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no folder for this file", str(path))
@@ -72,7 +72,7 @@ def _is_special(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the name of the file into errors of writing it, which a full disk raises without one."""
+    """Set the file name of write errors that lack it (a full disk) or name the temporary file."""
     try:
         yield
     except OSError as error:
@@ -91,7 +91,7 @@ def _temporary_name(folder: Path) -> Path:
 
 
 def _open_beside(target: Path) -> tuple[int, Path | None]:
-    """Open a new file in the folder of ``target``: without a name where the system can do it."""
+    """Open a temporary file in the folder of ``target``, unnamed (O_TMPFILE) where supported."""
     if hasattr(os, "O_TMPFILE"):
         try:
             return os.open(target.parent, os.O_WRONLY | os.O_TMPFILE, 0o666), None
@@ -135,7 +135,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_unlocked(path: Path) -> bool:
-    """Return whether nobody holds the lock; False if unknown."""
+    """Return whether no process holds the lock; False if this cannot be found out."""
     try:
         with path.open("rb") as file:
             return _lock(file.fileno())
@@ -144,10 +144,10 @@ def is_unlocked(path: Path) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed; False if somebody else has locked it."""
+    """Lock a file until it is closed; return False if another process holds the lock."""
     try:
         import fcntl
-    except ImportError:  # not on Windows, which does not remove stale files
+    except ImportError:  # fcntl is missing on Windows, where stale files are not removed
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -157,7 +157,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files of processes that were killed: old, and locked by nobody."""
+    """Remove temporary files of killed processes: old ones that no process has locked."""
     for temporary in folder.glob(_TEMPORARY.format("*")):
         with contextlib.suppress(OSError):
             if time.time() - temporary.stat().st_mtime < _STALE_SECONDS:

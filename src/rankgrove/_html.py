@@ -1,4 +1,4 @@
-"""Small tables in HTML, as notebooks show them."""
+"""HTML tables for the rich display of notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; all texts are escaped."""
+    """Return an HTML table; all cells are escaped."""
     head = "".join(f"<th>{escape(text)}</th>" for text in columns)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows

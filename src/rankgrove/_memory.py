@@ -1,4 +1,4 @@
-"""How much memory this process may use (of the machine, its container, its limits), and keeps."""
+"""Memory limits of this process (machine, container, rlimit), and release of freed memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def memory_limit() -> int:
 
 
 def free_memory() -> int:
-    """Return the bytes that are free: what the machine has available, within all limits."""
+    """Return the number of bytes that this process can still allocate within all limits."""
     return min(_available(), memory_limit())
 
 
-def give_back_memory() -> None:
-    """Return memory that was freed, and is kept for later by allocators, to the system."""
+def release_memory() -> None:
+    """Return freed memory that allocators keep for reuse to the operating system."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
@@ -30,7 +30,7 @@ def give_back_memory() -> None:
 
 
 def _available() -> int:
-    """Read what Linux thinks is available without swapping; elsewhere, all there is."""
+    """Return Linux's MemAvailable (memory without swapping); elsewhere no limit."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -73,7 +73,7 @@ def _control_groups(root: Path = Path("/sys/fs/cgroup"), own: str = "/proc/self/
         else:
             continue
         folder = top / group.lstrip("/")
-        # Inside a container the group's own path may not be visible; its limit then is at the top.
+        # Inside a container, the path of the group may be invisible; its limit is then at the root.
         for place in (folder, *folder.parents):
             smallest = min(smallest, _limit(place / name))
             if place == top:

@@ -9,7 +9,7 @@ from rankgrove.errors import MissingDependencyError
 
 
 def require(module: str, extra: str, purpose: str) -> Any:
-    """Import ``module`` or say which extra of rankgrove brings it."""
+    """Import ``module``, or raise an error that names the extra of rankgrove that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 
 
 def load_plugin(point: EntryPoint) -> None:
-    """Import what an entry point names; whatever goes wrong is a ValueError that names it."""
+    """Load an entry point; any failure is a ValueError that names the plugin."""
     try:
         point.load()
     except (Exception, SystemExit) as error:
@@ -16,7 +16,7 @@ def load_plugin(point: EntryPoint) -> None:
 
 
 def import_failure(error: BaseException) -> str:
-    """Say in words why a module could not be imported."""
+    """Return a text that says why a module could not be imported."""
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({'' if error.code is None else repr(error.code)})"
     return f"{type(error).__name__}: {error}"

@@ -11,7 +11,7 @@ from rankgrove._files import replacing
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 INK, PALE, GRID = "#1f2937", "#6b7280", "#d1d5db"
-# Distinct also for colour-blind eyes and in grey.
+# A palette that stays distinct for colour-blind readers and in greyscale.
 UP, DOWN = "#2563eb", "#d97706"
 PALETTE = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#be185d", "#65a30d")
 
@@ -34,7 +34,7 @@ class Drawing:
         halo: bool = False,
         bold: bool = False,
     ) -> None:
-        """Write a line of text; a halo keeps it readable on a line."""
+        """Write a line of text; a halo keeps it readable where it crosses a line."""
         style = ' paint-order="stroke" stroke="white" stroke-width="5"' if halo else ""
         if bold:
             style += ' font-weight="bold"'
@@ -46,7 +46,7 @@ class Drawing:
     def bar(
         self, x: float, y: float, width: float, height: float, colour: str, hint: str = ""
     ) -> None:
-        """Draw a rectangle, with a hint that browsers show."""
+        """Draw a rectangle with a tooltip."""
         self._shapes.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" '
             f'fill="{colour}" rx="1.5"><title>{escape(_printable(hint))}</title></rect>'
@@ -87,13 +87,13 @@ class Drawing:
 
 
 def check_picture_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a file name that no picture can be written to."""
+    """Refuse a file name whose suffix is not that of a picture."""
     if not str(path).endswith((".svg", ".html")):
         raise ValueError(f"pictures are written as .svg or .html, not as {str(path)!r}")
 
 
 def write_picture(drawing: Drawing, path: str | os.PathLike[str]) -> None:
-    """Write a picture as SVG, or as a page that shows it; the file appears when it is complete."""
+    """Write a picture atomically, as SVG or as an HTML page."""
     check_picture_name(path)
     text = str(drawing)
     if str(path).endswith(".html"):
@@ -107,7 +107,7 @@ def write_picture(drawing: Drawing, path: str | os.PathLike[str]) -> None:
 
 
 def round_ticks(low: float, high: float, whole: bool = False) -> list[float]:
-    """About five round numbers that enclose the range."""
+    """Return about five round axis ticks that enclose the range."""
     raw = (high - low or abs(high) or 1.0) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(step for step in (1, 2, 2.5, 5, 10) if step * power >= raw) * power
@@ -118,7 +118,7 @@ def round_ticks(low: float, high: float, whole: bool = False) -> list[float]:
 
 
 def width_of(text: str) -> float:
-    """About how wide a line of text is, generously."""
+    """Return an upper estimate of the width of a line of text."""
     return 7.0 * len(text)
 
 

@@ -38,7 +38,7 @@ def relaying_warnings(send: Send) -> Iterator[None]:
             _ORIGINAL[:] = [kept, warnings.showwarning]
             warnings.simplefilter(
                 "always", UserWarning
-            )  # even if an earlier fit gave the same warning
+            )  # even if an earlier fit raised the same warning
             warnings.showwarning = _show
         _SENDERS[thread] = send
     try:

@@ -8,7 +8,7 @@ class RankgroveError(Exception):
 
 
 class DataError(RankgroveError, ValueError):
-    """Input data that cannot be read or does not make sense; says where and what."""
+    """Input data that cannot be read or are inconsistent; the message says where and why."""
 
 
 class LabelError(DataError):
@@ -32,15 +32,15 @@ class LabelError(DataError):
 
 
 class ModelError(RankgroveError, ValueError):
-    """A model file or foreign model that cannot be used; says which and why."""
+    """A model file or foreign model that cannot be used; the message says which and why."""
 
 
 class NoAttributeError(ModelError, AttributeError):
-    """An attribute that this kind of model does not have; says why. ``hasattr`` is false."""
+    """An attribute that this kind of model lacks (``hasattr`` is false); the message says why."""
 
 
 class MissingDependencyError(RankgroveError, ImportError):
-    """An optional library is needed and absent; says how to install it."""
+    """An optional library is not installed; the message says how to install it."""
 
 
 class DataWarning(UserWarning):
@@ -48,7 +48,7 @@ class DataWarning(UserWarning):
 
 
 class WorkerError(RankgroveError):
-    """Another worker of a distributed fit is gone or gave up; says which.
+    """Another worker of a distributed fit is lost or failed; the message says which.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class WorkerError(RankgroveError):
 
 
 class WorkerLost(WorkerError):  # noqa: N818
-    """A worker died, cannot be reached or kept silent for too long: try again without it."""
+    """A worker died, is unreachable or timed out: the fit can be retried without it."""
 
 
 class WorkerFailed(WorkerError):  # noqa: N818
-    """A worker ended with an error of its own, whose text this is: trying again will not help."""
+    """A worker raised an error, whose text is the message: a retry would fail again."""

@@ -1,4 +1,4 @@
-"""What authors of rankers, objectives, metrics, criteria, readers and export targets import.
+"""Public API for authors of rankers, objectives, metrics, criteria, readers and export targets.
 
 Everything else below ``rankgrove`` may move from one release to the next; these names stay.
 ``docs/how-to/extending.md`` shows each of them at work.

@@ -73,13 +73,13 @@ def test_memory_that_was_freed_goes_back_to_the_system():
 
 FREED = """
     import numpy as np
-    from rankgrove._memory import give_back_memory
+    from rankgrove._memory import release_memory
 
     held = [np.ones(8_000) for _ in range(2_000)]  # 128 MB, of which none is mapped by itself
     last = held[-1]
     del held
     before = resident_megabytes()
-    give_back_memory()
+    release_memory()
     print(before - resident_megabytes())
 """
 
@@ -93,11 +93,11 @@ def test_finding_bins_keeps_nothing_but_the_bins():
 
 BINS = """
     import numpy as np
-    from rankgrove._memory import give_back_memory
+    from rankgrove._memory import release_memory
     from rankgrove.trees.binning import find_bins
 
     X = np.random.default_rng(0).random((3_000_000, 4), np.float32)
-    give_back_memory()
+    release_memory()
     before = resident_megabytes()
     find_bins(X, n_jobs=2)
     print(resident_megabytes() - before)
@@ -117,10 +117,10 @@ def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
 
 SCAN = """
     import rankgrove as rg
-    from rankgrove._memory import give_back_memory
+    from rankgrove._memory import release_memory
 
     rg.scan(Path(folder) / "small.parquet").read()  # brings the libraries in
-    give_back_memory()
+    release_memory()
     before = resident_megabytes()
     scan = rg.scan(Path(folder) / "data.parquet")
     scan.read()

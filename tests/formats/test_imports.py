@@ -15,7 +15,7 @@ import pytest
 import rankgrove
 from formats.import_cases import N_FEATURES, assert_same, edge_rows, training_data
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import at_most, below
+from rankgrove.formats.foreign_trees import next_below, rounded_down
 from rankgrove.trees.ensemble import rounding_limit
 
 
@@ -249,14 +249,14 @@ class TestSklearn:
 def test_float64_thresholds_are_rounded_so_that_every_float32_agrees():
     rng = np.random.default_rng(0)
     t = np.r_[rng.normal(size=1000), 1e-40, -1e-40, 1e300, 0.0, -0.0, 3.5]
-    rounded = at_most(t)
+    rounded = rounded_down(t)
     with np.errstate(over="ignore"):
         next_up = np.nextafter(rounded, np.float32(np.inf))
     for x in (rounded, next_up):
         np.testing.assert_array_equal(x.astype(np.float64) <= t, x <= rounded)
     c = rounded[:-6]
-    for x in (c, below(c)):
-        np.testing.assert_array_equal(x < c, x <= below(c))
+    for x in (c, next_below(c)):
+        np.testing.assert_array_equal(x < c, x <= next_below(c))
 
 
 def test_the_rounding_limit_is_where_rounding_to_float32_turns():

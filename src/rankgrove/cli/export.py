@@ -116,7 +116,8 @@ def _check(ranker: Any, export: Export, arguments: argparse.Namespace) -> list[A
         data = load_documents(arguments.check, ranker, arguments, needs_queries=True)
         labels = None
     model = ranker.model_
-    return check_export(model, export, model.columns.match(data), data.groups, labels)
+    matrix = model.columns.match(data).to_array("export --check")
+    return check_export(model, export, matrix, data.groups, labels)
 
 
 def _report(export: Export, found: list[Agreement], as_json: bool) -> None:

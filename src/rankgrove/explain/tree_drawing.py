@@ -74,7 +74,7 @@ def read_tree(ranker: Any, tree: int, depth: int = 5) -> Node:
 def _trees(model: Model) -> TreeEnsemble:
     if not isinstance(model, TreesModel):
         raise model.refusal("show a tree", "it is not one ensemble of trees on documents")
-    return model.melted().ensemble  # splits know where missing values go after the fill
+    return model.without_fill().ensemble  # splits know where missing values go after the fill
 
 
 def _read(

@@ -1,1 +1,1 @@
-"""Model files: our own, and one file per foreign format."""
+"""Import and export of models: rankgrove's model files, and one module per foreign format."""

@@ -1,4 +1,4 @@
-"""Writes one self-contained C file with ``double score(const float *features)``.
+"""Export to one self-contained C file with ``double score(const float *features)``.
 
 Comparisons are in float32 and sums in float64, in the order of rankgrove, so scores are the same
 bits. Numbers are written in hexadecimal, which loses nothing. Needs C99 and nothing else.

@@ -1,4 +1,4 @@
-"""CatBoost models with symmetric trees on numeric features."""
+"""Import of CatBoost models with symmetric trees on numeric features."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DEPTH = 16
 
 
 def from_catboost(model: Any) -> ImportedRanker:
-    """Take over a CatBoost model; it predicts CatBoost's ``RawFormulaVal``.
+    """Convert a CatBoost model; it predicts CatBoost's ``RawFormulaVal``.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _from_json(model: Any) -> ImportedRanker:
 def _tree(
     tree: Any, number: int, column: npt.NDArray[np.int64], nan_right: npt.NDArray[np.bool_]
 ) -> ForeignTree:
-    """Unroll the table: level d asks CatBoost's split depth - 1 - d, so leaves keep their order."""
+    """Unroll a symmetric tree: level d has split depth - 1 - d, so that leaves keep their order."""
     splits = (tree.get("splits") or [])[::-1]
     depth = len(splits)
     if depth > _MAX_DEPTH:

@@ -25,22 +25,22 @@ from rankgrove.errors import ModelError
 from rankgrove.formats.old_versions import upgraded
 from rankgrove.formats.ranker_state import pack, unpack
 
-FORMAT_VERSION = 3  # what older versions held, old_versions.py tells
+FORMAT_VERSION = 3  # old_versions.py describes the older versions
 
-MAGIC = b"RGROVE\r\n"  # a line end, so that a transfer in text mode is noticed
+MAGIC = b"RGROVE\r\n"  # the line end reveals a transfer in text mode
 PRELUDE = struct.Struct("<8sIIII")  # magic, format version, header length, header CRC-32, zero
 ALIGNMENT = 64
 MAX_HEADER = 1 << 28
 DTYPES = frozenset({"|u1", "<u2", "<u4", "<i2", "<i4", "<i8", "<f4", "<f8"})
 
-# Names of other libraries' model files, and of compressed ones.
+# File suffixes of other libraries' models, and of compressed files.
 FOREIGN_SUFFIXES = frozenset(
     {".onnx", ".json", ".ubj", ".txt", ".xml", ".pmml", ".cbm", ".bin", ".model", ".pkl", ".pickle"}
     | {".joblib", ".h5", ".pt", ".c", ".h", ".npz", ".parquet", ".csv"}
     | {".gz", ".bz2", ".xz", ".zst", ".zip", ".tar"}
 )
 
-# What reading values of the wrong kind can raise.
+# Exceptions that values of a wrong type raise while a file is read.
 _NONSENSE = (
     TypeError,
     ValueError,
@@ -62,7 +62,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a model file under a name that promises another format."""
+    """Refuse to write a model file under the suffix of another format."""
     suffix = Path(path).suffix.lower()
     if suffix in FOREIGN_SUFFIXES:
         raise ModelError(
@@ -94,7 +94,7 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
                 data: Any = mmap_module.mmap(stream.fileno(), 0, access=mmap_module.ACCESS_READ)
             else:
                 head = stream.read(PRELUDE.size)
-                _check_magic(head, source)  # before the rest, which may be anything of any size
+                _check_magic(head, source)  # before reading the rest of a file of any kind and size
                 data = head + stream.read()
     except OSError as error:
         raise ModelError(f"{source}: {error.strerror or error}") from error
@@ -110,14 +110,14 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 
 
 def to_bytes(model: Any, *, named: bool = True) -> bytes:
-    """Return the model file as bytes (pickling uses it, also for classes without a name)."""
+    """Return the model file as bytes: used by pickling, also of unregistered classes."""
     stream = io.BytesIO()
     write_container(stream, *pack(model, named=named))
     return stream.getvalue()
 
 
 def write_container(stream: BinaryIO, state: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a JSON-able state and arrays."""
+    """Write a container file of a JSON-able state and arrays."""
     blobs = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
     table = []
     offset = 0

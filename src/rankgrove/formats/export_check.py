@@ -1,4 +1,4 @@
-"""Compares the scores of an exported model with those of the model itself.
+"""Comparison of the scores of an exported file with those of the model.
 
 The written file is read back and evaluated on the user's data, in the target's own arithmetic and,
 where it is installed, by the target's own library. A file that takes missing values for 0 is
@@ -21,7 +21,7 @@ from rankgrove.models.model import Model
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the scores of one evaluator compare with the model's own.
+    """Differences between the scores of one evaluator of an exported file and the model's.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ def check_export(
     groups: QueryGroups,
     y: npt.NDArray[Any] | None = None,
 ) -> list[Agreement]:
-    """Score documents by the written file and compare.
+    """Score documents with the exported file and compare with the model's scores.
 
     Parameters
     ----------
-    model : what was exported
+    model : the model that was exported
     export : what ``export_model`` returned
     X : documents, with the columns of the model
     groups : their queries
@@ -102,6 +102,6 @@ def _agreement(
 
 
 def _ranks(scores: Floats, groups: QueryGroups) -> npt.NDArray[np.int64]:
-    """Rows in the order of each query's ranking: equal at a place if the same row stands there."""
+    """Return the row at each place of each query's ranking, queries one after the other."""
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
     return np.lexsort((-groups.grouped(scores), query)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Writes models for other libraries and search engines.
+"""Export of models to other libraries and search engines, and the registry of export targets.
 
 A target is one module of this folder that ends with ``Target(...)``, and one line in ``TARGETS``;
 or a ``Target`` of anybody's own, given to ``register_target``.
@@ -33,7 +33,7 @@ from rankgrove.models.model import Model
 Floats = npt.NDArray[np.float64]
 Evaluate = Callable[[bytes, npt.NDArray[Any], Sequence[str] | None], Floats]
 
-# Name of the target -> module and attribute, or the target itself.
+# Name of the target -> (module, attribute) to import lazily, or the registered target.
 TARGETS: dict[str, tuple[str, str] | Target] = {
     "lightgbm": ("lightgbm_export", "LIGHTGBM"),
     "vespa": ("vespa", "VESPA"),
@@ -52,20 +52,20 @@ MISSING = ("keep", "zero")
 
 @dataclass(frozen=True)
 class LinearWeights:
-    """A weighted sum of features, for targets that have such models."""
+    """A weighted sum of features, for targets that support linear models."""
 
     names: tuple[str, ...] | None
     weights: Floats
 
     def used_names(self) -> list[str]:
-        """Names of the features that weigh anything."""
+        """Names of the features with a weight other than 0."""
         assert self.names is not None
         return [self.names[feature] for feature in np.flatnonzero(self.weights)]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a format carries, and how it is written and read back.
+    """An export target: the capabilities of its format, its writer and its evaluator.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written.
+    """The result of an export: the files that were written, and the options that were used.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def target_of(name: str) -> Target:
 
 
 def register_target(target: Target) -> Target:
-    """Make a target of your own known by its name, in Python and on the command line."""
+    """Register an export target by name, for Python and the command line."""
     known = TARGETS.get(target.name, target)
     if not isinstance(known, Target) or known.write.__module__ != target.write.__module__:
         raise ValueError(f"there is already a target {target.name!r}: choose another name")
@@ -256,7 +256,7 @@ def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
 
 
 def _model_name(path: str | os.PathLike[str]) -> str:
-    """Return what a search engine calls the model: the file's name as a word for all of them."""
+    """Return the name of the model in a search engine: the file name as an identifier."""
     word = re.sub(r"[^A-Za-z0-9_]+", "_", Path(path).stem)
     return word if word[:1].isalpha() else f"model_{word}"
 

@@ -1,4 +1,4 @@
-"""From the node arrays of other libraries to a TreeEnsemble."""
+"""Conversion of the node arrays of other libraries to a TreeEnsemble."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankgrove.errors import ModelError
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.scorer import check_ensemble
 
-# What reading a file of the wrong shape can raise.
+# Exceptions that a file of unexpected structure raises while it is read.
 NONSENSE = (
     AttributeError,
     KeyError,
@@ -69,7 +69,7 @@ def to_ensemble(
     order, new_left = _breadth_first(left, right, starts)
     leaf = left[order] < 0
     feature = np.where(leaf, -1, stacked("feature", np.int64)[order])
-    # Before the numbers are stored in fewer bits, which would make others of them.
+    # Check the numbers before they are narrowed to smaller integer types and wrap around.
     wrong = np.flatnonzero(~leaf & ((feature < 0) | (feature >= n_features)))
     if len(wrong):
         raise ModelError(
@@ -101,13 +101,13 @@ def to_ensemble(
 
 
 def _counts(count: Doubles) -> npt.NDArray[Any]:
-    """Keep numbers of documents as whole numbers, and sums of weights as they are."""
+    """Convert counts to uint32; leave sums of weights that are no whole numbers unchanged."""
     whole = np.clip(count, 0, 2**32 - 1).astype(np.uint32)
     return whole if np.array_equal(whole, count) else count
 
 
 def reachable(tree: ForeignTree) -> ForeignTree:
-    """Return a tree without the nodes that no path from the root reaches."""
+    """Return a tree without its unreachable nodes."""
     n_nodes = len(tree.left)
     kept = np.zeros(n_nodes, bool)
     level = np.zeros(1, np.int64)
@@ -133,7 +133,7 @@ def reachable(tree: ForeignTree) -> ForeignTree:
 
 
 def _breadth_first(left: Ints, right: Ints, starts: Ints) -> tuple[Ints, Ints]:
-    """Old numbers of the nodes in their new order, and new left children counted from the root."""
+    """Return the old node numbers in breadth-first order, and the new left children."""
     n_nodes, n_trees = int(starts[-1]), len(starts) - 1
     tree_of = np.repeat(np.arange(n_trees), np.diff(starts))
     split = left >= 0
@@ -170,8 +170,8 @@ def _breadth_first(left: Ints, right: Ints, starts: Ints) -> tuple[Ints, Ints]:
     return order, np.where(split[order], position[safe_left] - start, -1)
 
 
-def at_most(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Largest float32 <= each float64 threshold: ``x <= t`` agrees for every float32 x."""
+def rounded_down(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Round float64 thresholds down to float32: ``x <= t`` agrees for every float32 x."""
     exact = np.asarray(threshold, np.float64)
     with np.errstate(over="ignore"):
         near = exact.astype(np.float32)
@@ -179,8 +179,8 @@ def at_most(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return np.where(near > exact, lower, near)
 
 
-def below(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Largest float32 below each float32 threshold: ``x < t`` becomes ``x <= below(t)``."""
+def next_below(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return the next float32 below each threshold: ``x < t`` is ``x <= next_below(t)``."""
     with np.errstate(over="ignore"):
         lower: npt.NDArray[np.float32] = np.nextafter(
             np.asarray(threshold, np.float32), np.float32(-np.inf)

@@ -1,4 +1,4 @@
-"""LightGBM models: from a Booster, or the text file that LightGBM saves."""
+"""Import of LightGBM models from a Booster or a text file of LightGBM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
+from rankgrove.formats.foreign_trees import ForeignTree, rounded_down, to_ensemble
 from rankgrove.rankers.base.imported import ImportedRanker
 
-_ZERO = np.float32(1e-35)  # magnitudes up to it are "zero" to LightGBM
+_ZERO = np.float32(1e-35)  # LightGBM takes values up to this magnitude for zero
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NONE, _ZERO_MISSING, _NAN = 0, 1, 2
 
-# What LightGBM's predict does to the sum of the trees.
+# Objective -> link that LightGBM's predict applies to the sum of the trees.
 _LINKS = {
     "binary": "sigmoid",
     "cross_entropy": "sigmoid",
@@ -41,7 +41,7 @@ _IDENTITY = {
 
 
 def from_lightgbm(model: Any) -> ImportedRanker:
-    """Take over a LightGBM model; it predicts what LightGBM predicts.
+    """Convert a LightGBM model; it predicts what LightGBM predicts.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def sections(lines: list[str]) -> Iterator[dict[str, str]]:
 
 
 def _link(objective: str) -> tuple[str, float]:
-    """Name of the link, and the factor on the sum of the trees inside it."""
+    """Return the name of the link, and the factor of the sum of the trees inside it."""
     name, *options = objective.split() or [""]
     if "sqrt" in options:
         raise ModelError(f"objective {objective!r} squares its scores, which is not supported")
@@ -129,7 +129,7 @@ def _link(objective: str) -> tuple[str, float]:
 
 
 def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArray[np.int64]]:
-    """One tree, and the missing type of each of its splits."""
+    """Return one tree, and the missing type of each of its splits."""
     if section.get("is_linear", "0") != "0":
         raise ModelError(f"tree {number} has linear leaves, which are not supported")
     n_leaves = _whole(section, "num_leaves")
@@ -157,7 +157,7 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
     missing_type = decision >> 2 & 3
     threshold = numbers("threshold", n_splits)
     default_left = (decision & _DEFAULT_LEFT) > 0
-    # With missing type None, NaN is 0 to LightGBM.
+    # With missing type None, LightGBM replaces NaN by 0.
     missing_left = np.where(missing_type == _NONE, threshold >= 0.0, default_left)
 
     def with_leaves(splits: npt.NDArray[Any], leaves: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -171,7 +171,7 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
 
     tree = ForeignTree(
         feature=with_leaves(feature, -1),
-        threshold=with_leaves(_beside_zero(at_most(threshold)), 0.0).astype(np.float32),
+        threshold=with_leaves(_beside_zero(rounded_down(threshold)), 0.0).astype(np.float32),
         precise=with_leaves(_beside_zero(threshold), 0.0),
         left=child("left_child"),
         right=child("right_child"),
@@ -186,7 +186,7 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
 
 
 def _beside_zero(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Keep thresholds out of the magnitudes that LightGBM's predict reads as 0."""
+    """Move thresholds out of the range of values that LightGBM's predict reads as 0."""
     zero = threshold.dtype.type(_ZERO)
     below_zero = np.nextafter(-zero, threshold.dtype.type(-np.inf))
     threshold = np.where((threshold >= -zero) & (threshold < 0), below_zero, threshold)
@@ -196,7 +196,7 @@ def _beside_zero(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _missing_up_to(
     parsed: list[tuple[ForeignTree, npt.NDArray[np.int64]]], n_features: int
 ) -> npt.NDArray[np.float32] | None:
-    """Per feature, the magnitude up to which a value is missing (zero_as_missing), or None."""
+    """Return each feature's magnitude up to which values are missing (zero_as_missing), or None."""
     if not any((types == _ZERO_MISSING).any() for _, types in parsed):
         return None
     feature = np.concatenate([tree.feature[: len(types)] for tree, types in parsed])

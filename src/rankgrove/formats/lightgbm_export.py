@@ -1,4 +1,4 @@
-"""Writes LightGBM's model text, and reads it as LightGBM's predict does.
+"""Export to LightGBM's model text, and evaluation of that text by the rules of LightGBM.
 
 LightGBM compares ``x <= threshold`` in float64, so thresholds are written as the largest float64
 that rankgrove rounds to the left side: both agree on every float64 value. There is no base score in

@@ -1,4 +1,4 @@
-"""Writes model definitions for the learning-to-rank plugins of Elasticsearch and OpenSearch.
+"""Export to the learning-to-rank plugins of Elasticsearch and OpenSearch.
 
 Both read ``model/xgboost+json``: trees as XGBoost dumps them, compared by ``threshold > value`` and
 added up in float32. The plugin of Elasticsearch gives 0 to a feature that does not match a

@@ -1,4 +1,4 @@
-"""States of older model files, brought to the newest version.
+"""Migration of the states of older model files to the newest version.
 
 Versions 1 and 2 (they differ in the types of node arrays only) had no kinds of model: what the
 model was stood in the ranker's ``fitted`` values, arrays had no prefixes, and a background model
@@ -33,7 +33,7 @@ _GONE = ("n_jobs", "verbose")
 
 
 def upgraded(state: dict[str, Any], arrays: Arrays, version: int) -> tuple[dict[str, Any], Arrays]:
-    """Return the state as the newest version writes it."""
+    """Migrate a state to the newest version."""
     if version >= 3:
         return state, arrays
     fitted, own = state["fitted"], dict(arrays)
@@ -105,12 +105,12 @@ def _params(ranker: str, params: Mapping[str, Any]) -> dict[str, Any]:
             value = "bootstrap"
         if old not in _GONE:
             result[name] = value
-    if result.get("tree") == "oblivious":  # these were ignored
+    if result.get("tree") == "oblivious":  # older versions ignored these limits
         result.update(dict.fromkeys(_LIMITS & result.keys()))
     return result
 
 
 def _same_columns(model: dict[str, Any]) -> None:
-    """Columns were compared by number alone: all parts get the names of the sum."""
+    """Give all parts the column names of the sum: older versions compared columns by number."""
     for part in model["parts"]:
         part["feature_names"] = model["feature_names"]

@@ -1,4 +1,4 @@
-"""Writes ONNX: a ``TreeEnsembleRegressor`` of ai.onnx.ml 3, which every runtime knows.
+"""Export to ONNX: a ``TreeEnsembleRegressor`` of ai.onnx.ml 3, supported by every runtime.
 
 ``onnx`` takes float32 input and has float32 leaves. ``onnx-double`` takes float64 input and keeps
 thresholds and leaves in float64; the operator's output is float32 all the same. Missing values go

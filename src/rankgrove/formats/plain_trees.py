@@ -1,4 +1,4 @@
-"""What every exporter writes: trees with all that stood beside them folded in.
+"""Intermediate form of models for export: plain trees with fill values and weights folded in.
 
 A fill of missing values is folded into the directions of splits, tree weights into leaf values. So
 a score is the base score plus one value per tree, added in the order of the trees.
@@ -22,7 +22,7 @@ from rankgrove.trees.links import ScalarLink
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 
-_DEEPEST = 400  # levels; readers of JSON stop at about 1000 nested brackets
+_DEEPEST = 400  # levels; JSON parsers stop at about 1000 nested brackets
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -82,7 +82,7 @@ class PlainTrees:
     missing_is_zero: bool = False
 
     def with_base_in_leaves(self) -> PlainTrees:
-        """Return the same sum for targets that have no place for a base score.
+        """Return the same sum with the base score added to leaves, for targets without base scores.
 
         The first addition, base score plus first tree, is made here, so no rounding changes.
         """
@@ -93,14 +93,14 @@ class PlainTrees:
         return replace(self, trees=(first, *self.trees[1:]), base_score=0.0)
 
     def used_names(self) -> list[str]:
-        """Names of the features that a split asks for."""
+        """Names of the features that splits use."""
         assert self.names is not None
         used = {int(f) for tree in self.trees for f in np.unique(tree.feature) if f >= 0}
         return [self.names[feature] for feature in sorted(used)]
 
 
 def plain_trees(model: Model) -> PlainTrees:
-    """Take a model apart, or refuse what is not one sum of trees on documents."""
+    """Convert a model to plain trees; refuse models that are not one sum of trees on documents."""
     if not isinstance(model, TreesModel):
         reasons = {
             "pairs": "it scores a document against the others of its query",
@@ -115,7 +115,7 @@ def plain_trees(model: Model) -> PlainTrees:
             f"its score is made of {model.ensemble.n_outputs} outputs, and no target has a place "
             "for that",
         )
-    ensemble = model.melted().ensemble
+    ensemble = model.without_fill().ensemble
     precise = ensemble.precise
     if precise is None:
         precise = rounding_limit(ensemble.threshold)
@@ -150,13 +150,13 @@ def plain_trees(model: Model) -> PlainTrees:
 
 
 def missing_as_zero(plain: PlainTrees) -> PlainTrees:
-    """Send missing values where 0 goes."""
+    """Send missing values to the child to which 0 goes."""
     trees = [replace(tree, missing_left=_zero_left(tree)) for tree in plain.trees]
     return replace(plain, trees=tuple(trees), missing_is_zero=True)
 
 
 def tells_missing_from_zero(plain: PlainTrees) -> bool:
-    """Tell whether some split sends missing values elsewhere than 0."""
+    """Return whether some split sends missing values to another child than 0."""
     return any((tree.missing_left != _zero_left(tree)).any() for tree in plain.trees)
 
 
@@ -227,7 +227,7 @@ def _leaf() -> PlainTree:
 
 
 def names_or_refusal(names: Sequence[str] | None, target: str) -> tuple[str, ...]:
-    """Return the names of the features, or say that this target knows features by name only."""
+    """Return the feature names; raise ModelError if there are none, for targets that need names."""
     if names is None:
         raise ModelError(
             f"{target} knows features by name, and this model has none: give feature_names"

@@ -29,7 +29,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arrays]:
-    """Return the state of a fitted ranker; ``named`` demands that its class is registered."""
+    """Return the state of a fitted ranker; ``named`` requires its class to be registered."""
     model_values, model_arrays = pack_model(ranker.fitted_model())
     values, arrays = ranker._get_fitted()
     name = name_of(type(ranker))
@@ -84,7 +84,7 @@ def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _names_an_unknown_metric(ranker: Any) -> bool:
-    """Whether it was trained by a metric whose module is not imported; scoring needs none."""
+    """Return whether the ranker's metric is not registered in this process."""
     text = getattr(ranker, "metric", None)
     name = re.match(r"[\w-]{1,100}", text) if isinstance(text, str) else None
     if name is None:
@@ -105,7 +105,7 @@ def _decoded_param(value: Any) -> Any:
 
 
 def _encoded(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as texts inside ``{"float": ...}``."""
+    """Encode NaN and infinities, which JSON lacks, as ``{"float": text}``."""
     if isinstance(value, dict):
         return {str(key): _encoded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

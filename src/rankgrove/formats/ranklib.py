@@ -1,4 +1,4 @@
-"""Writes RankLib's XML of an ensemble, as its LambdaMART saves it.
+"""Export to RankLib's XML of an ensemble, as its LambdaMART saves it.
 
 RankLib compares ``x <= threshold`` and adds up in float32, numbers features from 1, and takes a
 feature that is not there for 0. Its reader wants one element per line. A base score goes into the

@@ -1,4 +1,4 @@
-"""scikit-learn's regression trees, forests and boosted trees."""
+"""Import of scikit-learn's regression trees, forests and boosted trees."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, at_most, to_ensemble
+from rankgrove.formats.foreign_trees import ForeignTree, rounded_down, to_ensemble
 from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 
 
 def from_sklearn(model: Any) -> ImportedRanker:
-    """Take over a fitted scikit-learn regressor; it predicts what scikit-learn predicts.
+    """Convert a fitted scikit-learn regressor; it predicts what scikit-learn predicts.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _tree(tree: Any) -> ForeignTree:
     gain = impurity - impurity[left] - impurity[tree.children_right]
     return ForeignTree(
         feature=tree.feature.astype(np.int64),
-        threshold=at_most(tree.threshold),
+        threshold=rounded_down(tree.threshold),
         left=left,
         right=tree.children_right.astype(np.int64),
         missing_left=np.asarray(tree.missing_go_to_left).astype(bool),
@@ -91,7 +91,7 @@ def _tree(tree: Any) -> ForeignTree:
 def _hist_boosting(model: Any) -> TreeEnsemble:
     if model.loss not in ("squared_error", "absolute_error", "quantile"):
         raise ModelError(f"loss={model.loss!r} is not supported")
-    # Declared categories come first inside, whether or not trees ask for them.
+    # Categorical features come first in scikit-learn's trees, used by splits or not.
     categorical = np.zeros(model.n_features_in_, bool)
     if model.is_categorical_ is not None:
         categorical |= model.is_categorical_
@@ -105,7 +105,7 @@ def _hist_boosting(model: Any) -> TreeEnsemble:
         trees.append(
             ForeignTree(
                 feature=column[nodes["feature_idx"]],
-                threshold=at_most(nodes["num_threshold"]),
+                threshold=rounded_down(nodes["num_threshold"]),
                 precise=nodes["num_threshold"].astype(np.float64),
                 left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
                 right=np.where(leaf, -1, nodes["right"].astype(np.int64)),

@@ -1,4 +1,4 @@
-"""Writes Solr's MultipleAdditiveTreesModel and LinearModel.
+"""Export to Solr's MultipleAdditiveTreesModel and LinearModel.
 
 Solr adds 1e-6 to each threshold when it loads a model, in float32, and goes left at ``x <= t``. So
 the number that becomes t by this addition is written. Where there is none (thresholds far below
@@ -33,7 +33,7 @@ from rankgrove.formats.target_arithmetic import (
 
 _CLASS = "org.apache.solr.ltr.model."
 _SLACK = np.float32(1e-6)
-_STEPS = 4  # float32 neighbours that are tried
+_STEPS = 4  # number of neighbouring float32 values that are tried
 
 
 def _write(plain: PlainTrees) -> bytes:
@@ -103,7 +103,7 @@ def before_slack(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _gaps(tree: PlainTree) -> npt.NDArray[np.float32]:
-    """How much higher the thresholds become."""
+    """Return how far the thresholds move up."""
     threshold = tree.threshold[~tree.is_leaf]
     finite = threshold[np.isfinite(threshold)]
     return np.asarray(before_slack(finite) + _SLACK - finite)
@@ -142,7 +142,7 @@ def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
 
 def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
     model = {**json.loads(data), "name": name}
-    # Without it, a field that a document lacks is 0 whatever the model says.
+    # Without a default value, Solr reads an absent field as 0, whatever the model says.
     null = {} if model["params"].get("isNullSameAsZero", True) else {"defaultValue": "NaN"}
     store = [
         {

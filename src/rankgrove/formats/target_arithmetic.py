@@ -1,4 +1,4 @@
-"""Evaluates trees as another program does: its number type, comparison and rule for missing values.
+"""Evaluation of trees by the rules of a target: number type, comparison, missing values.
 
 Used to check what was written: each format reads its own file back into ``TargetTree``s and names
 its rule. Nothing here is shared with rankgrove's scorer.
@@ -16,13 +16,13 @@ import numpy.typing as npt
 Matrix = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-# Of values, thresholds and directions of missing values: which rows go left.
+# (values, thresholds, directions of missing values) -> which rows go left
 GoesLeft = Callable[[Matrix, Matrix, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
 class TargetTree:
-    """One tree as a file has it: node 0 is the root, -1 marks leaves."""
+    """One tree as read from an exported file: node 0 is the root, -1 marks leaves."""
 
     feature: npt.NDArray[np.int64]
     threshold: Matrix
@@ -41,7 +41,7 @@ def sum_of_trees(
     add: type[np.floating[Any]],
     start: float = 0.0,
 ) -> Floats:
-    """Walk through all trees; values are compared in one type and leaves added in another."""
+    """Return the sum of all trees; comparisons and sums may use different number types."""
     with np.errstate(over="ignore"):
         values = np.asarray(X).astype(compare)
     total = np.full(len(values), start, add)
@@ -61,27 +61,27 @@ def sum_of_trees(
 
 
 def at_most_else_default(x: Matrix, threshold: Matrix, missing_left: Matrix) -> Matrix:
-    """``x <= threshold``; NaN goes the split's own way."""
+    """Compare ``x <= threshold``; NaN goes in the default direction of the split."""
     return np.where(np.isnan(x), missing_left, x <= threshold)
 
 
 def below_else_default(x: Matrix, threshold: Matrix, missing_left: Matrix) -> Matrix:
-    """``x < threshold``; NaN goes the split's own way."""
+    """Compare ``x < threshold``; NaN goes in the default direction of the split."""
     return np.where(np.isnan(x), missing_left, x < threshold)
 
 
 def at_most_missing_zero(x: Matrix, threshold: Matrix, missing_left: Matrix) -> Matrix:
-    """``x <= threshold``, NaN being 0."""
+    """Compare ``x <= threshold``; NaN counts as 0."""
     return np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) <= threshold
 
 
 def below_missing_zero(x: Matrix, threshold: Matrix, missing_left: Matrix) -> Matrix:
-    """``x < threshold``, NaN being 0."""
+    """Compare ``x < threshold``; NaN counts as 0."""
     return np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf) < threshold
 
 
 class TreeRows:
-    """Collects the nodes of one tree while nested objects are read, whatever their depth."""
+    """Collects the nodes of one tree from nested JSON objects, without recursion."""
 
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""XGBoost models: from a Booster, or the file that XGBoost saves."""
+"""Import of XGBoost models from a Booster or a file of XGBoost."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ import numpy.typing as npt
 
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import NONSENSE, ForeignTree, below, reachable, to_ensemble
+from rankgrove.formats.foreign_trees import (
+    NONSENSE,
+    ForeignTree,
+    next_below,
+    reachable,
+    to_ensemble,
+)
 from rankgrove.rankers.base.imported import ImportedRanker
 
-# Objective -> what predict does to the sum of the trees. base_score is given after that.
+# Objective -> link that predict applies to the sum of the trees; base_score is stored after it.
 _LINKS = {
     "rank:ndcg": "identity",
     "rank:map": "identity",
@@ -36,7 +42,7 @@ _LINKS = {
 
 
 def from_xgboost(model: Any) -> ImportedRanker:
-    """Take over an XGBoost model; it predicts what XGBoost predicts.
+    """Convert an XGBoost model; it predicts what XGBoost predicts.
 
     Parameters
     ----------
@@ -61,7 +67,7 @@ def from_xgboost(model: Any) -> ImportedRanker:
 
 
 def _warn_of_later_trees(model: Any, source: str) -> None:
-    """Warn of trees after the best iteration, which XGBoost's estimators do not count."""
+    """Warn of trees after the best iteration, which XGBoost's estimators ignore in predictions."""
     best = model["learner"].get("attributes", {}).get("best_iteration")
     booster = model["learner"]["gradient_booster"]
     booster = booster.get("gbtree", booster)
@@ -79,7 +85,7 @@ def _warn_of_later_trees(model: Any, source: str) -> None:
 
 
 def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
-    """Return the JSON, where it is from, the iterations that count, and the missing value."""
+    """Return the JSON, its source, the number of iterations to use, and the missing value."""
     if isinstance(model, str | os.PathLike):
         try:
             text = Path(model).read_bytes()
@@ -142,7 +148,7 @@ def _from_json(model: Any, n_iterations: int | None, missing: float) -> Imported
 
 
 def _base_margin(text: str, link: str) -> float:
-    """Score of a model without trees, before the link."""
+    """Return the score of a model without trees, before the link."""
     score = float(np.float32(str(text).strip("[]")))
     if link == "sigmoid":
         if not 0 < score < 1:
@@ -170,7 +176,7 @@ def _tree(tree: Any, number: int) -> ForeignTree:
     leaf = left < 0
     found = ForeignTree(
         feature=feature,
-        threshold=below(condition),
+        threshold=next_below(condition),
         left=left,
         right=np.asarray(tree["right_children"], np.int64),
         missing_left=np.asarray(tree["default_left"]).astype(bool),
@@ -178,7 +184,7 @@ def _tree(tree: Any, number: int) -> ForeignTree:
         count=np.asarray(tree["sum_hessian"], np.float64),
         gain=np.asarray(tree["loss_changes"]),
     )
-    # Pruning leaves the nodes that it cut off in place.
+    # Pruning leaves unreachable nodes in the arrays.
     return reachable(found) if int(tree["tree_param"].get("num_deleted", 0)) else found
 
 

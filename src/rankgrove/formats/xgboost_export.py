@@ -1,4 +1,4 @@
-"""Writes the JSON that XGBoost saves, and reads it as XGBoost's predict does.
+"""Export to XGBoost's JSON, and evaluation of that JSON by the rules of XGBoost.
 
 XGBoost compares ``x < c`` and adds up in float32, so a threshold t becomes the next float32 above.
 The JSON also serves Elasticsearch- and OpenSearch-LTR as ``model/xgboost+json+raw`` (they leave out
@@ -71,12 +71,12 @@ def _write(plain: PlainTrees) -> bytes:
         "objective": _OBJECTIVES[plain.link],
     }
     content = {"learner": learner, "version": [3, 0, 0]}
-    # XGBoost's reader does not know the escapes of other letters than those of ASCII.
+    # XGBoost's JSON reader does not support escapes of non-ASCII characters.
     return json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    """Refuse names that XGBoost cannot read, or takes for no data."""
+    """Refuse feature names that XGBoost does not accept."""
     wrong = [name for name in names if _NOT_IN_NAMES.search(name)]
     if wrong:
         raise ModelError(
@@ -86,11 +86,11 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 
 def _with_start(plain: PlainTrees) -> tuple[PlainTrees, float]:
-    """Return XGBoost's base score, which is what the link makes of ours."""
+    """Return the trees, and XGBoost's base score: the link applied to ours."""
     base = plain.base_score
     if plain.link == "identity":
         return plain, base
-    if abs(base) > 10:  # float32 probabilities next to 1 would lose it
+    if abs(base) > 10:  # float32 probabilities next to 1 would lose precision
         plain, base = plain.with_base_in_leaves(), 0.0
     return plain, float(expit(base) if plain.link == "sigmoid" else np.exp(base))
 
@@ -162,7 +162,7 @@ def _library(path: Path, X: npt.NDArray[Any]) -> tuple[str, Floats] | None:
     booster = xgboost.Booster(model_file=bytearray(path.read_bytes()))
     with np.errstate(over="ignore"):
         rows = np.asarray(X).astype(np.float32)
-    if np.isinf(rows).any():  # XGBoost takes no infinities
+    if np.isinf(rows).any():  # XGBoost refuses infinities
         return None
     matrix = xgboost.DMatrix(rows, feature_names=booster.feature_names)
     scores = booster.predict(matrix)

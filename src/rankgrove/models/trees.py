@@ -185,7 +185,7 @@ class TreesModel(Model):
         )
         return replace(self, ensemble=ensemble, link=IDENTITY)
 
-    def melted(self) -> TreesModel:
+    def without_fill(self) -> TreesModel:
         """Return the same model without fill: each split itself knows where its NaN goes."""
         if self.fill is None:
             return self
@@ -204,7 +204,7 @@ class TreesModel(Model):
             return None
         first, second = self, other
         if not same_values(self.fill, other.fill):
-            first, second = self.melted(), other.melted()
+            first, second = self.without_fill(), other.without_fill()
         n_before = first.ensemble.n_trees
         return replace(
             second,

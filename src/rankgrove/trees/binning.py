@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove._memory import give_back_memory
+from rankgrove._memory import release_memory
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.matrix.dense import as_matrix
@@ -45,7 +45,7 @@ def find_bins(
         fill = no_fill(X.n_columns)
     bins = _found_bins(X, max_bins, fill, resolve_n_jobs(n_jobs))
     if len(X) >= _MANY_ROWS:
-        give_back_memory()  # what sorting took is not needed for learning
+        release_memory()  # what sorting took is not needed for learning
     return bins
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._memory import give_back_memory, memory_limit
+from rankgrove._memory import memory_limit, release_memory
 from rankgrove.data.matrix.cache import CacheEntry
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.disk_matrix import DiskMatrix
@@ -67,7 +67,7 @@ class StreamedMatrix(FeatureMatrix):
         """Delete the temporary file; values are read anew if they are wanted again."""
         if self._values is not None:
             self._values = None
-            give_back_memory()
+            release_memory()
 
     def take_rows(self, rows: slice | RowNumbers) -> npt.NDArray[np.float32]:
         """Read some neighbouring rows."""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._memory import give_back_memory
+from rankgrove._memory import release_memory
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import (
     Absent,
@@ -325,7 +325,7 @@ class Scan:
         if first.is_text:
             names, numbers = self._text_columns(judgments)
         values.finish(numbers)
-        give_back_memory()  # what reading took is not needed for learning
+        release_memory()  # what reading took is not needed for learning
         arrays["n_features"] = np.array(len(numbers))
         if names is not None:
             arrays["names"] = np.array(names, str)
