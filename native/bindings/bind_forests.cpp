@@ -37,6 +37,7 @@ const std::map<std::string, NodeOrder> kOrders = {
     {"random", NodeOrder::random},
     {"biggest-first", NodeOrder::biggest_first},
     {"most-relevant-first", NodeOrder::most_relevant_first},
+    {"best-first", NodeOrder::best_first},
 };
 const std::map<std::string, SampleUnit> kUnits = {
     {"queries", SampleUnit::queries},

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 from oracles import forest as oracle
 from rankgrove.rankers.base.registry import make_ranker
@@ -40,7 +41,10 @@ METRICS = {
         "normalize": False,
     },
 }
-ORDERS = ["breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first"]
+ORDERS = [
+    *("breadth-first", "depth-first", "random"),
+    *("biggest-first", "most-relevant-first", "best-first"),
+]
 
 
 def small_data(seed, missing=False):
@@ -313,6 +317,57 @@ def test_max_leaf_nodes_cuts_the_tree_where_the_order_has_got_to(web_data, order
     cut = make_ranker("rf-point", max_leaf_nodes=40, **common).fit(web_data).model_.ensemble
     assert cut.n_leaves[0] == 40
     np.testing.assert_array_equal(cut.value, full.value[:79])
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [2, 3, 20, 77])
+def test_best_first_trees_are_those_of_scikit_learn(max_leaf_nodes):
+    rng = np.random.default_rng(7)
+    X = np.stack([rng.permutation(400) for _ in range(5)], axis=1).astype(np.float32)
+    y = X[:, 0] * X[:, 1] / 4e4 + rng.normal(size=400)  # no two splits gain the same
+    peer = DecisionTreeRegressor(max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
+    forests = [
+        grow(
+            "rf",
+            X,
+            y,
+            np.full(40, 10),
+            sampling="queries",
+            max_leaf_nodes=max_leaf_nodes,
+            max_bins=65534,
+            n_estimators=3,
+            n_jobs=n_jobs,
+        )
+        for n_jobs in (1, 2)
+    ]
+    same_trees(*forests)
+    trees = forests[0].model_.ensemble
+    assert trees.n_leaves.tolist() == [max_leaf_nodes] * 3
+    np.testing.assert_allclose(forests[0].predict(X), peer.predict(X), rtol=1e-6, atol=1e-6)
+    leaves, peers = forests[0].apply(X)[:, 0], peer.apply(X)
+    np.testing.assert_array_equal(leaves[:, None] == leaves, peers[:, None] == peers)
+    # A leaf is split after all leaves that gain more and are there.
+    first = slice(0, 2 * max_leaf_nodes - 1)
+    left, gain = trees.left[first], trees.gain[first]
+    made = {0: 0}
+    inner = sorted(np.flatnonzero(left >= 0), key=lambda node: left[node])
+    for turn, node in enumerate(inner):
+        made.update({left[node]: turn + 1, left[node] + 1: turn + 1})
+    for turn, node in enumerate(inner):
+        for later in inner[turn + 1 :]:
+            assert made[later] > turn or gain[later] <= gain[node]
+
+
+def test_rf_grows_best_first_only_with_max_leaf_nodes(small_data):
+    common = {"n_estimators": 2, "random_state": 1}
+    for limit, order in ((None, "breadth-first"), (20, "best-first")):
+        usual = make_ranker("rf", max_leaf_nodes=limit, **common).fit(small_data)
+        named = make_ranker("rf", max_leaf_nodes=limit, node_order=order, **common)
+        same_trees(usual, named.fit(small_data))
+
+
+def test_gains_that_do_not_compare_have_no_best_first_order(small_data):
+    with pytest.raises(ValueError, match="node_order of RFHybrid must not be 'best-first'"):
+        make_ranker("rf-hybrid", node_order="best-first").fit(small_data)
 
 
 @pytest.mark.slow

@@ -18,7 +18,14 @@ enum class Splitter {
 
 // Which leaf is split next. It matters where a split's gain depends on the other leaves (listwise
 // splits) or where max_leaf_nodes ends the growth; else it only numbers the nodes.
-enum class NodeOrder { breadth_first, depth_first, random, biggest_first, most_relevant_first };
+enum class NodeOrder {
+  breadth_first,
+  depth_first,
+  random,
+  biggest_first,
+  most_relevant_first,
+  best_first,  // the leaf whose split gained most when the leaf was made
+};
 
 inline constexpr int32_t kUnlimited = std::numeric_limits<int32_t>::max();
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forests/growing/fallback_splitter.hpp"
+#include "forests/growing/found_split.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "forests/growing/node_queue.hpp"
 #include "forests/listwise/leaf_table.hpp"
@@ -67,20 +68,16 @@ class ForestTreeGrower {
           std::make_unique<FallbackSplitter<Code>>(std::move(splitter), pointwise_splitter());
     }
     std::vector<WaitingNode> deeper;
-    NodeQueue queue = new_queue(options_.order);
-    queue.push_all(roots);
-    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
-      split_next(
-          queue, *splitter,
-          [&](const WaitingNode& node, const WaitingNode& left, const WaitingNode& right) {
-            move_documents(leaves, node.value, left, right);
-          },
-          [&](const WaitingNode& child) {
-            const bool listwise = child.depth < options_.listwise_levels;
-            if (!listwise) deeper.push_back(child);
-            return listwise;
-          });
-    }
+    split_all(
+        roots, options_.order, *splitter, true,
+        [&](const FoundSplit& found) {
+          move_documents(leaves, found.node.value, found.left, found.right);
+        },
+        [&](const WaitingNode& child) {
+          const bool listwise = child.depth < options_.listwise_levels;
+          if (!listwise) deeper.push_back(child);
+          return listwise;
+        });
     return deeper;
   }
 
@@ -124,57 +121,118 @@ class ForestTreeGrower {
   // a sub-tree in the cache; the nodes are numbered in the wanted order afterwards.
   Tree grow_pointwise(const std::vector<WaitingNode>& roots) {
     const auto splitter = pointwise_splitter();
-    const bool limited = options_.max_leaf_nodes != kUnlimited;
+    const NodeOrder order = options_.order;
+    const bool as_ordered = options_.max_leaf_nodes != kUnlimited ||
+                            order == NodeOrder::depth_first || order == NodeOrder::best_first;
     const int32_t n_before = tree_.n_nodes();
-    NodeQueue queue = new_queue(limited ? options_.order : NodeOrder::depth_first);
-    queue.push_all(roots);
-    while (!queue.empty() && tree_.n_leaves() < options_.max_leaf_nodes) {
-      split_next(queue, *splitter, [](const auto&...) {}, [](const WaitingNode&) { return true; });
-    }
-    if (limited || options_.order == NodeOrder::depth_first) return tree_.flat();
-    return tree_.numbered(new_queue(options_.order), roots, n_before);
+    split_all(
+        roots, as_ordered ? order : NodeOrder::depth_first, *splitter, false,
+        [](const FoundSplit&) {}, [](const WaitingNode&) { return true; });
+    return as_ordered ? tree_.flat() : tree_.numbered(new_queue(order), roots, n_before);
   }
 
-  // Takes the next leaf and splits it, if a split is found. on_split(node, left, right) is told;
-  // children that are not pure wait for their turn if wanted(child).
+  // Splits leaves in some order, and their children that are not pure if wanted(child), until no
+  // split is found or there are enough leaves. on_split(found) is called after each split.
   template <typename OnSplit, typename Wanted>
-  void split_next(NodeQueue& queue, NodeSplitter<Code>& splitter, OnSplit&& on_split,
-                  Wanted&& wanted) {
-    heartbeat_();
-    const WaitingNode node = queue.pop();
-    if (node.n_documents < options_.min_samples_split || node.depth >= options_.max_depth ||
-        node.n_documents < 2 * options_.min_samples_leaf) {
+  void split_all(const std::vector<WaitingNode>& roots, NodeOrder order,
+                 NodeSplitter<Code>& splitter, bool gains_change, OnSplit&& on_split,
+                 Wanted&& wanted) {
+    if (order == NodeOrder::best_first) {
+      split_best_first(roots, splitter, gains_change, on_split, wanted);
       return;
     }
+    NodeQueue queue = new_queue(order);
+    queue.push_all(roots);
+    while (!queue.empty() && may_grow()) {
+      FoundSplit found;
+      if (!find_split(queue.pop(), splitter, found)) continue;
+      queue.push_all(split(found, on_split, wanted));
+    }
+  }
+
+  // The split of a leaf is searched once, when the leaf is made. If gains change as other leaves
+  // are split, it is searched again before it is made.
+  template <typename OnSplit, typename Wanted>
+  void split_best_first(const std::vector<WaitingNode>& roots, NodeSplitter<Code>& splitter,
+                        bool gains_change, OnSplit&& on_split, Wanted&& wanted) {
+    SplitQueue queue;
+    const auto open = [&](const std::vector<WaitingNode>& nodes) {
+      FoundSplit found;
+      for (const WaitingNode& node : nodes) {
+        if (may_grow() && find_split(node, splitter, found)) queue.push(found);
+      }
+    };
+    open(roots);
+    while (!queue.empty() && may_grow()) {
+      FoundSplit found = queue.pop();
+      if (gains_change && found.n_nodes != tree_.n_nodes()) {
+        restore_order(found.node);
+        if (!find_split(found.node, splitter, found)) continue;
+      }
+      open(split(found, on_split, wanted));
+    }
+  }
+
+  bool may_grow() const { return tree_.n_leaves() < options_.max_leaf_nodes; }
+
+  // Searches the split of a leaf and sorts its rows by it; tells whether there is one.
+  bool find_split(const WaitingNode node, NodeSplitter<Code>& splitter, FoundSplit& found) {
+    heartbeat_();
+    if (node.n_documents < options_.min_samples_split || node.depth >= options_.max_depth ||
+        node.n_documents < 2 * options_.min_samples_leaf) {
+      return false;
+    }
     Random random(node.key);
-    const NodeSplit split = splitter.find(documents_of(node), node, random);
-    if (!split.found()) return;
-    const bool some_missing = has_missing(split.feature, splitter.split_codes(), node.n_rows());
-    const int64_t middle = partition(node, split, splitter.split_codes());
-    const int32_t child = tree_.n_nodes();
+    found.split = splitter.find(documents_of(node), node, random);
+    if (!found.split.found()) return false;
+    found.some_missing = has_missing(found.split.feature, splitter.split_codes(), node.n_rows());
+    const int64_t middle = partition(node, found.split, splitter.split_codes());
     const int32_t depth = node.depth + 1;
-    WaitingNode left{child, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
-    WaitingNode right{child + 1, depth, middle, node.end, 0.0, mix64(node.key + 1)};
+    WaitingNode left{0, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
+    WaitingNode right{0, depth, middle, node.end, 0.0, mix64(node.key + 1)};
     if (few_classes()) share_class_counts(node, left, right);
-    const bool left_pure = summarise(left);
-    const bool right_pure = summarise(right);
-    tree_.add_leaf(left, left_pure);
-    tree_.add_leaf(right, right_pure);
-    const double gain = options_.splitter == Splitter::random
-                            ? fall_of_squared_error(node, left, right)
-                            : split.gain;
-    GrowingNode& parent = tree_[node.node];
+    found.left_pure = summarise(left);
+    found.right_pure = summarise(right);
+    if (options_.splitter == Splitter::random) {
+      found.split.gain = fall_of_squared_error(node, left, right);
+    }
+    found.node = node;
+    found.left = left;
+    found.right = right;
+    found.n_nodes = tree_.n_nodes();
+    return true;
+  }
+
+  // Splits a leaf; returns its children that are to be split, too.
+  template <typename OnSplit, typename Wanted>
+  const std::vector<WaitingNode>& split(FoundSplit& found, OnSplit&& on_split, Wanted&& wanted) {
+    WaitingNode& left = found.left;
+    WaitingNode& right = found.right;
+    left.node = tree_.n_nodes();
+    right.node = left.node + 1;
+    tree_.add_leaf(left, found.left_pure);
+    tree_.add_leaf(right, found.right_pure);
+    const NodeSplit& split = found.split;
+    GrowingNode& parent = tree_[found.node.node];
     parent.feature = split.feature;
     parent.threshold = split.threshold(*data_.features.binned->bins);
     // Where the node has no missing value, one that comes later follows the heavier child.
-    parent.missing_left = some_missing ? split.missing_left : weight_of(left) >= weight_of(right);
-    parent.gain = static_cast<float>(gain);
-    parent.left = child;
-    on_split(node, left, right);
+    parent.missing_left =
+        found.some_missing ? split.missing_left : weight_of(left) >= weight_of(right);
+    parent.gain = static_cast<float>(split.gain);
+    parent.left = left.node;
+    on_split(found);
     children_.clear();
-    if (!left_pure && wanted(left)) children_.push_back(left);
-    if (!right_pure && wanted(right)) children_.push_back(right);
-    queue.push_all(children_);
+    if (!found.left_pure && wanted(left)) children_.push_back(left);
+    if (!found.right_pure && wanted(right)) children_.push_back(right);
+    return children_;
+  }
+
+  // Rows in ascending order, as they were before they were sorted by a split.
+  void restore_order(const WaitingNode& node) {
+    std::sort(rows_.begin() + node.begin, rows_.begin() + node.end);
+    if (labels_.empty()) return;
+    for (int64_t i = node.begin; i < node.end; ++i) labels_[i] = data_.targets.label[rows_[i]];
   }
 
   NodeRows documents_of(const WaitingNode& node) {

@@ -25,6 +25,10 @@ Floats = npt.NDArray[np.float64]
 
 MAX_BYTE_BINS = 255
 MAX_CLASSES = 255
+NODE_ORDERS = (
+    *("breadth-first", "depth-first", "random"),
+    *("biggest-first", "most-relevant-first", "best-first"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Growth:
     splitter : ``"best"`` (all thresholds of K features), ``"random-threshold"`` (one each) or
         ``"random"`` (one feature, one threshold)
     criterion : name of the gain of pointwise splits
-    order : which leaf is split next
+    order : which leaf is split next, one of NODE_ORDERS
     max_features : K
     listwise_levels : levels that are split by the metric of the targets, from the root; a node
         where no such split gains is split pointwise. None: all, and no split is pointwise

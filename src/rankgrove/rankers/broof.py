@@ -23,9 +23,10 @@ from rankgrove.forests.extension_points import (
     constant,
     identity,
 )
-from rankgrove.forests.growing import ForestGrower, Growth
+from rankgrove.forests.growing import NODE_ORDERS, ForestGrower, Growth
 from rankgrove.forests.sampling import n_candidates
 from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, Learnt
@@ -146,6 +147,7 @@ class BROOF(BaseRanker):
         "features tried per node: a fraction, a number, floor(log2(number)) + 1, the root, or all",
     )
     max_leaf_nodes: int = param(100, Integer(2), "leaves of a tree at most")
+    node_order: str = param("best-first", Choice(*NODE_ORDERS), NODE_ORDER_MEANING)
     min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
     bootstrap: bool = param(
         True,
@@ -194,7 +196,7 @@ class BROOF(BaseRanker):
                 data, max_bins=self.max_bins, fill=fit.fill, n_threads=resolve_n_jobs(n_jobs)
             ),
             growth=Growth(
-                order="biggest-first",
+                order=self.node_order,
                 max_features=n_candidates(self.max_features, data.columns.count),
                 min_samples_leaf=self.min_samples_leaf,
                 max_leaf_nodes=self.max_leaf_nodes,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.forests.growing import NODE_ORDERS
+from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
-from rankgrove.rankers.base.parameters import Choice
+from rankgrove.rankers.base.parameters import AnyOf, Choice, Nothing
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.ordinal import TASKS, Problems, problems_of
 
@@ -32,13 +34,26 @@ class RandomForest(ForestRanker):
     With ``task="classification"`` (section 6) there is one forest per grade c but the lowest, which
     learns :math:`P(y \ge c)` from 0 and 1, and the score is the expected grade
     :math:`\sum_r r P(y = r)`.
+
+    With ``max_leaf_nodes`` trees grow best-first, as in scikit-learn: the leaf whose best split
+    lowers the squared error of the tree the most,
+    :math:`\frac{n}{N} (MSE - \frac{n_l}{n} MSE_l - \frac{n_r}{n} MSE_r)`, is split next.
     """
 
     sampling: str = with_default(ForestRanker, "sampling", "bootstrap")
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)
     max_features: int | float | str | None = with_default(ForestRanker, "max_features", 0.1)
+    node_order: str | None = param(
+        None,
+        AnyOf(Choice(*NODE_ORDERS), Nothing()),
+        f"{NODE_ORDER_MEANING}; None: best-first with max_leaf_nodes, else breadth-first",
+    )
     missing: str = with_default(ForestRanker, "missing", "zero")
     task: str = param("regression", Choice(*TASKS), TASK_MEANING)
+
+    def _node_order(self) -> str:
+        limited = "breadth-first" if self.max_leaf_nodes is None else "best-first"
+        return self.node_order or limited
 
     def _problems(self, data: RankingInput) -> Problems:
         if self.task == "classification" and self.leaf_score != "label":

@@ -37,6 +37,11 @@ class RFHybrid(RFList):
     )
 
     def _growth(self, n_features: int) -> Growth:
+        if self.node_order == "best-first" and self.listwise_levels:
+            raise ValueError(
+                f"parameter node_order of {type(self).__name__} must not be 'best-first' with "
+                "listwise_levels above 0: gains of listwise and pointwise splits do not compare"
+            )
         return replace(
             super()._growth(n_features),
             listwise_levels=self.listwise_levels,

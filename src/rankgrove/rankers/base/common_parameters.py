@@ -17,6 +17,11 @@ CRITERION = Satisfies(
     str,
 )
 
+NODE_ORDER_MEANING = (
+    "which leaf is split next; best-first: the one whose best split gained most when the leaf was "
+    "made (a listwise split is searched again when it is made, as other leaves have changed)"
+)
+
 
 def _is_table(value: Any) -> bool:
     if isinstance(value, str) or np.ndim(value) != 1:

@@ -13,7 +13,14 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.input_checks import ranking_input
 from rankgrove.errors import DataError, ModelError
-from rankgrove.forests.growing import ForestGrower, Grown, Growth, leaf_scores, value_type
+from rankgrove.forests.growing import (
+    NODE_ORDERS,
+    ForestGrower,
+    Grown,
+    Growth,
+    leaf_scores,
+    value_type,
+)
 from rankgrove.forests.listwise_metric import PositionMetric
 from rankgrove.forests.out_of_bag import OutOfBag, oob_metric
 from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
@@ -21,6 +28,7 @@ from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel, same_values
+from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
@@ -35,8 +43,6 @@ if TYPE_CHECKING:
     from rankgrove.forests.strength import StrengthCurve
 
 Floats = npt.NDArray[np.float64]
-
-NODE_ORDERS = ("breadth-first", "depth-first", "random", "biggest-first", "most-relevant-first")
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class ForestRanker(BaseRanker):
         None, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
     )
     min_gain: float = param(0.0, Real(0), "a split must gain more than this")
-    node_order: str = param("breadth-first", Choice(*NODE_ORDERS), "which leaf is split next")
+    node_order: str | None = param("breadth-first", Choice(*NODE_ORDERS), NODE_ORDER_MEANING)
     leaf_score: str = param(
         "label",
         Choice("label", "square", "power"),
@@ -133,7 +139,7 @@ class ForestRanker(BaseRanker):
     def _growth(self, n_features: int) -> Growth:
         """Return how splits are chosen; subclasses change it."""
         return Growth(
-            order=self.node_order,
+            order=self._node_order(),
             max_features=n_candidates(self.max_features, n_features),
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
@@ -141,6 +147,11 @@ class ForestRanker(BaseRanker):
             max_leaf_nodes=self.max_leaf_nodes,
             min_gain=self.min_gain,
         )
+
+    def _node_order(self) -> str:
+        """Return which leaf is split next."""
+        assert self.node_order is not None
+        return self.node_order
 
     def _metric(self, data: RankingInput) -> PositionMetric | None:
         """Return the metric that listwise splits raise."""
