@@ -106,6 +106,12 @@ BAD = {
     "label weight": ("1:0.5 qid:1 1:1\n", r"the label is not a number: '1:0.5'"),
     "label overflow": ("1e999 qid:1 1:1\n", r"the label is too large: '1e999'"),
     "no qid": ("0 1:1\n", r"column 3: qid is missing.*'1:1'"),
+    "qid in comment": ("0 1:1 # qid = 7\n", r"qid is missing .*--query comment, reads it"),
+    "query in comment": ("10 1:1 #query_id: a\n", r"qid is missing .*--query comment"),
+    "qid and more in comment": (
+        "0 1:1 #docid = a inc = 1 qid = 7\n",
+        r"qid is missing \(the comment names the query: write it as qid:ID after the label\)",
+    ),
     "empty qid": ("0 qid: 1:1\n", r"the qid is empty"),
     "long qid": ("0 qid:" + "x" * 300 + " 1:1\n", r"longer than 255 bytes: 'qid:x{36}\.\.\.'"),
     "late qid": ("0 qid:1 1:1 qid:2\n", r"directly after the label"),

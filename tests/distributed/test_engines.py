@@ -215,6 +215,15 @@ def test_a_forest_has_the_bits_of_a_local_fit_and_scores_where_the_data_are(clus
     np.testing.assert_array_equal(scores, far.predict(data))
 
 
+def test_fit_and_predict_in_memory_point_to_the_cluster(cluster, data, tables):
+    frame = cluster.frame(tables)
+    ranker = rankgrove.MART(n_estimators=2, random_state=0)
+    with pytest.raises(rankgrove.DataError, match=r"rankgrove\.distributed\.fit .*into memory"):
+        ranker.fit(frame)
+    with pytest.raises(rankgrove.DataError, match=r"rankgrove\.distributed\.predict"):
+        ranker.fit(data).predict(frame)
+
+
 def test_workers_read_files(cluster, tmp_path):
     data = make_ranking(20, seed=5)
     for name, queries in (("b", np.arange(10)), ("a", np.arange(10, 20))):

@@ -134,12 +134,33 @@ def test_pipelines_score_with_routing(data):
         assert pipeline.score(data.X, data.y, qid=data.qid) > 0.6
 
 
-def test_grid_search_without_routing_says_what_to_switch_on(data):
-    search = GridSearchCV(
-        rankgrove.MART(n_estimators=2), {"max_leaf_nodes": [2, 4]}, cv=GroupKFold(2)
-    )
-    with pytest.warns(UserWarning, match="enable_metadata_routing=True"):
-        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+MART = rankgrove.MART(n_estimators=2, random_state=0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("estimator", "prefix"), [(MART, ""), (make_pipeline(StandardScaler(), MART), "mart__")]
+)
+def test_grid_search_without_routing_fails_and_says_what_to_switch_on(
+    data, estimator, prefix, n_jobs
+):
+    grid = {f"{prefix}max_leaf_nodes": [2, 4]}
+    search = GridSearchCV(estimator, grid, cv=GroupKFold(2), n_jobs=n_jobs)
+    options = {f"{prefix}qid": data.qid, "groups": data.qid}
+    with pytest.raises(ValueError, match=r"fits failed[^$]*enable_metadata_routing=True"):
+        search.fit(data.X, data.y, **options)
+    assert not hasattr(search, "best_score_")
+
+
+def test_grid_search_needs_no_routing_with_a_scoring_function(data):
+    queries = dict(zip(map(bytes, data.X), data.qid, strict=True))
+
+    def scoring(ranker, X, y):
+        return ranker.score(X, y, [queries[bytes(row)] for row in X])
+
+    search = GridSearchCV(MART, {"max_leaf_nodes": [2, 4]}, cv=GroupKFold(2), scoring=scoring)
+    search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    assert search.best_score_ > 0.5
 
 
 @pytest.mark.parametrize("name", ["mart", "lambdamart", "rf-point", "rf-list", "rf-pair", "broof"])

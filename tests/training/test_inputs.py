@@ -117,3 +117,26 @@ def test_labels_that_only_look_like_numbers_are_refused(y, message):
 def test_a_fit_warns_of_equal_labels():
     with pytest.warns(rankgrove.DataWarning, match="every label is 2: there is no order to learn"):
         rankgrove.MART(n_estimators=1).fit(X, [2, 2, 2, 2], qid=[1, 1, 2, 2])
+
+
+def test_weights_per_query_are_refused_with_the_cure():
+    message = (
+        r"2 entries, one per query, but X has 4 rows: .*np.repeat\(sample_weight, group_sizes\)"
+    )
+    with pytest.raises(DataError, match=message):
+        ranking_input(X, [1, 2, 3, 4], group_sizes=[1, 3], sample_weight=[1, 2])
+    per_row = ranking_input(X, [1, 2, 3, 4], group_sizes=[1] * 4, sample_weight=[1, 2, 3, 4])
+    np.testing.assert_array_equal(per_row.weight, [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_texts_is_refused_with_a_word_on_encoding(kind):
+    columns = {"a": [1.0, 2.0], "colour": ["red", "blue"]}
+    library = pytest.importorskip(kind)
+    frame = library.table(columns) if kind == "pyarrow" else library.DataFrame(columns)
+    with pytest.raises(DataError, match=r"'colour'.*OrdinalEncoder.*get_dummies"):
+        ranking_input(frame, [0, 1], qid=[1, 1])
+    labelled = frame.append_column("label", [[0, 1]]) if kind == "pyarrow" else None
+    if labelled is not None:
+        with pytest.raises(DataError, match=r"ignore=\['colour'\].*OrdinalEncoder"):
+            rankgrove.load(labelled.append_column("qid", [[1, 1]]))

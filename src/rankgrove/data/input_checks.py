@@ -18,7 +18,7 @@ from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.data.matrix.conversion import in_place
+from rankgrove.data.matrix.conversion import in_place, refuse_cluster_frames
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.reading.table_columns import answers_among, outcomes_among
 from rankgrove.data.scanning.scan import Scan, as_scan
@@ -51,6 +51,7 @@ def ranking_input(
     what : how error messages start
     may_be_empty : whether there may be no rows, as in a part of the data
     """
+    refuse_cluster_frames(X, what)
     X = as_scan(X)
     if isinstance(X, Scan):
         if y is not None or qid is not None or group_sizes is not None:
@@ -78,7 +79,7 @@ def ranking_input(
     _refuse_nothing(matrix.shape, may_be_empty, what)
     n_given = len(matrix)
     labels = row_values(_flat_labels(y), n_given, "y", what)
-    weight = _weights(sample_weight, n_given, what, may_be_empty)
+    weight = _weights(sample_weight, groups, what, may_be_empty)
     counting: npt.NDArray[np.int64] | None = None
     if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there
         counting = np.flatnonzero(weight)
@@ -127,7 +128,7 @@ def _scanned_input(
     data = (scan if columns is None else scan.like(columns, absent, what)).read()
     refuse_readings(data.absent, absent, what)
     _refuse_nothing(data.X.shape, False, what)
-    weight = _weights(sample_weight, data.groups.n_rows, what, False)
+    weight = _weights(sample_weight, data.groups, what, False)
     if weight is not None and weight.min() == 0:
         raise DataError(
             f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
@@ -169,11 +170,17 @@ def refuse_vanishing_weights(heaviest: float) -> None:
 
 
 def _weights(
-    sample_weight: Any, n_rows: int, what: str, may_be_empty: bool
+    sample_weight: Any, groups: QueryGroups, what: str, may_be_empty: bool
 ) -> npt.NDArray[np.float64] | None:
     if sample_weight is None:
         return None
-    weight = row_values(sample_weight, n_rows, "sample_weight", what)
+    if np.shape(sample_weight) == (groups.n_queries,) and groups.n_queries != groups.n_rows:
+        raise DataError(
+            f"sample_weight has {groups.n_queries} entries, one per query, but X has "
+            f"{groups.n_rows} rows: repeat the weight of each query for its documents, as "
+            "np.repeat(sample_weight, group_sizes) or [weight_of[query] for query in qid]"
+        )
+    weight = row_values(sample_weight, groups.n_rows, "sample_weight", what)
     if weight.min(initial=0) < 0:
         row = int(weight.argmin())
         raise DataError(f"sample_weight of row {row} is {weight[row]}, less than 0")

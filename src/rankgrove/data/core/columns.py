@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.names import first_duplicate, first_number, match_names, numbering
-from rankgrove.data.matrix.conversion import column_names, convert, in_place, take_columns
+from rankgrove.data.matrix.conversion import (
+    column_names,
+    convert,
+    in_place,
+    refuse_cluster_frames,
+    take_columns,
+)
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError, DataWarning
 
@@ -63,6 +69,7 @@ class Columns:
         """
         if isinstance(X, (str, os.PathLike)):
             raise DataError(f"{what} must be in memory here: rankgrove.load({str(X)!r}) reads it")
+        refuse_cluster_frames(X, what)
         X = _features(X)
         names = column_names(X)
         places = None if names is None else self.places(names, what)

@@ -180,6 +180,31 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
     return matrix
 
 
+ENCODING_ADVICE = (
+    "encode categories as numbers: scikit-learn's OrdinalEncoder or OneHotEncoder, or "
+    "pandas.get_dummies"
+)
+
+# Package -> the method that brings its frames into memory.
+_CLUSTER_FRAMES = {
+    "dask": "compute()",
+    "dask_expr": "compute()",
+    "ray": "to_pandas()",
+    "pyspark": "toPandas()",
+}
+
+
+def refuse_cluster_frames(X: Any, what: str) -> None:
+    """Refuse a frame of Dask, Ray or Spark, whose rows are on a cluster."""
+    package, kind = type(X).__module__.split(".")[0], type(X).__name__
+    if package in _CLUSTER_FRAMES and kind.endswith(("DataFrame", "Dataset")):
+        raise DataError(
+            f"{what}: X is a {package} {kind}, whose rows are on a cluster: "
+            "rankgrove.distributed.fit and rankgrove.distributed.predict take it as it is, "
+            f"X.{_CLUSTER_FRAMES[package]} brings it into memory"
+        )
+
+
 def refuse_other_columns(column: Any, name: str) -> None:
     """Refuse a column of an Arrow table that holds no numbers."""
     with advising():
@@ -197,7 +222,7 @@ def advising() -> Iterator[None]:
     except DataError as error:
         raise DataError(
             f"{error}: give the features alone, or rankgrove.load(frame), which knows labels, "
-            "queries and document ids"
+            f"queries and document ids; {ENCODING_ADVICE}"
         ) from None
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.dataset import Absent, Dataset
 from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, write_feature
+from rankgrove.data.matrix.conversion import ENCODING_ADVICE
 from rankgrove.data.reading.arrow_columns import (
     is_rounded,
     refuse_overflow,
@@ -164,7 +165,8 @@ def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
         if options.ignore != "texts":
             raise DataError(
                 f"{len(texts)} of the columns hold no numbers: {shown}; leave them out with "
-                f"ignore={texts} (--ignore {shlex.join(texts)} on the command line)"
+                f"ignore={texts} (--ignore {shlex.join(texts)} on the command line), or "
+                f"{ENCODING_ADVICE}"
             )
         features = tuple(name for name in columns.features if name not in texts)
         columns = replace(columns, features=features)

@@ -60,6 +60,9 @@ _SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # The first line of a table: names, separated, where text has numbers with colons.
 _HEADER = re.compile(rb"[^:\n]*[A-Za-z_][^:\n]*[,;\t][^:\n]*(\n|$)")
+# The comment of a row without qid, and one that names the query.
+_COMMENT_WITHOUT_QID = re.compile(rb"^[ \t]*[^\s#]+(?![^\s#]|[ \t]+qid:)[^#\n]*#([^\n]*)", re.M)
+_QUERY_COMMENT = re.compile(rb"\s*\b(qid|query|query[ _]?id)\s*[=:]\s*\S+\s*", re.I)
 _STREAMED_BYTES = 16 << 20  # of a batch of text that is read batch by batch
 
 
@@ -309,7 +312,7 @@ def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -
     shown = offending.decode(errors="backslashreplace")
     hint = ""
     if message == "qid is missing":
-        hint = " (and there is no file of group sizes beside it)" if reader.n_rows == 0 else ""
+        hint = _missing_qid_hint(text, reader.n_rows)
     elif (
         line == 1
         and message == "the label is not a number"
@@ -317,6 +320,16 @@ def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -
     ):
         hint = " (a table with a header line? format='csv', --format csv on the command line)"
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
+
+
+def _missing_qid_hint(text: npt.NDArray[np.uint8], n_rows: int) -> str:
+    """Say where the queries of a text stand that does not name them as ``qid:``."""
+    comment = _COMMENT_WITHOUT_QID.search(text[:_LOOKED_AT_BYTES].tobytes())
+    if comment is not None and _QUERY_COMMENT.fullmatch(comment[1]):
+        return " (the comment names the query: query='comment', --query comment, reads it)"
+    if comment is not None and _QUERY_COMMENT.search(comment[1]):
+        return " (the comment names the query: write it as qid:ID after the label)"
+    return " (and there is no file of group sizes beside it)" if n_rows == 0 else ""
 
 
 def _text_array(ends: Any, flags: Any, text: Any) -> Any:

@@ -35,6 +35,7 @@ from rankgrove.rankers.base.parameters import (
     Satisfies,
     check_parameters,
 )
+from rankgrove.rankers.base.sklearn_interface import refuse_search_without_routing
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.labels import naming_rows
@@ -144,6 +145,7 @@ class BaseRanker(FittedRanker):
             refuse_fit_options(type(self).__name__, unknown)
         if callable(callbacks):
             raise TypeError("callbacks must be a list of functions, not one function")
+        refuse_search_without_routing()
         given = FitData(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
         return self._fit(given, options, FitWorkers())

@@ -9,10 +9,13 @@ metadata routing, and for its picture in a notebook. ``clone``, pipelines, ``Gri
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+
+from rankgrove.errors import DataError
 
 Self = TypeVar("Self", bound="SklearnInterface")
 
@@ -126,6 +129,30 @@ class SklearnInterface:
             getattr(routing, method).add_request(param=name, alias=alias)
         self._metadata_request = routing
         return self
+
+
+def refuse_search_without_routing() -> None:
+    """Refuse a fit of scikit-learn's model selection that cannot pass ``qid`` to ``score``.
+
+    Model selection turns an error of ``score`` into a warning and a NaN per split, and one of
+    ``fit`` in every split into an error. Nothing but the frame of its function tells a fit that
+    ``score`` follows.
+    """
+    if "sklearn.model_selection" not in sys.modules:
+        return
+    import sklearn
+
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name != "_fit_and_score":
+        frame = frame.f_back
+    if frame is None or sklearn.get_config()["enable_metadata_routing"]:
+        return
+    if type(frame.f_locals.get("scorer")).__name__ == "_PassthroughScorer":
+        raise DataError(
+            "scikit-learn's model selection passes qid to fit but not to score: switch on "
+            "sklearn.set_config(enable_metadata_routing=True), or give a function of (ranker, X, "
+            "y) as scoring"
+        )
 
 
 def _defaults(cls: type) -> dict[str, Any]:
