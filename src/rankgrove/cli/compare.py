@@ -226,11 +226,4 @@ def _study(arguments: argparse.Namespace) -> Study:
         raise ValueError("there is no DATA: give a file or a folder of folds")
     if not content.get("rankers"):
         raise ValueError("there is no ranker: give at least one --ranker, or a --study")
-    return make_study(**{**content, **given_data_options(arguments)})
-
-
-def given_data_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return how files are to be read, as far as it was said."""
-    given = data_options(arguments)
-    defaults = {"negative_labels": "error"}
-    return {k: v for k, v in given.items() if v is not None and v != defaults.get(k)}
+    return make_study(**{**content, **data_options(arguments)})

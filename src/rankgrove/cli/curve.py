@@ -30,6 +30,7 @@ from rankgrove.cli.options import (
     add_ranker_option,
     add_repeats_option,
     add_seed_option,
+    data_options,
 )
 from rankgrove.cli.output import print_json, show
 from rankgrove.cli.paths import DataPaths
@@ -101,11 +102,11 @@ def _few(points: list[Any], most: int = 10) -> list[Any]:
 
 
 def _study(arguments: argparse.Namespace) -> Any:
-    from rankgrove.cli.compare import given_data_options, given_study_options
+    from rankgrove.cli.compare import given_study_options
     from rankgrove.experiments.study import make_study
 
     options = {"metrics": ["ndcg@10"], **given_study_options(arguments)}
-    return make_study(arguments.data, arguments.rankers, **options, **given_data_options(arguments))
+    return make_study(arguments.data, arguments.rankers, **options, **data_options(arguments))
 
 
 def _write(

@@ -13,9 +13,7 @@ from rankgrove.cli.options import (
     add_json_option,
     add_judgment_options,
     add_metric_option,
-    add_negative_labels_option,
     add_preset_option,
-    add_threads_option,
     load_data,
 )
 from rankgrove.cli.output import print_json, show, table
@@ -43,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--per-query", metavar="FILE", type=out_path, help="write one line per query as CSV"
     )
     add_json_option(parser)
-    group = add_judgment_options(parser)
-    add_negative_labels_option(group)
-    add_threads_option(group)
+    add_judgment_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

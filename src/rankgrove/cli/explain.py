@@ -140,12 +140,12 @@ def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
     from rankgrove import load
     from rankgrove.cli import answers
     from rankgrove.cli.model_data import load_documents
-    from rankgrove.cli.options import column_options
+    from rankgrove.cli.options import reading_options
 
     if arguments.data is None:
         return answers.SplitImportances.of(ranker)
     if arguments.permutation:
-        judged = load(arguments.data, like=ranker, **column_options(arguments))
+        judged = load(arguments.data, like=ranker, **reading_options(arguments))
         return answers.PermutationImportances.of(
             ranker, judged, arguments.metrics[0], arguments.shuffles, arguments.seed
         )

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankgrove.cli.options import add_column_options, add_json_option, column_options
+from rankgrove.cli.options import add_column_options, add_json_option, reading_options
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
@@ -110,7 +110,7 @@ def _check(ranker: Any, export: Export, arguments: argparse.Namespace) -> list[A
     from rankgrove.formats.export_check import check_export
 
     try:
-        data = load(arguments.check, like=ranker, **column_options(arguments))
+        data = load(arguments.check, like=ranker, **reading_options(arguments))
         labels = data.y
     except DataError:  # scores can be compared without labels
         data = load_documents(arguments.check, ranker, arguments, needs_queries=True)

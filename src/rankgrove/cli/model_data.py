@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankgrove.cli.options import column_options
+from rankgrove.cli.options import reading_options
 from rankgrove.data.core.columns import Columns
 
 
@@ -20,19 +20,14 @@ def is_text(path: str, arguments: argparse.Namespace) -> bool:
 
 def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     """Load training data, or scan them if they are to be streamed."""
+    from rankgrove.data.reading.loading import load
+
     source: Any = paths[0] if len(paths) == 1 else list(paths)
-    shared = arguments.shared_queries
     if not _streams(paths, arguments):
-        return _load(source, arguments, shared_queries=shared)
+        return load(source, **reading_options(arguments))
     from rankgrove.data.scanning.scan import scan
 
-    return scan(
-        source,
-        cache=arguments.cache,
-        negative_labels=arguments.negative_labels,
-        shared_queries=shared,
-        **column_options(arguments),
-    )
+    return scan(source, cache=arguments.cache, **reading_options(arguments))
 
 
 def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
@@ -52,21 +47,17 @@ def load_like(
     path: str, n_features: int, names: Sequence[str] | None, arguments: argparse.Namespace
 ) -> Any:
     """Load judged data with the columns of the training data."""
+    from rankgrove.data.reading.loading import load
+
     columns = Columns(None if names is None else tuple(names), n_features)
-    return _load(path, arguments, like=columns)
+    return load(path, like=columns, **reading_options(arguments))
 
 
 def scan_like(path: str, train: Any, arguments: argparse.Namespace) -> Any:
     """Scan judged data with the columns of the training data, which are streamed."""
     from rankgrove.data.scanning.scan import scan
 
-    return scan(
-        path,
-        cache=arguments.cache,
-        negative_labels=arguments.negative_labels,
-        like=train.columns,
-        **column_options(arguments),
-    )
+    return scan(path, cache=arguments.cache, like=train.columns, **reading_options(arguments))
 
 
 def load_documents(
@@ -75,7 +66,7 @@ def load_documents(
     """Load documents to score: they need no labels, and queries only if they matter."""
     from rankgrove.data.reading import loading
 
-    options = column_options(arguments)
+    options = reading_options(arguments)
     return loading.load_documents(path, ranker, needs_queries=needs_queries, **options)
 
 
@@ -83,12 +74,5 @@ def scan_documents(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     """Scan documents to score, which are read batch by batch."""
     from rankgrove.data.scanning.scan import scan
 
-    options = column_options(arguments) | {"n_jobs": arguments.n_jobs}
+    options = reading_options(arguments) | {"n_jobs": arguments.n_jobs}
     return scan(paths[0] if len(paths) == 1 else list(paths), shared_queries="merge", **options)
-
-
-def _load(path: Any, arguments: argparse.Namespace, **options: Any) -> Any:
-    from rankgrove import load
-
-    negative_labels: Any = getattr(arguments, "negative_labels", "error")
-    return load(path, negative_labels=negative_labels, **column_options(arguments), **options)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
@@ -19,83 +20,55 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options that say what a data file is and what its columns are."""
-    group = add_judgment_options(parser)
-    add_feature_options(group)
-    return group
+    return _add_reading_options(parser, "judgments", "features")
 
 
-def add_judgment_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_judgment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where the labels, queries and document ids of a file are."""
+    add_threads_option(_add_reading_options(parser, "judgments", "labels"))
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of reading judged data from several files."""
+    _add_reading_options(parser, "judgments", "features", "labels", "files")
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add all options that say how to read judged data."""
+    add_threads_option(_add_reading_options(parser, "judgments", "features", "labels"))
+
+
+def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argparse._ArgumentGroup:
+    """Add the options of ``load`` that are declared for these groups."""
+    from rankgrove.data.reading.options import LoadArguments, choices_of
+
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
         "and .npz are told apart by the name of the file.",
     )
-    group.add_argument("--format", metavar="NAME", help="format of the data, whatever its name")
-    group.add_argument("--label", metavar="COLUMN", help="column of a table with the labels")
-    group.add_argument(
-        "--query",
-        metavar="COLUMN",
-        help="column of a table with the query ids (text without qid: 'comment')",
-    )
-    group.add_argument("--doc-id", metavar="COLUMN", help="column of a table with document ids")
+    hints = get_type_hints(LoadArguments)
+    for option in fields(LoadArguments):
+        if option.metadata["group"] in groups:
+            group.add_argument(
+                f"--{option.name.replace('_', '-')}",
+                help=option.metadata["meaning"].replace("%", "%%"),
+                **_argument_of(hints[option.name], choices_of(hints[option.name])),
+            )
     return group
 
 
-def add_feature_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options that say what the features are."""
-    group.add_argument("--weight", metavar="COLUMN", help="column of a table with row weights")
-    group.add_argument(
-        "--features",
-        metavar="COLUMN",
-        nargs="+",
-        help="feature columns of a table (default: those of the model, or all that are left)",
-    )
-    group.add_argument(
-        "--ignore",
-        metavar="COLUMN",
-        nargs="+",
-        help="columns of a table that are no features; texts: all that hold no numbers",
-    )
-    group.add_argument(
-        "--absent",
-        choices=("zero", "missing"),
-        help="what features are that text does not mention: 0, or missing (default: as in the "
-        "training data of the model, else zero)",
-    )
-    group.add_argument(
-        "--n-features", type=int, metavar="N", help="number of features of text, if it lacks some"
-    )
-    group.add_argument(
-        "--first-feature", type=int, choices=(0, 1), help="number of the first feature of text"
-    )
-
-
-def add_negative_labels_option(group: argparse._ArgumentGroup) -> None:
-    """Add ``--negative-labels``."""
-    group.add_argument(
-        "--negative-labels",
-        choices=("error", "keep", "drop"),
-        default="error",
-        help="rows with a negative label: an error (the default), kept, or left out",
-    )
-
-
-def add_shared_queries_option(group: argparse._ArgumentGroup) -> None:
-    """Add ``--shared-queries``."""
-    group.add_argument(
-        "--shared-queries",
-        choices=("error", "merge", "apart"),
-        default="error",
-        help="a query id in two files: an error (the default), one query, or two",
-    )
-
-
-def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add all options that say how to read judged data."""
-    group = add_column_options(parser)
-    add_negative_labels_option(group)
-    add_threads_option(group)
+def _argument_of(type: Any, choices: tuple[Any, ...] | None) -> dict[str, Any]:
+    """Return how argparse reads a value of a type; None, the default, is nothing given."""
+    if choices is not None:
+        given = [choice for choice in choices if choice is not None]
+        return {"choices": given, "type": given[0].__class__}
+    members = get_args(type)
+    if Sequence[str] in members:
+        return {"nargs": "+", "metavar": "COLUMN"}
+    if str in members:
+        return {"metavar": "COLUMN" if int in members else "NAME"}
+    return {"type": int, "metavar": "N"}
 
 
 def add_threads_option(parser: argparse._ActionsContainer) -> None:
@@ -220,25 +193,21 @@ def _metric_name(text: str) -> str:
     return text
 
 
-_COLUMNS = ("format", "label", "query", "doc_id", "weight", "features", "ignore")
-_TEXT = ("absent", "n_features", "first_feature")
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of reading that were given, as arguments of ``load``."""
+    from rankgrove.data.reading.options import LoadArguments
 
-
-def column_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``add_column_options`` read, as arguments of ``load``."""
-    options = {name: getattr(arguments, name, None) for name in (*_COLUMNS, *_TEXT)}
-    if options["ignore"] == ["texts"]:
-        options["ignore"] = "texts"
-    return options
+    names = [option.name for option in fields(LoadArguments) if option.metadata["group"]]
+    given = {name: getattr(arguments, name, None) for name in names}
+    if given["ignore"] == ["texts"]:
+        given["ignore"] = "texts"
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``add_data_options`` read, as arguments of ``load``."""
-    return {
-        **column_options(arguments),
-        "negative_labels": arguments.negative_labels,
-        "n_jobs": arguments.n_jobs,
-    }
+    threads = {} if arguments.n_jobs is None else {"n_jobs": arguments.n_jobs}
+    return reading_options(arguments) | threads
 
 
 def load_data(path: str, arguments: argparse.Namespace, **changes: Any) -> Dataset:

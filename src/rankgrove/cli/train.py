@@ -17,15 +17,13 @@ from typing import Any
 from rankgrove._counts import counted
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.options import (
-    add_column_options,
     add_early_stopping_option,
     add_json_option,
     add_metric_option,
-    add_negative_labels_option,
     add_quiet_option,
     add_seed_option,
-    add_shared_queries_option,
     add_threads_option,
+    add_training_options,
 )
 from rankgrove.cli.paths import DataPaths, data_path, out_path, refuse_overwriting
 from rankgrove.errors import ModelError
@@ -95,9 +93,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
         default=argparse.SUPPRESS,
         help="show the traceback of an error",
     )
-    reading = add_column_options(parser)
-    add_negative_labels_option(reading)
-    add_shared_queries_option(reading)
+    add_training_options(parser)
     _add_parameter_options(parser, name)
 
 

@@ -13,7 +13,7 @@ import argparse
 import sys
 from typing import Any
 
-from rankgrove.cli.compare import given_data_options, given_study_options, tell_of_resuming
+from rankgrove.cli.compare import given_study_options, tell_of_resuming
 from rankgrove.cli.options import (
     add_data_options,
     add_early_stopping_option,
@@ -23,6 +23,7 @@ from rankgrove.cli.options import (
     add_preset_option,
     add_quiet_option,
     add_seed_option,
+    data_options,
 )
 from rankgrove.cli.output import print_json, show
 
@@ -54,9 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.tuning import Trial, tune
 
     options = {"metrics": ["ndcg@10"], **given_study_options(arguments)}
-    study = make_study(
-        arguments.data, [arguments.ranker], **options, **given_data_options(arguments)
-    )
+    study = make_study(arguments.data, [arguments.ranker], **options, **data_options(arguments))
 
     def tell(number: int, trial: Trial) -> None:
         if not arguments.quiet:

@@ -65,8 +65,8 @@ def fit(
     split_queries : a query whose documents are in several parts of the data: ``"gather"`` brings
         them together, ``"refuse"`` is an error that names it
     patience : seconds that a worker may keep the others waiting before it counts as lost
-    reading : options of ``rankgrove.load`` for tables and files: label, query, features, ignore,
-        weight, absent, n_features, first_feature, negative_labels, format
+    reading : options of ``rankgrove.load`` that say how tables and files are read: label, query,
+        features, absent, format, ... (``data/reading/options.py`` says which)
 
     Returns
     -------

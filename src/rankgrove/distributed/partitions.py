@@ -18,18 +18,15 @@ from rankgrove.data.matrix.conversion import convert
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.reading.loading import load
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by, accepted_by_clusters
 from rankgrove.data.reading.readers import reader_of
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Options of ``load`` that say how a table or a file is read.
-READING_OPTIONS = (
-    *("label", "query", "features", "ignore", "weight", "absent", "n_features", "first_feature"),
-    *("negative_labels", "format"),
-)
+READING_OPTIONS = accepted_by_clusters()
+_OF_TABLES = accepted_by("table").intersection(READING_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -201,14 +198,11 @@ def resolved_options(
         "query": columns.query,
         "features": list(columns.features),
         **({} if columns.weight is None else {"weight": columns.weight}),
-        **{name: options[name] for name in options if name == "negative_labels"},
     }
+    others = {name: value for name, value in known.items() if name not in (*settled, "ignore")}
     sides = [columns.label, columns.query, columns.weight]
     wanted = dict.fromkeys([*(name for name in sides if name is not None), *columns.features])
-    return settled, list(wanted)
-
-
-_OF_TABLES = ("label", "query", "features", "ignore", "weight", "negative_labels")
+    return settled | others, list(wanted)
 
 
 def assign_partitions(partitions: Sequence[Partition], n_workers: int) -> list[list[Partition]]:

@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset, as_features
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, worth_keeping
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.errors import DataError
 
-ACCEPTS = frozenset(
-    {"y", "qid", "group_sizes", "sample_weight", "doc_ids"}
-    | {"feature_names", "features", "absent", "sparse", "n_features", "negative_labels"}
-)
+ACCEPTS = accepted_by("matrix")
 
 
 def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Dataset:
@@ -26,9 +23,9 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     sparse = is_sparse(X)
     if options.sparse is not None and not sparse:
         raise ValueError("sparse does not apply to a matrix that is dense")
-    if options.absent_given and not sparse and options.n_features is None:
+    if options.absent is not None and not sparse and options.n_features is None:
         raise ValueError("absent does not apply to a matrix that is dense: it has every feature")
-    absent = np.nan if options.absent == "missing" else 0.0
+    absent = np.nan if options.absent_value == "missing" else 0.0
     features = as_features(X, absent)
     if options.features is not None:
         if len(options.features):
@@ -46,7 +43,7 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
         feature_names=options.feature_names,
         sample_weight=options.sample_weight,
         doc_ids=options.doc_ids,
-        absent=options.absent if sparse else None,
+        absent=options.absent_value if sparse else None,
         source=source,
     )
 

@@ -27,7 +27,7 @@ from rankgrove.data.reading.arrow_columns import (
     row_ids,
     row_values,
 )
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.paths import require_file
 from rankgrove.data.reading.table_columns import ABSENT, TableColumns, find_columns
 from rankgrove.errors import DataError, DataWarning
@@ -35,10 +35,7 @@ from rankgrove.errors import DataError, DataWarning
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ACCEPTS = frozenset(
-    {"y", "qid", "group_sizes", "sample_weight", "doc_ids", "feature_names", "n_jobs"}
-    | {"label", "query", "features", "ignore", "weight", "doc_id", "negative_labels"}
-)
+ACCEPTS = accepted_by("table")
 EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
 # Few enough rows that a block of the matrix stays in the cache while its columns are written.
 _BLOCK_ROWS = 4096

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.reading.arrow import ACCEPTS as ARROW_ACCEPTS
 from rankgrove.data.reading.arrow import (
     EXAMPLE,
     Batches,
@@ -35,14 +34,14 @@ from rankgrove.data.reading.csv_blocks import (
     line_blocks,
     read_block,
 )
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.table_columns import TableColumns
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ACCEPTS = ARROW_ACCEPTS
+ACCEPTS = accepted_by("table", "csv")
 _HEAD_BYTES = 4 << 20
 _LOOKED_AT_ROWS = 1000
 _TRUTHS = frozenset(TRUE + FALSE)

@@ -36,25 +36,12 @@ from rankgrove.data.matrix.sparse import SparseMatrix, worth_keeping
 from rankgrove.data.reading.arrow_columns import id_texts
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.lines import PIECE_BYTES, whole_lines
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.progress import progress_reporter
 from rankgrove.data.reading.side_files import find_group_sizes
 from rankgrove.errors import DataError
 
-ACCEPTS = frozenset(
-    {
-        "qid",
-        "group_sizes",
-        "sample_weight",
-        "doc_ids",
-        "feature_names",
-        "features",
-        "query",
-        "absent",
-        "sparse",
-    }
-    | {"n_features", "first_feature", "comments", "negative_labels", "progress", "n_jobs"}
-)
+ACCEPTS = accepted_by("text")
 _LOOKED_AT_BYTES = 1 << 16
 _SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -148,7 +135,7 @@ def read_rows(
     n_columns = reader.n_features
     sparse = reader.sparse
     entries, y, ids, text_ids, comments = reader.take()
-    absent = np.nan if options.absent == "missing" else 0.0
+    absent = np.nan if options.absent_value == "missing" else 0.0
     X = SparseMatrix.of_entries(entries, n_columns, absent) if sparse else entries
     texts = None if comments is None else _text_array(*comments)
     if qid is None:
@@ -172,7 +159,7 @@ def read_rows(
             sample_weight=options.sample_weight,
             doc_ids=options.doc_ids,
             comments=texts,
-            absent=options.absent,
+            absent=options.absent_value,
             source=str(path),
         )
     except DataError as error:
@@ -220,7 +207,7 @@ def letor_reader(
         with_features=options.features is None,
         keep_comments=options.comments,
         negative_labels=options.negative_labels != "error" or "label" in options.unread,
-        absent_is_nan=options.absent == "missing",
+        absent_is_nan=options.absent_value == "missing",
         max_bytes=memory_limit(),
         sparse=sparse,
     )
@@ -244,11 +231,8 @@ def declared_features(options: LoadOptions) -> tuple[int | None, int | None]:
         if len(options.features):
             raise ValueError("features does not name columns of letor files: use [] or like=")
         return None, None
-    names, n_features, first_feature = (
-        options.feature_names,
-        options.n_features,
-        options.first_feature,
-    )
+    names, n_features = options.feature_names, options.n_features
+    first_feature: int | None = options.first_feature
     if names is None and options.like is not None and _is_numbered(options.like):
         names = options.like.names
     if names is not None:

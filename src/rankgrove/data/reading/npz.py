@@ -12,13 +12,12 @@ import numpy as np
 
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.reading.arrays import ACCEPTS as ARRAY_ACCEPTS
 from rankgrove.data.reading.arrays import read_arrays
-from rankgrove.data.reading.options import LoadOptions
+from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.paths import require_file
 from rankgrove.errors import DataError
 
-ACCEPTS = ARRAY_ACCEPTS
+ACCEPTS = accepted_by("matrix")
 _KEYS = {
     "X": ("X", "x", "features", "data"),
     "y": ("y", "label", "labels", "relevance"),

@@ -1,84 +1,412 @@
-"""What a caller of ``load`` may say about the data, handed to the reader of its format."""
+"""The options of reading, each declared once.
+
+A field of ``ReadingArguments``, ``LoadArguments`` or ``ScanArguments`` is an option: its type, its
+default, what it means, and which sources accept it. The signatures and docstrings of ``load`` and
+``scan`` (``takes_options``), what readers accept (``accepted_by``), the options of the command line
+(``cli/options.py``) and those of a fit on a cluster (``distributed/partitions.py``) follow.
+"""
+
+# ruff: noqa: RUF009 - an option is a field of a dataclass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+import functools
+import inspect
+import operator
+import os
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import Absent
+from rankgrove.data.core.dataset import Absent, SharedQueries
 
 Progress = Callable[[int, int], None]
+# Kinds of sources: LETOR text, tables (files and frames), CSV alone, matrices, Datasets.
+Kind = Literal["text", "table", "csv", "matrix", "dataset"]
+_MATRICES: tuple[Kind, ...] = ("text", "table", "matrix")
+_MAX_FEATURES = 10_000_000
+
+
+def _option(
+    default: Any,
+    meaning: str,
+    *kinds: Kind,
+    note: str = "",
+    group: Literal["judgments", "features", "labels", "files"] | None = None,
+    cluster: bool = False,
+    affects_values: bool = True,
+) -> Any:
+    """Declare an option.
+
+    Parameters
+    ----------
+    meaning : for docstrings and ``--help``
+    kinds : sources that accept it; none: it is not for readers but for ``load`` itself
+    note : what docstrings say in addition
+    group : options of the command line that it is listed with; None: it is not one
+    cluster : whether a fit on a cluster accepts it
+    affects_values : whether another value may change what is read
+    """
+    return field(
+        default=default,
+        metadata={
+            "meaning": meaning,
+            "kinds": frozenset(kinds),
+            "note": note,
+            "group": group,
+            "cluster": cluster,
+            "affects_values": affects_values,
+        },
+    )
 
 
 @dataclass(frozen=True)
-class LoadOptions:
-    """The arguments of ``load`` (see there) beside the source, as readers want them."""
+class ReadingArguments:
+    """The options that ``load`` and ``scan`` have in common."""
 
-    y: npt.ArrayLike | None = None
-    qid: npt.ArrayLike | None = None
-    group_sizes: npt.ArrayLike | None = None
-    sample_weight: npt.ArrayLike | None = None
-    doc_ids: npt.ArrayLike | None = None
-    feature_names: Sequence[str] | None = None
-    label: str | int | None = None
-    query: str | int | None = None
-    features: Sequence[str] | None = None
-    ignore: Sequence[str] | Literal["texts"] | None = None
-    weight: str | int | None = None
-    doc_id: str | int | None = None
-    absent: Absent = "zero"
-    absent_given: bool = False  # by the caller; else it is that of ``like``, or the default
-    sparse: bool | None = None
+    _: KW_ONLY
+    feature_names: Sequence[str] | None = _option(
+        None, "names of the columns of X; for text also their number", *_MATRICES
+    )
+    format: str | None = _option(
+        None,
+        "format of the files, if their names do not tell",
+        note="One of letor, parquet, arrow, csv, npz, or given to ``register_reader``",
+        group="judgments",
+        cluster=True,
+    )
+    label: str | int | None = _option(
+        None,
+        "column of a table with the labels (default: found by its name)",
+        "table",
+        group="judgments",
+        cluster=True,
+    )
+    query: str | int | None = _option(
+        None,
+        "column of a table with the query ids (default: found by its name); 'comment': the "
+        "comments of text that has no qid",
+        *("text", "table"),
+        group="judgments",
+        cluster=True,
+    )
+    doc_id: str | int | None = _option(
+        None,
+        "column of a table with document ids (default: found by its name)",
+        "table",
+        group="judgments",
+        affects_values=False,
+    )
+    weight: str | int | None = _option(
+        None,
+        "column of a table with row weights (default: found by its name)",
+        "table",
+        group="features",
+        cluster=True,
+    )
+    features: Sequence[str] | None = _option(
+        None,
+        "feature columns of a table (default: those of the model, or all that are left)",
+        *_MATRICES,
+        note="They are taken in this order. What is left are columns that do not look like a "
+        "label, an id or an index. ``[]`` reads labels and queries alone, also from text",
+        group="features",
+        cluster=True,
+    )
+    ignore: Sequence[str] | Literal["texts"] | None = _option(
+        None,
+        "columns of a table that are no features; texts: all that hold no numbers",
+        "table",
+        group="features",
+        cluster=True,
+    )
+    absent: Absent | None = _option(
+        None,
+        "what features are that sparse data do not mention: 0, or missing (default: as in the "
+        "training data of the model, else zero)",
+        *("text", "matrix"),
+        note="NaN and NULL that the data spell out are NaN either way",
+        group="features",
+        cluster=True,
+    )
+    n_features: int | None = _option(
+        None,
+        "number of features, for data that may not mention the last ones",
+        *("text", "matrix"),
+        group="features",
+        cluster=True,
+    )
+    first_feature: Literal[0, 1] | None = _option(
+        None,
+        "number of the first feature of text (default: 0 if number 0 occurs, else 1)",
+        "text",
+        group="features",
+        cluster=True,
+    )
+    negative_labels: Literal["error", "keep", "drop"] = _option(
+        "error",
+        "rows with a negative label (unjudged documents): an error (the default), kept, or left "
+        "out",
+        *(*_MATRICES, "dataset"),
+        group="labels",
+        cluster=True,
+    )
+    shared_queries: SharedQueries = _option(
+        "error",
+        "a query id in two files: an error (the default), one query, or two",
+        group="files",
+    )
+    like: Any = _option(
+        None,
+        "a Dataset or fitted ranker whose columns these data are to have",
+        note="Columns are taken by name where names are known, and text is read as that data were "
+        "(``absent``, first feature)",
+    )
+    progress: bool | Progress | None = _option(
+        None,
+        "show the progress of reading",
+        "text",
+        note="None (large files on a terminal), True, False, or a function of bytes done and bytes "
+        "in all",
+        affects_values=False,
+    )
+    n_jobs: int | None = _option(
+        None, "number of threads; None or -1 for all", "text", "table", affects_values=False
+    )
+
+
+@dataclass(frozen=True)
+class ScanArguments(ReadingArguments):
+    """The options of ``scan``."""
+
+    _: KW_ONLY
+    cache: str | os.PathLike[str] | None = _option(
+        None,
+        "folder that keeps bins and codes for the next time the same files are used in the same "
+        "way (default: that of the variable RANKGROVE_CACHE, else nothing is kept)",
+        note="See ``clear_cache``",
+    )
+
+
+@dataclass(frozen=True)
+class LoadArguments(ReadingArguments):
+    """The options of ``load``."""
+
+    y: npt.ArrayLike | None = _option(None, "labels, for a matrix without them", "table", "matrix")
+    _: KW_ONLY
+    qid: npt.ArrayLike | None = _option(
+        None,
+        "query id of each row, where the source does not hold them",
+        *_MATRICES,
+        note="A file ``FILE.query`` or ``FILE.group`` beside text is found",
+    )
+    group_sizes: npt.ArrayLike | None = _option(
+        None, "number of consecutive rows of each query, instead of qid", *_MATRICES
+    )
+    sample_weight: npt.ArrayLike | None = _option(
+        None, "weight of each row, where the source does not hold them", *_MATRICES
+    )
+    doc_ids: npt.ArrayLike | None = _option(
+        None, "document id of each row, where the source does not hold them", *_MATRICES
+    )
+    sparse: bool | None = _option(
+        None,
+        "whether the X of text or of a sparse matrix stays sparse (``data.sparse``) or becomes an "
+        "array",
+        *("text", "matrix"),
+        note="It means the same either way. None: it stays sparse if it has at least 1000 columns, "
+        "of which at most 5 % are filled (in text, as far as its first lines tell)",
+    )
+    comments: bool = _option(
+        True,
+        "whether to keep the comments of text (and the document ids in them)",
+        "text",
+        affects_values=False,
+    )
+
+
+@dataclass(frozen=True)
+class LoadOptions(LoadArguments):
+    """The options of one reading as readers get them, checked.
+
+    Attributes
+    ----------
+    like : the columns that the data are to have
+    absent_like : how absent features were read in the data that these are to be like
+    unread : what need not be there and is not read: "label", "query"
+    """
+
+    _: KW_ONLY
     like: Columns | None = None
-    n_features: int | None = None
-    first_feature: int | None = None
-    comments: bool = True
-    negative_labels: Literal["error", "keep", "drop"] = "error"
-    progress: bool | Progress | None = None
-    n_jobs: int | None = None
-    # What need not be there and is not read: "label", "query" (see ``load_documents``).
+    absent_like: Absent | None = None
     unread: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Let one column be named without a list."""
+        """Check values; let one column be named without a list."""
+        for name, choices in _choices().items():
+            _check_choice(name, getattr(self, name), choices)
+        for name in ("n_features", "first_feature"):
+            object.__setattr__(self, name, _whole_number(name, getattr(self, name)))
+        if self.n_features is not None and not 0 <= self.n_features <= _MAX_FEATURES:
+            raise ValueError(
+                f"n_features must be between 0 and {_MAX_FEATURES}, not {self.n_features}"
+            )
         if isinstance(self.features, str):
             object.__setattr__(self, "features", [self.features])
         if isinstance(self.ignore, str) and self.ignore != "texts":
             object.__setattr__(self, "ignore", [self.ignore])
 
+    @property
+    def absent_value(self) -> Absent:
+        """What absent features are: as the caller says, or as in the data these are like."""
+        return self.absent or self.absent_like or "zero"
+
     def given(self) -> set[str]:
-        """Names of the options that the caller gave: those that differ from their default.
-
-        ``absent`` is one of them also where the default was given, and not where it was taken over
-        from a model.
-        """
-        different = {
-            field.name
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not field.default
-            and not _same(value, field.default)
+        """Return the names of the options that the caller gave: those that are not the default."""
+        return {
+            option.name
+            for option in fields(LoadArguments)
+            if (value := getattr(self, option.name)) is not option.default
+            and not _equal(value, option.default)
         }
-        return different - {"absent", "absent_given"} | ({"absent"} if self.absent_given else set())
 
-    def given_absent(self) -> Absent | None:
-        """Return what the caller said about absent features."""
-        return self.absent if self.absent_given else None
-
-    def described(self) -> str:
-        """Return the options in words, but for those that change no value that is read."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("progress", "n_jobs", "comments", "doc_id", "absent_given"):
-            del told[name]
-        return repr(sorted((name, _plain(value)) for name, value in told.items()))
+    def cache_key(self) -> str:
+        """Return a text that is equal for options that read equal values."""
+        values = {
+            option.name: getattr(self, option.name)
+            for option in fields(LoadArguments)
+            if option.metadata["affects_values"]
+        }
+        values |= {"absent": self.absent_value, "unread": sorted(self.unread)}
+        return repr(sorted(values.items()))
 
 
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
+def load_options(arguments: Mapping[str, Any], **others: Any) -> LoadOptions:
+    """Return the options of a caller of ``load`` or ``scan``, checked."""
+    like = arguments.get("like")
+    columns = None if like is None else Columns.of(like)
+    return LoadOptions(**{**arguments, "like": columns}, absent_like=absent_like(like), **others)
 
 
-def _same(value: Any, default: Any) -> bool:
+def absent_like(like: Any) -> Absent | None:
+    """Return how absent features were read in the data of a Dataset or fitted ranker."""
+    absent: Absent | None = getattr(getattr(like, "model_", like), "absent", None)
+    return absent
+
+
+# The options that a reader accepts or refuses; the others are for ``load`` itself.
+FOR_READERS = frozenset(option.name for option in fields(LoadArguments) if option.metadata["kinds"])
+
+
+def accepted_by(*kinds: Kind) -> frozenset[str]:
+    """Return the names of the options that sources of these kinds accept."""
+    return frozenset(
+        option.name
+        for option in fields(LoadArguments)
+        if option.metadata["kinds"].intersection(kinds)
+    )
+
+
+def accepted_by_clusters() -> tuple[str, ...]:
+    """Return the names of the options that a fit on a cluster accepts."""
+    return tuple(option.name for option in fields(LoadArguments) if option.metadata["cluster"])
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def takes_options(
+    declaration: Callable[_P, ReadingArguments],
+) -> Callable[[Callable[..., _T]], Callable[Concatenate[Any, _P], _T]]:
+    """Give a function of a source and options the signature and the docs of the declared options.
+
+    The docstring has a line ``OPTIONS`` where they are listed. Type checkers see the parameters of
+    the declaration's constructor after the source.
+    """
+
+    def decorate(function: Callable[..., _T]) -> Callable[Concatenate[Any, _P], _T]:
+        own = inspect.signature(function)
+        source = own.parameters["source"]
+        declared = inspect.signature(declaration).parameters
+        signature = own.replace(parameters=[source, *declared.values()])
+
+        @functools.wraps(function)
+        def checked(source: Any, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
+            try:
+                bound = signature.bind(source, *arguments, **options)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(**bound.arguments)
+
+        described = _described(declaration, declared)
+        checked.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("OPTIONS", described)
+        checked.__signature__ = signature  # type: ignore[attr-defined]
+        return checked
+
+    return decorate
+
+
+def _described(declaration: Any, names: Iterable[str]) -> str:
+    """Return the lines of a docstring about the options, in the order of the names."""
+    options = {option.name: option for option in fields(declaration)}
+    lines = []
+    for name in names:
+        choices = ", ".join(repr(choice) for choice in _choices().get(name, ()))
+        words = (options[name].metadata["meaning"], options[name].metadata["note"])
+        text = ". ".join(part for part in words if part)
+        values = f"{{{choices}}}, " if choices else ""
+        lines += textwrap.wrap(f"{name} : {values}{text}", 95, subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+@functools.cache
+def _choices() -> dict[str, tuple[Any, ...]]:
+    """Return the values of the options that have a few."""
+    return {
+        name: choices
+        for name, type in typing.get_type_hints(LoadArguments).items()
+        if (choices := choices_of(type)) is not None
+    }
+
+
+def choices_of(type: Any) -> tuple[Any, ...] | None:
+    """Return the values of a type that is a choice of a few; None for other types."""
+    members = typing.get_args(type) if typing.get_origin(type) in _UNIONS else (type,)
+    values: list[Any] = []
+    for member in members:
+        if member is types.NoneType:
+            values.append(None)
+        elif member is bool:
+            values += [True, False]
+        elif typing.get_origin(member) is Literal:
+            values += typing.get_args(member)
+        else:
+            return None
+    return tuple(values)
+
+
+_UNIONS = (typing.Union, types.UnionType)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices if choice is not None)
+        raise ValueError(f"{name} must be one of {known}, not {value!r}")
+
+
+def _whole_number(name: str, value: Any) -> int | None:
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, not {value!r}") from None
+
+
+def _equal(value: Any, default: Any) -> bool:
     return isinstance(value, (str, bool, int)) and bool(value == default)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ import numpy.typing as npt
 from rankgrove._memory import release_memory
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import (
-    Absent,
     Dataset,
     SharedQueries,
     concatenate,
@@ -41,13 +40,17 @@ from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.streamed import StreamedMatrix
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import (
-    checked_options,
     files_in,
     is_folder,
     is_paths,
     load_batches,
 )
-from rankgrove.data.reading.options import LoadOptions, Progress
+from rankgrove.data.reading.options import (
+    LoadOptions,
+    ScanArguments,
+    load_options,
+    takes_options,
+)
 from rankgrove.data.reading.readers import reader_of
 from rankgrove.data.scanning.cache_key import file_key
 from rankgrove.data.scanning.row_batches import (
@@ -59,27 +62,8 @@ from rankgrove.data.scanning.row_batches import (
 from rankgrove.errors import DataError
 
 
-def scan(
-    source: Any,
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    feature_names: Sequence[str] | None = None,
-    label: str | int | None = None,
-    query: str | int | None = None,
-    features: Sequence[str] | None = None,
-    ignore: Sequence[str] | Literal["texts"] | None = None,
-    weight: str | int | None = None,
-    doc_id: str | int | None = None,
-    like: Any = None,
-    absent: Absent | None = None,
-    n_features: int | None = None,
-    first_feature: int | None = None,
-    negative_labels: Literal["error", "keep", "drop"] = "error",
-    shared_queries: SharedQueries = "error",
-    format: str | None = None,
-    progress: bool | Progress | None = None,
-    n_jobs: int | None = None,
-) -> Scan:
+@takes_options(ScanArguments)
+def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options: Any) -> Scan:
     """Promise ranking data that need not fit into memory; nothing is read yet.
 
     What it gives can be handed to ``fit``, ``predict``, ``score`` and ``eval_set`` in place of a
@@ -91,33 +75,9 @@ def scan(
         function that returns an iterator of them each time it is called, or an iterator (which can
         be used once). A batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a Dataset, or
         a pandas, polars or Arrow table.
-    cache : folder that keeps bins and codes for the next time the same files are used in the same
-        way; by default that of the variable RANKGROVE_CACHE, else nothing is kept. See
-        ``clear_cache``.
-    feature_names, label, query, features, ignore, weight, doc_id, like, absent, n_features,
-    first_feature, negative_labels, shared_queries, format, progress, n_jobs : as in ``load``
+    OPTIONS
     """
-    if shared_queries not in ("error", "merge", "apart"):
-        raise ValueError(
-            f"shared_queries must be one of 'error', 'merge', 'apart', not {shared_queries!r}"
-        )
-    options = checked_options(
-        feature_names=feature_names,
-        label=label,
-        query=query,
-        features=features,
-        ignore=ignore,
-        weight=weight,
-        doc_id=doc_id,
-        like=like,
-        absent=absent,
-        n_features=n_features,
-        first_feature=first_feature,
-        negative_labels=negative_labels,
-        progress=progress,
-        n_jobs=n_jobs,
-    )
-    return Scan(_settled(source), options, cache_folder(cache), format, shared_queries)
+    return Scan(_files_or_batches(source), load_options(options), cache_folder(cache))
 
 
 def as_scan(value: Any, **options: Any) -> Any:
@@ -133,7 +93,7 @@ def _is_batches(value: Any) -> bool:
     return isinstance(value, Iterator) or (callable(value) and not hasattr(value, "__array__"))
 
 
-def _settled(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
+def _files_or_batches(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
     """Return the files, or the function that makes batches."""
     if isinstance(source, (str, os.PathLike)):
         return _files(source)
@@ -184,23 +144,19 @@ class Scan:
         source: list[Path] | Callable[[], Iterable[Any]],
         options: LoadOptions,
         cache: Path | None,
-        format: str | None,
-        shared_queries: SharedQueries,
     ) -> None:
         self._source = source
         self._options = options
         self._cache = cache
-        self._format = format
-        self.shared_queries: SharedQueries = shared_queries
         self._key: str | None = None
         self._input: RankingInput | None = None
 
-    def like(self, columns: Columns, absent: str | None, what: str) -> Scan:
+    def like(self, columns: Columns, absent: Any, what: str) -> Scan:
         """Return a scan of the same source with these columns, read as those of a model were."""
         own = self._options.like
         if own is not None and own != columns:
             raise DataError(f"{what}: this scan was made with like=, for other columns")
-        given = self._options.given_absent()
+        given = self._options.absent
         if None not in (absent, given) and absent != given:
             raise DataError(
                 f"{what}: features absent from the text are read as {given!r}, but as "
@@ -208,8 +164,12 @@ class Scan:
             )
         if own == columns:
             return self
-        taken: Any = absent or self._options.absent
-        return self._with(replace(self._options, like=columns, absent=taken))
+        return self._with(replace(self._options, like=columns, absent_like=absent))
+
+    @property
+    def shared_queries(self) -> SharedQueries:
+        """What happens to a query id that occurs in several files."""
+        return self._options.shared_queries
 
     def unlabelled(self, *, needs_queries: bool) -> Scan:
         """Return a scan that reads no labels, and queries only if they matter."""
@@ -219,9 +179,9 @@ class Scan:
     def judgments(self) -> Dataset:
         """Read labels and queries alone."""
         columns: dict[str, Any] = dict.fromkeys(
-            ("like", "feature_names", "n_features", "first_feature", "ignore")
+            ("like", "feature_names", "n_features", "first_feature", "ignore", "absent")
         )
-        options = replace(self._options, features=[], absent="zero", absent_given=False, **columns)
+        options = replace(self._options, features=[], absent_like=None, **columns)
         if callable(self._source):
             one = Judgments(self.shared_queries)
             for batch in self.batches():
@@ -233,15 +193,11 @@ class Scan:
                 found["y"],
                 np.repeat(found["ids"], sizes),
             )
-        parts = [
-            data
-            for path in self._source
-            for data in load_batches(path, options, self._format, whole=True)
-        ]
+        parts = [data for path in self._source for data in load_batches(path, options, whole=True)]
         return concatenate(parts, self.shared_queries)
 
     def _with(self, options: LoadOptions) -> Scan:
-        return Scan(self._source, options, self._cache, self._format, self.shared_queries)
+        return Scan(self._source, options, self._cache)
 
     def batches(self, *, matched: bool = True, sparse: bool | None = None) -> Iterator[RowBatch]:
         """Go through the source, batch by batch; a batch may end amid a query.
@@ -260,10 +216,13 @@ class Scan:
                 yield batch_of_object(batch, number, self._options)
             return
         for number, path in enumerate(self._source):
-            text = reader_of(path, self._format).name == "letor" and self._options.features is None
+            text = (
+                reader_of(path, self._options.format).name == "letor"
+                and self._options.features is None
+            )
             whole = matched and text and None in declared_features(self._options)
             options = replace(self._options, sparse=sparse) if text else self._options
-            for data in load_batches(path, options, self._format, whole=whole):
+            for data in load_batches(path, options, whole=whole):
                 yield batch_of_dataset(data, number, text and not whole)
 
     def read(self) -> RankingInput:
@@ -274,11 +233,10 @@ class Scan:
         return self._input
 
     def _cache_key(self) -> str | None:
-        """Describe files and options; None for batches, which cannot be known again."""
+        """Describe files and options; None for batches, which have no key."""
         if callable(self._source):
             return None
-        ways = (self._options.described(), self._format, self.shared_queries)
-        return f"{ways!r}\n" + "\n".join(file_key(path) for path in self._source)
+        return f"{self._options.cache_key()}\n" + "\n".join(file_key(path) for path in self._source)
 
     def _read(self, key: str | None) -> RankingInput:
         entry: CacheEntry = TemporaryCacheEntry()
@@ -313,7 +271,7 @@ class Scan:
 
     def _written(self, entry: CacheEntry, key: str | None) -> tuple[DiskMatrix, Arrays]:
         """Go through the source: features to a temporary file, the rest to arrays."""
-        nothing = np.nan if self._options.absent == "missing" else 0.0
+        nothing = np.nan if self._options.absent_value == "missing" else 0.0
         values, judgments = DiskMatrix(entry.folder, nothing), Judgments(self.shared_queries)
         self._read_batches(values, judgments)
         if self._cache_key() != key:
