@@ -129,12 +129,16 @@ define second
 	  > $$(.venv-$(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/$(1).pth
 endef
 
+# A comma would end the argument of $(call).
+comma := ,
+ADDRESS_AND_UNDEFINED := -DRANKGROVE_SANITIZE=address$(comma)undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+
 # (pytrec_eval, with which metrics are compared, frees what it has allocated by new.)
 .PHONY: sanitize
 sanitize: $(VENV)/.test ## run native code with address and undefined-behaviour sanitizers
-	$(call native_tests,sanitize-native,-DRANKGROVE_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	$(call native_tests,sanitize-native,$(ADDRESS_AND_UNDEFINED))
 	build/sanitize-native/native_tests
-	$(call second,sanitize,-DRANKGROVE_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+	$(call second,sanitize,$(ADDRESS_AND_UNDEFINED))
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)

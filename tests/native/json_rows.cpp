@@ -10,11 +10,13 @@ namespace {
 
 const std::string whole = R"({"columns": ["a\\", "b"], "rows": [[1.5, null], [-2e-1, 3]], "y": 1})";
 
-// Reads text that lies in memory of just its size, so that sanitizers see a step too far.
-bool read(const std::string& text, rankgrove::JsonRows& found) {
+// Reads text from a buffer of exactly its size, so that sanitizers see a read past its end.
+// Returns whether the rows are valid.
+bool read(const std::string& text, rankgrove::JsonRows& found, int64_t max_rows = 100) {
   const auto exact = std::make_unique<char[]>(text.size());
   text.copy(exact.get(), text.size());
-  return rankgrove::read_json_rows(std::string_view(exact.get(), text.size()), found);
+  return rankgrove::read_json_rows(std::string_view(exact.get(), text.size()), max_rows, found) &&
+         found.problem == rankgrove::JsonProblem::kNone;
 }
 
 }  // namespace
@@ -30,6 +32,13 @@ CASE("JSON rows are read") {
   CHECK(found.values[3] == 0.1);
   CHECK(found.values[4] == 123456789012345678.0);
   CHECK(found.rest == R"({"qid": "a]\"", "rows":[], "x": {}})");
+}
+
+CASE("more JSON rows than allowed are refused") {
+  rankgrove::JsonRows two, one;
+  CHECK(read(whole, two, 2));
+  CHECK(!read(whole, one, 1));
+  CHECK(one.problem == rankgrove::JsonProblem::kTooManyRows);
 }
 
 CASE("JSON rows that are cut off are refused") {
