@@ -59,6 +59,14 @@ $(VENV)/.bench: $(VENV)/.test pyproject.toml
 	$(PY) -m pip install -q --group bench
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.package pyproject.toml
+	$(PY) -m pip install -q --group docs -e '.[plots,serve,frames]' --no-build-isolation
+	@touch $@ $(VENV)/.package
+
+.PHONY: docs
+docs: $(VENV)/.docs ## build the documentation site (build/site/index.html)
+	$(PY) tools/build_site.py
+
 .PHONY: demo
 demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
 	$(VENV)/bin/rankgrove demo

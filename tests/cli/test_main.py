@@ -52,7 +52,7 @@ def test_ctrl_c_while_a_verb_is_found_exits_with_130(monkeypatch, capsys):
     def interrupted(verb):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_verb_parser", interrupted)
+    monkeypatch.setattr(module, "verb_parser", interrupted)
     assert module.main(["info", "x"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

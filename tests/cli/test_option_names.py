@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from rankgrove.cli.help import HelpParser
-from rankgrove.cli.main import VERBS, _verb_parser, main
+from rankgrove.cli.main import VERBS, main, verb_parser
 from rankgrove.cli.train import _add_ranker_options
 from rankgrove.rankers.base.registry import ranker_names
 
@@ -20,7 +20,7 @@ def parsers():
     """Yield (verb, parser) of all verbs; `train` has one parser per ranker."""
     for verb in VERBS:
         if verb != "train":
-            yield verb, _verb_parser(verb)
+            yield verb, verb_parser(verb)
     for ranker in ranker_names():
         parser = HelpParser(prog="train")
         _add_ranker_options(parser, ranker)

@@ -142,7 +142,7 @@ def _parse(argv: list[str]) -> argparse.Namespace | None:
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VERBS)}"
         parser.error(f"unknown verb {given.verb!r}: {hint}")
     rest = _import_modules(argv[1:], parser)
-    return _parse_args(_verb_parser(given.verb), rest)
+    return _parse_args(verb_parser(given.verb), rest)
 
 
 def _parse_args(parser: HelpParser, words: list[str]) -> argparse.Namespace:
@@ -152,7 +152,8 @@ def _parse_args(parser: HelpParser, words: list[str]) -> argparse.Namespace:
         sys.stdout.flush()  # a help text that cannot be written is an error
 
 
-def _verb_parser(verb: str) -> HelpParser:
+def verb_parser(verb: str) -> HelpParser:
+    """Return the parser of a verb's options."""
     module = importlib.import_module(f"rankgrove.cli.{verb.replace('-', '_')}")
     parser = HelpParser(
         prog=f"rankgrove {verb}",

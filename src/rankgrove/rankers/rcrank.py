@@ -21,7 +21,7 @@ class RCRank(LambdaMART):
     the cells (equation 6 of the paper),
 
     .. math::
-        \arg\min_r \sum_i |X_i^L| \mathrm{Var}(X_i^L) + |X_i^R| \mathrm{Var}(X_i^R)
+        \operatorname{arg\,min}_r \sum_i |X_i^L| \mathrm{Var}(X_i^L) + |X_i^R| \mathrm{Var}(X_i^R)
 
     summed over the nodes i of the level; the values of the cells are Newton steps. As in the paper,
     neither has an ``l2`` (one that is given belongs to the steps alone), and cells may be small or
