@@ -9,7 +9,7 @@ import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import predict
-from rankgrove.distributed.prediction import PartitionScorer, refuse_scores
+from rankgrove.distributed.partition_scorer import PartitionScorer, refuse_scores
 
 
 @pytest.fixture(scope="module")

@@ -39,11 +39,17 @@ def test_shared_queries_of_streams_are_counted(tmp_path):
         fit(train, rankgrove.scan(tmp_path / "other.txt"))
 
 
-@pytest.mark.parametrize("part", ["other queries", "other documents", "the very training data"])
+def test_a_copy_of_the_training_data_warns_whatever_its_query_ids():
+    data = make_ranking(12, seed=0)
+    for qid in (data.qid.copy(), [f"new {query}" for query in data.qid]):
+        with pytest.warns(DataWarning, match="eval_set 'valid' holds the training data"):
+            fit(data, (data.X, data.y, qid))
+
+
+@pytest.mark.parametrize("part", ["other documents", "the very training data"])
 def test_honest_sets_pass_silently(part):
     data = make_ranking(12, seed=0)
     held_out = {
-        "other queries": (data.X, data.y, [f"new {query}" for query in data.qid]),
         "other documents": make_ranking(12, seed=1),  # with the same numbers
         "the very training data": data,
     }[part]

@@ -27,6 +27,7 @@ def fitted(parts, eval_set, **options):
     return ranker.fit(X, y, qid=qid, eval_set=eval_set, early_stopping_rounds=5, **options)
 
 
+@pytest.mark.filterwarnings("ignore:eval_set 'seen' holds the training data")
 @pytest.mark.parametrize("name", ["train", "seen"])
 def test_fresh_slices_of_the_training_data_do_not_decide(parts, name):
     data, train = parts
@@ -44,6 +45,7 @@ def test_the_last_set_that_is_not_training_data_decides(parts):
     assert fitted(parts, {"first": first, "last": last}).best_iteration_ == alone.best_iteration_
 
 
+@pytest.mark.filterwarnings("ignore:eval_set 'seen' holds the training data")
 def test_training_data_alone_cannot_stop_a_fit(parts):
     data, train = parts
     with pytest.raises(ValueError, match="eval_set holds the training data alone"):

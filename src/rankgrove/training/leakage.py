@@ -39,6 +39,17 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     )
 
 
+def warn_of_training_data(name: str) -> None:
+    """Warn that a validation set is a copy of the training data."""
+    warnings.warn(
+        f"{name} holds the training data: it does not decide where training stops, and its "
+        "metrics say nothing about new queries. Split by query, as rankgrove.kfold does, or name "
+        "it 'train'",
+        DataWarning,
+        stacklevel=5,
+    )
+
+
 def same_documents(train: RankingInput, data: RankingInput) -> bool:
     """Tell whether the first queries of data with equal offsets have the same documents.
 

@@ -21,7 +21,11 @@ from rankgrove.data.input_checks import ranking_input
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError, ModelError
 from rankgrove.training.labels import naming_rows
-from rankgrove.training.leakage import same_documents, warn_of_shared_queries
+from rankgrove.training.leakage import (
+    same_documents,
+    warn_of_shared_queries,
+    warn_of_training_data,
+)
 from rankgrove.training.progress import History, Measured
 from rankgrove.workers.row_shard import RowShard
 
@@ -161,8 +165,11 @@ def make_watch(
         is_train = given.is_entry(entry)
         data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, shard)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
-        held_out = not (is_train or name.lower() == "train" or _same_data(train, data, shard))
-        if held_out:
+        held_out = not (is_train or name.lower() == "train")
+        if held_out and _same_data(train, data, shard):
+            held_out = False
+            warn_of_training_data(f"eval_set {name!r}")
+        elif held_out:
             warn_of_shared_queries(train, data, f"eval_set {name!r}")
         own = shard if is_train else RowShard.of(data.groups.offsets, shard.communicator)
         if own.n_rows == 0:
