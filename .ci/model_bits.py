@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,11 @@ TREES = (
     *("rcrank", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees"),
 )
 LINEAR = ("ranksvm", "listmle", "adarank")
+LOSSES: dict[str, dict[str, Any]] = {
+    "queryrmse": {},
+    "querysoftmax": {},
+    "querycrossentropy": {"max_grade": 4},
+}
 
 
 def _show(name: str, values: npt.NDArray[np.float64]) -> None:
@@ -29,3 +35,6 @@ for name in TREES:
         _show("explained", ranker.explain(data).values)
 for name in LINEAR:
     _show(name, make_ranker(name, random_state=3).fit(data).predict(data))
+for name, params in LOSSES.items():
+    ranker = make_ranker(name, n_estimators=5, random_state=3, **params).fit(data)
+    _show(name, ranker.predict(data))

@@ -29,6 +29,9 @@ NAMES = (
     "klmart",
     "xendcg",
     "yetirank",
+    "queryrmse",
+    "querysoftmax",
+    "querycrossentropy",
     "rcrank",
 )
 CLASSICAL = (
@@ -51,7 +54,7 @@ IN_PAPER = {
     ),
 }
 # What an example gives besides the number of iterations.
-EXTRA = {"igbrt": {"n_forest_trees": 100}}
+EXTRA = {"igbrt": {"n_forest_trees": 100}, "querycrossentropy": {"max_grade": 4}}
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
 
 PAGE = """\

@@ -78,13 +78,37 @@ struct ListArguments {
   const double* weight;
 };
 
-void cross_entropy_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> target,
-                                     std::optional<In<double>> weight, int n_threads,
-                                     Out<float> gradients, Out<float> hessians) {
-  const ListArguments lists(offsets, scores, target, weight, gradients, hessians);
+void centred_squared_error_gradients_checked(In<int64_t> offsets, In<double> scores,
+                                             In<double> target, std::optional<In<double>> weight,
+                                             int n_threads, Out<float> gradients,
+                                             std::optional<Out<float>> hessians) {
+  const ListArguments lists(offsets, scores, target, weight, gradients,
+                            hessians ? *hessians : gradients);
   nb::gil_scoped_release unlocked;
-  cross_entropy_gradients(lists.queries, scores.data(), target.data(), lists.weight, n_threads,
-                          gradients.data(), hessians.data());
+  centred_squared_error_gradients(lists.queries, scores.data(), target.data(), lists.weight,
+                                  n_threads, gradients.data(),
+                                  hessians ? hessians->data() : nullptr);
+}
+
+void cross_entropy_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> target,
+                                     std::optional<In<double>> weight, double beta, double damping,
+                                     int n_threads, Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, target, weight, gradients, hessians);
+  require(std::isfinite(beta) && beta > 0, "beta must be a positive number");
+  require(std::isfinite(damping) && damping >= 0, "damping must not be negative");
+  nb::gil_scoped_release unlocked;
+  cross_entropy_gradients(lists.queries, scores.data(), target.data(), lists.weight, beta, damping,
+                          n_threads, gradients.data(), hessians.data());
+}
+
+void shifted_logistic_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> target,
+                                        std::optional<In<double>> weight, double alpha,
+                                        int n_threads, Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, target, weight, gradients, hessians);
+  require(alpha >= 0 && alpha <= 1, "alpha must lie in 0..1, not " + std::to_string(alpha));
+  nb::gil_scoped_release unlocked;
+  shifted_logistic_gradients(lists.queries, scores.data(), target.data(), lists.weight, alpha,
+                             n_threads, gradients.data(), hessians.data());
 }
 
 void cross_entropy_ndcg_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> gains,
@@ -238,9 +262,19 @@ void bind_objectives(nb::module_& m) {
   m.def("expected_gain", &expected_gain_checked, nb::arg("scores"), nb::arg("gains"),
         nb::arg("ordinal"), nb::arg("n_threads"),
         "Expected gain of each document under the multi-class or the ordinal logistic model.");
+  m.def("centred_squared_error_gradients", &centred_squared_error_gradients_checked,
+        nb::arg("offsets"), nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+        nb::arg("hessians").noconvert().none(),
+        "Fill the gradients of least squares on residuals minus their mean in the query.");
+  m.def("shifted_logistic_gradients", &shifted_logistic_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(), nb::arg("alpha"),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of the logistic loss, in part with the best shift of each query.");
   m.def("cross_entropy_gradients", &cross_entropy_gradients_checked, nb::arg("offsets"),
-        nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(), nb::arg("n_threads"),
-        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        nb::arg("scores"), nb::arg("target"), nb::arg("weight").none(), nb::arg("beta"),
+        nb::arg("damping"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+        nb::arg("hessians").noconvert(),
         "Fill the gradients of the cross entropy between a target and the softmax of scores.");
   m.def("cross_entropy_ndcg_gradients", &cross_entropy_ndcg_gradients_checked, nb::arg("offsets"),
         nb::arg("scores"), nb::arg("gains"), nb::arg("weight").none(), nb::arg("seed"),

@@ -49,6 +49,9 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.mart import MART
     from rankgrove.rankers.mcrank import McRank
     from rankgrove.rankers.plrank import PLRank
+    from rankgrove.rankers.querycrossentropy import QueryCrossEntropy
+    from rankgrove.rankers.queryrmse import QueryRMSE
+    from rankgrove.rankers.querysoftmax import QuerySoftMax
     from rankgrove.rankers.random import RandomRanking
     from rankgrove.rankers.random_forest import RandomForest
     from rankgrove.rankers.rankboost import RankBoost
@@ -90,7 +93,10 @@ __all__ = [
     "Metric",
     "ModelError",
     "PLRank",
+    "QueryCrossEntropy",
     "QueryGroups",
+    "QueryRMSE",
+    "QuerySoftMax",
     "RCRank",
     "RFHybrid",
     "RFList",

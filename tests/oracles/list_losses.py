@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+import scipy.optimize
+import scipy.special
 
 
 def log_softmax(scores):
@@ -53,3 +55,27 @@ def curvature(loss, scores, step=1e-3):
         move[i] = step
         result[i] = (loss(scores + move) - 2 * loss(scores) + loss(scores - move)) / step**2
     return result
+
+
+def centred_squared_error(scores, labels, weight):
+    residual = scores - labels
+    mean = np.average(residual, weights=weight)
+    return 0.5 * float(np.sum(weight * (residual - mean) ** 2))
+
+
+def logistic(scores, target, weight):
+    return float(np.sum(weight * (np.logaddexp(0.0, scores) - target * scores)))
+
+
+def query_cross_entropy(scores, target, weight, alpha):
+    """Logistic loss, and the least one over shifts of the scores; 0 is its limit for one class."""
+    shifted = 0.0
+    if 0 < np.sum(weight * target) < np.sum(weight):
+        best = scipy.optimize.brentq(
+            lambda b: np.sum(weight * (scipy.special.expit(scores + b) - target)),
+            -500,
+            500,
+            xtol=1e-14,
+        )
+        shifted = logistic(scores + best, target, weight)
+    return (1 - alpha) * logistic(scores, target, weight) + alpha * shifted

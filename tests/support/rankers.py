@@ -10,8 +10,12 @@ FAMILIES = (
     *("broof", "igbrt", "coordinate-ascent", "random"),
 )
 
-# What makes rankers of many trees quick.
-SMALL = {"igbrt": {"n_forest_trees": 4}, "broof": {"n_trees": 4}}
+# What makes rankers of many trees quick, and the scale of labels that a ranker must know.
+SMALL = {
+    "igbrt": {"n_forest_trees": 4},
+    "broof": {"n_trees": 4},
+    "querycrossentropy": {"max_grade": 4},
+}
 
 
 def quick(name, **params):

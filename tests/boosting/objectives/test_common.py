@@ -1,5 +1,7 @@
 """What every objective has in common."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from tests.boosting.objectives.support import run, training_data
@@ -11,6 +13,9 @@ from rankgrove.boosting.objectives.lambdamart import LambdaGradients
 from rankgrove.boosting.objectives.mart import SquaredError
 from rankgrove.boosting.objectives.mcrank import GradeProbabilities
 from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
+from rankgrove.boosting.objectives.querycrossentropy import ShiftedLogistic
+from rankgrove.boosting.objectives.queryrmse import CentredSquaredError
+from rankgrove.boosting.objectives.querysoftmax import SoftmaxCrossEntropy
 from rankgrove.boosting.objectives.xendcg import CrossEntropyNDCG
 from rankgrove.boosting.objectives.yetirank import YetiRankPairs
 
@@ -23,8 +28,13 @@ OBJECTIVES = [
     CosineDistance,
     CrossEntropyNDCG,
     YetiRankPairs,
+    CentredSquaredError,
+    SoftmaxCrossEntropy,
+    partial(ShiftedLogistic, max_grade=4.0),
 ]
-every_objective = pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.__name__)
+every_objective = pytest.mark.parametrize(
+    "objective", OBJECTIVES, ids=lambda o: getattr(o, "func", o).__name__
+)
 
 
 def scores_for(objective, n, seed=0, scale=1.0):

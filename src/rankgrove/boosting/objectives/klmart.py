@@ -47,6 +47,8 @@ class KullbackLeibler(Objective):
             scores[0],
             self.target,
             self.data.weight,
+            1.0,
+            0.0,
             self.data.n_threads,
             gradients[0],
             hessians[0],

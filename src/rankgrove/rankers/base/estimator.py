@@ -156,6 +156,8 @@ class BaseRanker(FittedRanker):
         self.check_params()
         data, shard = workers.checked_input(given)
         self._refuse_unused_parameters(data)
+        with naming_rows(data):
+            self._check_labels(data)
         equal = labels_are_equal(data.y, shard)
         watch = make_watch(
             options.eval_set,
@@ -240,6 +242,9 @@ class BaseRanker(FittedRanker):
     def _learn(self, fit: Fit) -> Learnt:
         """Train; the ranker itself must not change."""
         raise NotImplementedError
+
+    def _check_labels(self, data: RankingInput) -> None:
+        """Refuse labels that this ranker cannot learn, before any work."""
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         """Return the parameters that have no effect in this setting, and when they have none."""
