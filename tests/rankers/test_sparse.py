@@ -24,7 +24,8 @@ SMALL = {
 def quick(name, **params):
     known = ranker_class(name)._get_param_names()
     sizes = {key: value for key, value in SMALL.items() if key in known}
-    return make_ranker(name, **{**sizes, "random_state": 0, "n_jobs": 1, **params})
+    scale = {"max_grade": 4} if name == "querycrossentropy" else {}
+    return make_ranker(name, **{**sizes, **scale, "random_state": 0, "n_jobs": 1, **params})
 
 
 def make(seed=0, n_queries=30, n_features=24, missing=0.02):

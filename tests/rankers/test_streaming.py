@@ -12,7 +12,11 @@ from rankgrove.data.scanning.scan import Scan
 from rankgrove.datasets import make_ranking
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
-SMALL = {"igbrt": {"n_forest_trees": 3}, "broof": {"n_trees": 3}}
+SMALL = {
+    "igbrt": {"n_forest_trees": 3},
+    "broof": {"n_trees": 3},
+    "querycrossentropy": {"max_grade": 4},
+}
 
 
 def quick(name, **params):

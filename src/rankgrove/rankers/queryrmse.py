@@ -19,7 +19,8 @@ class QueryRMSE(BoostedRanker):
     With the residuals :math:`r_d = s_d - y_d` and their weighted mean
     :math:`m_q = \sum_{d \in q} w_d r_d / \sum_{d \in q} w_d`, the loss is
 
-    .. math:: \frac12 \sum_q \sum_{d \in q} w_d (r_d - m_q)^2, \qquad
+    .. math::
+        \frac12 \sum_q \sum_{d \in q} w_d (r_d - m_q)^2, \qquad
         g_d = w_d (r_d - m_q), \qquad h_d = w_d.
 
     No effort goes into the level of a query, which no ranking shows: a constant added to all labels

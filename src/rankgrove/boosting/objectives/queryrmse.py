@@ -12,7 +12,8 @@ class CentredSquaredError(Objective):
     With the residuals :math:`r_d = s_d - y_d` and their weighted mean
     :math:`m_q = \sum_{d \in q} w_d r_d / \sum_{d \in q} w_d`,
 
-    .. math:: L = \frac12 \sum_q \sum_{d \in q} w_d (r_d - m_q)^2, \qquad
+    .. math::
+        L = \frac12 \sum_q \sum_{d \in q} w_d (r_d - m_q)^2, \qquad
         g_d = w_d (r_d - m_q), \qquad h_d = w_d.
 
     A constant added to the scores or to the labels of a query changes nothing.
