@@ -90,3 +90,14 @@ def test_wide_text_stays_sparse_in_every_batch(tmp_path, monkeypatch):
     names = [f"f{i}" for i in range(1, 5001)]
     kinds = {type(batch.X) for batch in rg.scan(path, feature_names=names).batches()}
     assert kinds == {SparseMatrix}
+
+
+def test_n_steps_scores_by_the_first_steps(folder, data, small_batches):
+    ranker = rg.load_model(folder / "model.rg")
+    expected = ranker.predict(data.X, n_steps=2)
+    assert not np.array_equal(expected, ranker.predict(data.X))
+    path = folder / "data.txt"
+    np.testing.assert_array_equal(scored(folder, path, "--n-steps", 2), expected)
+    np.testing.assert_array_equal(ranker.predict(path, n_steps=2), expected)
+    with pytest.raises(ValueError, match="n_steps must be a whole number from 1 to 5"):
+        ranker.predict(path, n_steps=6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -275,3 +277,19 @@ def test_shap_is_refused_what_it_does_not_know(data):
 
     with pytest.raises(ModelError, match="kind 'linear' cannot be handed to shap"):
         shap_trees(linear())
+
+
+@pytest.mark.parametrize("kind", ["gain", "split"])
+def test_importances_have_the_names_of_their_columns(data, ranker, kind, monkeypatch):
+    series = ranker.named_importances(kind)
+    assert isinstance(series, pd.Series)
+    np.testing.assert_array_equal(series[list(NAMES)], ranker.importances(kind))
+    assert series.is_monotonic_decreasing
+    monkeypatch.setitem(sys.modules, "pandas", None)  # importing it fails
+    assert ranker.named_importances(kind) == series.to_dict()
+
+
+def test_importances_of_columns_without_names_are_numbered(data):
+    ranker = rankgrove.MART(n_estimators=3, random_state=0).fit(data.X, data.y, qid=data.qid)
+    shuffled = ranker.named_importances("permutation", X=data.X, y=data.y, qid=data.qid)
+    assert sorted(shuffled.index) == [f"f{j}" for j in range(1, 9)]

@@ -320,6 +320,37 @@ class TestTrees:
         steps = np.diff(ranker.predict(X).reshape(20, 50), axis=1)
         assert (direction * steps >= 0).all()
 
+    def test_monotone_by_name_is_monotone_by_position(self, train, tmp_path):
+        names = list(train.feature_names)
+        listed = lambdamart(monotone=[-1] + [0] * 8 + [1]).fit(train)
+        named = lambdamart(monotone={names[9]: 1, names[0]: -1}).fit(train)
+        np.testing.assert_array_equal(named.predict(train), listed.predict(train))
+        named.save(tmp_path / "model.rg")
+        loaded = rankgrove.load_model(tmp_path / "model.rg")
+        assert loaded.monotone == {names[9]: 1, names[0]: -1}
+        by_number = lambdamart(monotone={"f1": -1, "f10": 1}).fit(train.X, train.y, qid=train.qid)
+        np.testing.assert_array_equal(by_number.predict(train.X), listed.predict(train.X))
+
+    @pytest.mark.parametrize("columns", [["description"], ["params", "ranker"]])
+    def test_monotone_columns_of_any_name_are_kept_in_files(self, train, tmp_path, columns):
+        data = rankgrove.Dataset(
+            train.X,
+            train.y,
+            qid=train.qid,
+            feature_names=[*columns, *train.feature_names[len(columns) :]],
+        )
+        monotone = dict.fromkeys(columns, 1)
+        mart(monotone=monotone).fit(data).save(tmp_path / "model.rg")
+        assert rankgrove.load_model(tmp_path / "model.rg").monotone == monotone
+
+    def test_monotone_names_columns_of_the_data(self, train):
+        name = train.feature_names[0]
+        message = f"'{name}s', which the data do not have; did you mean '{name}'"
+        with pytest.raises(ValueError, match=message):
+            mart(monotone={f"{name}s": 1}).fit(train)
+        with pytest.raises(ValueError, match="monotone of MART must be"):
+            mart(monotone={name: 2}).fit(train)
+
     def test_monotone_needs_an_entry_per_feature(self, train):
         with pytest.raises(ValueError, match="monotone has 2 entries but the data has 10"):
             mart(monotone=[0, 1]).fit(train)

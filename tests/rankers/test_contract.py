@@ -379,3 +379,36 @@ def test_any_model_can_be_the_background(name, data, kind, tmp_path):
     ranker.save(tmp_path / "model.rg")
     loaded = rankgrove.load_model(tmp_path / "model.rg")
     np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predict_takes_a_number_of_steps(name, data):
+    ranker = quick(name, max_passes=2).fit(data)
+    steps = ranker.model_.n_steps
+    if steps == 0:
+        with pytest.raises(rankgrove.ModelError, match="n_steps=1: it was not built in steps"):
+            ranker.predict(data, n_steps=1)
+        return
+    stages = list(ranker.staged_predict(data))
+    for n in sorted({1, (steps + 1) // 2, steps}):
+        scores = ranker.predict(data, n_steps=n)
+        np.testing.assert_allclose(scores, stages[n - 1], rtol=1e-9, atol=1e-12)
+    for wrong in (0, steps + 1, 1.0):
+        with pytest.raises(ValueError, match=f"from 1 to {steps}, .* not {wrong}"):
+            ranker.predict(data, n_steps=wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_best_score_is_the_deciding_metric_at_the_best_iteration(name, data, tmp_path):
+    other = make_ranking(15, docs_per_query=12, n_features=8, seed=9)
+    ranker = quick(name).fit(
+        data, eval_set={"first": other, "train": data}, eval_metric=["map", "ndcg@5"]
+    )
+    if not ranker.learns_in_steps:
+        assert ranker.best_score_ is None
+        return
+    values = ranker.evals_result_["first"]["map"]
+    assert ranker.best_score_ == values[ranker.best_iteration_ - 1] == max(values)
+    ranker.save(tmp_path / "model.rg")
+    assert rankgrove.load_model(tmp_path / "model.rg").best_score_ == ranker.best_score_
+    assert quick(name).fit(data).best_score_ is None

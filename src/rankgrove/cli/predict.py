@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="file to write (default, or -: standard output)"
     )
+    parser.add_argument(
+        "--n-steps",
+        type=int,
+        metavar="N",
+        help="score by the first N boosting iterations or trees alone (default: all)",
+    )
     add_threads_option(parser)
     add_column_options(parser)
 
@@ -52,7 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
         ranker.set_params(n_jobs=arguments.n_jobs)
     with _output(arguments.out) as stream:
         documents = scan_documents(arguments.data, arguments)
-        for _, scores in score_batches(ranker.model_, documents, ranker.n_jobs):
+        model, n_steps = ranker.model_, arguments.n_steps
+        for _, scores in score_batches(model, documents, ranker.n_jobs, n_steps=n_steps):
             stream.write(_lines(scores))
 
 

@@ -97,10 +97,12 @@ def _names_an_unknown_metric(ranker: Any) -> bool:
 
 
 def _decoded_param(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"description"}:
-        return NotStored(str(value["description"]))
-    if isinstance(value, dict) and set(value) == {"ranker", "params"}:
-        return _decoded_ranker(ranker_class(value["ranker"]), value["params"])
+    # Any other dict is ``monotone``, whose columns may have these names; its values are numbers.
+    match value:
+        case {"description": str(text), **rest} if not rest:
+            return NotStored(text)
+        case {"ranker": str(name), "params": dict(params), **rest} if not rest:
+            return _decoded_ranker(ranker_class(name), params)
     return value
 
 

@@ -100,6 +100,25 @@ class Model(ABC):
         """Yield the scores after each of ``steps`` (ascending, from 1; None: after every one)."""
         raise self.refusal("be scored step by step", "it was not built in steps")
 
+    def scores_after(
+        self,
+        n_steps: int | None,
+        X: Matrix,
+        groups: QueryGroups | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Score each row by the first steps of the fit; None: by all of them."""
+        if n_steps is None:
+            return self.scores(X, groups, n_jobs)
+        if self.n_steps == 0:
+            raise self.refusal(f"be scored with n_steps={n_steps!r}", "it was not built in steps")
+        if not isinstance(n_steps, int | np.integer) or not 1 <= n_steps <= self.n_steps:
+            raise ValueError(
+                f"n_steps must be a whole number from 1 to {self.n_steps}, the steps of this "
+                f"model, not {n_steps!r}"
+            )
+        return next(iter(self.stages(X, groups, steps=[int(n_steps)], n_jobs=n_jobs)))
+
     def compile(self) -> Scorer:
         """Return one prepared scorer for serving."""
         raise self.refusal("be compiled", "only trees on documents become one scorer")

@@ -45,12 +45,15 @@ def scanned_scores(
     *,
     queries: bool = False,
     labels: bool = False,
+    n_steps: int | None = None,
     what: str = "predict",
 ) -> ScannedScores:
     """Go once through the documents; only scores (and what is asked for) are kept."""
     judgments = Judgments(scan.shared_queries) if queries or labels else None
     scores: list[npt.NDArray[np.float64]] = []
-    scored = score_batches(model, scan, n_jobs, queries=queries, labels=labels, what=what)
+    scored = score_batches(
+        model, scan, n_jobs, queries=queries, labels=labels, n_steps=n_steps, what=what
+    )
     for batch, own in scored:
         scores.append(own)
         if judgments is not None:
@@ -70,6 +73,7 @@ def score_batches(
     *,
     queries: bool = False,
     labels: bool = False,
+    n_steps: int | None = None,
     what: str = "predict",
 ) -> Iterator[tuple[RowBatch, npt.NDArray[np.float64]]]:
     """Yield each batch of a scan with its scores; whole queries where the model needs them.
@@ -86,7 +90,7 @@ def score_batches(
         if batch.X.entries is None and not batch.is_text:
             n_uncertain += model.uncertain(batch.X)
         n_batches += 1
-        yield batch, model.scores(batch.X, groups, n_jobs)
+        yield batch, model.scores_after(n_steps, batch.X, groups, n_jobs)
     if n_batches == 0:
         raise DataError(f"{what}: there are no rows")
     warn_of_rounded_values(n_uncertain, stacklevel=4)

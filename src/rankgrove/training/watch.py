@@ -67,7 +67,7 @@ class Watch:
     patience: int | None
     history: History = field(default_factory=dict)
     best_step: int | None = None
-    _best_value: float = float("nan")
+    best_value: float | None = None
 
     @property
     def held_out(self) -> list[WatchedSet]:
@@ -104,10 +104,14 @@ class Watch:
         return self._decide(measured[deciding.name][metric], step)
 
     def _decide(self, value: float, step: int) -> bool:
-        better = value > self._best_value if self.greater_is_better else value < self._best_value
-        if self.best_step is None or better or np.isnan(self._best_value):
-            self.best_step, self._best_value = step, value
-        return self.patience is not None and step - self.best_step >= self.patience
+        best = self.best_value
+        if (
+            best is None
+            or np.isnan(best)
+            or (value > best if self.greater_is_better else value < best)
+        ):
+            self.best_step, self.best_value = step, value
+        return self.patience is not None and step - (self.best_step or 0) >= self.patience
 
 
 TRAIN = object()

@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.core.names import first_duplicate, first_number, match_names, numbering
+from rankgrove.data.core.names import (
+    default_feature_names,
+    first_duplicate,
+    first_number,
+    match_names,
+    numbering,
+)
 from rankgrove.data.matrix.conversion import (
     column_names,
     convert,
@@ -43,6 +49,11 @@ class Columns:
             if len(self.names) != self.count:
                 raise DataError(f"{len(self.names)} feature names for {self.count} features")
             _refuse_duplicates(self.names, "the columns")
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names; f1, f2, ... if nobody gave any."""
+        return default_feature_names(self.count) if self.names is None else self.names
 
     @classmethod
     def of(cls, X: Any) -> Columns:

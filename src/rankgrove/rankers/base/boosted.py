@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -13,6 +14,8 @@ from rankgrove.boosting.loop import Boosting, Followed
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.names import match_names
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import declared, param
@@ -41,8 +44,18 @@ Floats = npt.NDArray[np.float64]
 Number = TypeVar("Number", int, float)
 
 
-def _is_sign_list(value: Any) -> bool:
+def _are_directions(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) for name in value) and _are_directions([*value.values()])
     return np.ndim(value) == 1 and bool(np.isin(np.asarray(value), (-1, 0, 1)).all())
+
+
+def _read_directions(text: str) -> dict[str, int] | list[int]:
+    """Read ``-1,0,1`` or ``price=-1,clicks=1``."""
+    if "=" not in text:
+        return numbers_reader(text)
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    return {name.strip(): int(direction) for name, _, direction in pairs}
 
 
 @declared
@@ -127,14 +140,18 @@ class BoostedRanker(BaseRanker):
     max_features_tree: float = param(
         1.0, Real(0, 1, above=True), "part of the features that each tree may use"
     )
-    monotone: Sequence[int] | None = param(
+    monotone: Sequence[int] | Mapping[str, int] | None = param(
         None,
         AnyOf(
             Nothing(),
-            Satisfies(_is_sign_list, "one of -1, 0, 1 per feature", numbers_reader),
+            Satisfies(
+                _are_directions,
+                "one of -1, 0, 1 per feature, or a dict {column: -1, 0 or 1}",
+                _read_directions,
+            ),
         ),
         "direction of each feature's effect: 1 the score never falls as it grows, -1 never rises, "
-        "0 free",
+        "0 free; a dict (``price=-1,clicks=1`` on the command line) leaves other columns free",
     )
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
@@ -169,7 +186,7 @@ class BoostedRanker(BaseRanker):
                 shard=fit.shard,
             )
         )
-        self._refuse_monotone(objective, data.columns.count)
+        directions = self._directions(objective, data.columns)
         start = self._start(fit, objective)
         followed = {
             watched.name: Followed.of(watched.data, bins, start, n_jobs)
@@ -178,7 +195,7 @@ class BoostedRanker(BaseRanker):
         }
         boosting = Boosting(
             objective=objective,
-            grower=self._grower(binned, fit.shard),
+            grower=self._grower(binned, fit.shard, directions),
             sampler=RowSampler(data.groups, fit.shard, self.subsample, self.sampling, fit.seed),
             outputs=start.training_scores(data, n_jobs),
             learning_rate=self.learning_rate,
@@ -208,14 +225,24 @@ class BoostedRanker(BaseRanker):
         """Return where scores start: at a constant, or at the background model's."""
         return Start.of(fit.background, objective, type(self).__name__)
 
-    def _refuse_monotone(self, objective: Objective, n_features: int) -> None:
-        """Refuse constraints that do not fit the data or that leaf values would break."""
+    def _directions(self, objective: Objective, columns: Columns) -> Sequence[int] | None:
+        """Return ``monotone`` per feature; refuse what leaf values or the link would break."""
         if self.monotone is None:
-            return
-        if len(self.monotone) != n_features:
+            return None
+        if isinstance(self.monotone, Mapping):
+            match = match_names(tuple(self.monotone), columns.all_names)
+            if match.lacking:
+                raise ValueError(
+                    f"parameter monotone names the column {match.lacking[0]!r}, which the data do "
+                    f"not have{_close_name(match.lacking[0], columns.all_names)}"
+                )
+            directions = [self.monotone.get(name, 0) for name in columns.all_names]
+        else:
+            directions = list(self.monotone)
+        if len(directions) != columns.count:
             raise ValueError(
-                f"parameter monotone has {len(self.monotone)} entries but the data has "
-                f"{n_features} features"
+                f"parameter monotone has {len(directions)} entries but the data has "
+                f"{columns.count} features"
             )
         if objective.sets_leaf_values:
             raise ValueError(
@@ -227,12 +254,15 @@ class BoostedRanker(BaseRanker):
                 f"the score of {type(self).__name__} may fall where all its outputs rise, and "
                 "cannot keep monotone constraints"
             )
+        return directions
 
     @property
     def _least_documents(self) -> int:
         return _limit(self.min_samples_leaf, 1 if self.tree == "oblivious" else 20)
 
-    def _grower(self, binned: BinnedMatrix, shard: RowShard) -> TreeGrower:
+    def _grower(
+        self, binned: BinnedMatrix, shard: RowShard, monotone: Sequence[int] | None
+    ) -> TreeGrower:
         max_leaf_nodes = shard.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
         oblivious = self.tree == "oblivious"
@@ -250,10 +280,15 @@ class BoostedRanker(BaseRanker):
             criterion=self.criterion,
             max_features=self.max_features,
             max_features_tree=self.max_features_tree,
-            monotone=self.monotone,
+            monotone=monotone,
             n_jobs=self.n_jobs,
             shard=shard,
         )
+
+
+def _close_name(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _weights_differ(fit: Fit) -> bool:

@@ -86,7 +86,8 @@ class BaseRanker(FittedRanker):
             Integer(0, 2**32 - 1),
             Satisfies(lambda r: isinstance(r, np.random.RandomState), "a numpy RandomState"),
         ),
-        "seed of everything random; None: another one each time",
+        "seed of everything random; None: another one each time. Boosting without any sampling "
+        "depends on it, too: it rounds gradients at random",
     )
     verbose: int = param(
         0,
@@ -182,7 +183,8 @@ class BaseRanker(FittedRanker):
             learnt = self._learn(fit)
         self._measure(watch, learnt)
         self.replace_fitted(learnt)
-        self.best_iteration_ = watch.best_step if self.learns_in_steps else None
+        if self.learns_in_steps:
+            self.best_iteration_, self.best_score_ = watch.best_step, watch.best_value
         self.evals_result_ = watch.history
         if not equal:
             warn_of_constant_scores(self.model_, data, shard, self._least_documents)
@@ -266,7 +268,7 @@ class BaseRanker(FittedRanker):
         self.clear_fitted()
         self.model_ = learnt.model
         self.evals_result_ = {}
-        self.best_iteration_ = None
+        self.best_iteration_ = self.best_score_ = None
         for name, value in learnt.attributes.items():
             setattr(self, name, value)
 

@@ -37,15 +37,23 @@ class FittedRanker(SklearnInterface):
     model_ : what was learnt: it scores documents (see ``rankgrove.models``)
     evals_result_ : ``{set name: {metric name: [value after each step]}}``
     best_iteration_ : steps kept because of the validation metric, None without validation
+    best_score_ : value of the deciding metric after these steps, None without validation
     """
 
     model_: Model
     evals_result_: History
     best_iteration_: int | None
+    best_score_: float | None
     n_jobs: int | None
 
     def predict(
-        self, X: Any, qid: Any = None, *, group_sizes: Any = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        qid: Any = None,
+        *,
+        group_sizes: Any = None,
+        n_jobs: int | None = None,
+        n_steps: int | None = None,
     ) -> Floats:
         """Score documents: the higher, the more relevant.
 
@@ -60,6 +68,8 @@ class FittedRanker(SklearnInterface):
         qid : one query id per row (a Dataset brings its own), where queries matter
         group_sizes : documents per query, instead of ``qid``
         n_jobs : threads; None: those of the ranker
+        n_steps : score by the first steps of the fit alone (boosting iterations, trees of a
+            forest), as ``staged_predict`` does; None: by all
 
         Returns
         -------
@@ -69,9 +79,9 @@ class FittedRanker(SklearnInterface):
         X = as_scan(X)
         if isinstance(X, Scan):
             _refuse_beside_scan("predict", qid=qid, group_sizes=group_sizes)
-            return scanned_scores(self.fitted_model(), X, n_jobs).scores
+            return scanned_scores(self.fitted_model(), X, n_jobs, n_steps=n_steps).scores
         matrix, groups = self._asked(X, qid, group_sizes, "predict")
-        return self.model_.scores(matrix, groups, n_jobs)
+        return self.model_.scores_after(n_steps, matrix, groups, n_jobs)
 
     def staged_predict(
         self, X: Any, qid: Any = None, *, group_sizes: Any = None
@@ -287,6 +297,21 @@ class FittedRanker(SklearnInterface):
         total = model.importances(kind)
         return total / total.sum() if total.sum() > 0 else total
 
+    def named_importances(self, kind: str = "gain", **options: Any) -> Any:
+        """Return the ``importances`` with the names of the columns, the largest first.
+
+        A pandas Series, or a dict if pandas is not installed. Columns without names are called
+        f1, f2, ...; ``options`` are those of ``importances``.
+        """
+        values = self.importances(kind, **options)
+        names = self.model_.columns.all_names
+        ordered = {names[j]: float(values[j]) for j in np.argsort(-values, kind="stable")}
+        try:
+            import pandas
+        except ImportError:
+            return ordered
+        return pandas.Series(ordered, name=kind, dtype=float)
+
     @property
     def feature_importances_(self) -> Floats:
         """Share of each feature in the total gain of all splits (all 0 if nothing was split)."""
@@ -338,12 +363,14 @@ class FittedRanker(SklearnInterface):
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
         """What was learnt besides the model, for JSON and as arrays; subclasses extend both."""
-        return {"evals_result": self.evals_result_, "best_iteration": self.best_iteration_}, {}
+        values = {"evals_result": self.evals_result_, "best_iteration": self.best_iteration_}
+        return values | {"best_score": self.best_score_}, {}
 
     def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
         """Take back what ``_get_fitted`` gave, the model being there; nothing in it is trusted."""
         self.evals_result_ = _checked_history(values.get("evals_result", {}))
         self.best_iteration_ = _checked_step(values.get("best_iteration"))
+        self.best_score_ = _checked_value(values.get("best_score"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle through the model file's container, with the parameters as they are."""
@@ -389,4 +416,11 @@ def _checked_step(value: Any) -> int | None:
     """Return a number of steps from a model file, or refuse it."""
     if value is not None and (type(value) is not int or value < 1):
         raise ModelError(f"best_iteration is {value!r:.100}")
+    return value
+
+
+def _checked_value(value: Any) -> float | None:
+    """Return the value of a metric from a model file (old ones have none), or refuse it."""
+    if value is not None and not isinstance(value, float):
+        raise ModelError(f"best_score is {value!r:.100}")
     return value
