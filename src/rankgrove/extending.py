@@ -15,7 +15,7 @@ from rankgrove.metrics.registration import register_metric
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.declaration import RankerParameter, param, parameter_table, with_default
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.linear import LinearRanker
 from rankgrove.rankers.base.parameters import (
@@ -38,10 +38,10 @@ __all__ = [
     "Choice",
     "Constraint",
     "Fit",
+    "FitResult",
     "Flag",
     "ForestRanker",
     "Integer",
-    "Learnt",
     "LinearRanker",
     "Metric",
     "Nothing",

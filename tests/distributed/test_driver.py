@@ -20,7 +20,7 @@ from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.messages import Message, MessageKind
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Learnt
+from rankgrove.rankers.base.fitting import FitResult
 from rankgrove.rankers.base.registry import make_ranker
 
 FORESTS = {
@@ -159,7 +159,7 @@ class OwnEnsemble(BaseRanker):
         one, other = (rankgrove.RFPoint(n_estimators=6, random_state=seed) for seed in (1, 2))
         for part in (one, other):
             part.replace_fitted(part.learn_within(fit))
-        return Learnt(rankgrove.merge(one, other).model_)
+        return FitResult(rankgrove.merge(one, other).model_)
 
 
 @pytest.mark.parametrize("cls", [OwnForest, OwnEnsemble])

@@ -24,15 +24,15 @@ _LARGEST_VALUE = 1e36
 
 
 @dataclass
-class Followed:
-    """Documents whose outputs are kept up to date while trees are added, in grouped order."""
+class EvalOutputs:
+    """Outputs of an evaluation set in grouped order, updated as trees are added."""
 
     binned: BinnedMatrix
     outputs: Floats
 
     @classmethod
-    def of(cls, data: RankingInput, bins: Bins, start: Start, n_jobs: int | None) -> Followed:
-        """Bin a set like the training data, at the start scores."""
+    def of(cls, data: RankingInput, bins: Bins, start: Start, n_jobs: int | None) -> EvalOutputs:
+        """Bin an evaluation set with the training bins, and set its initial outputs."""
         binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
         return cls(binned, start.scores(data, n_jobs))
 
@@ -54,7 +54,7 @@ class Boosting:
     Attributes
     ----------
     outputs : of the training documents, (n_outputs, n_rows) in grouped order
-    followed : other documents that follow the growing model
+    eval_outputs : outputs of evaluation sets, updated in every step
     trees : of each step so far, one per output
     """
 
@@ -65,7 +65,7 @@ class Boosting:
     learning_rate: float
     seed: int
     n_jobs: int | None
-    followed: list[Followed] = field(default_factory=list)
+    eval_outputs: list[EvalOutputs] = field(default_factory=list)
     trees: list[list[Tree]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class Boosting:
         self._hessians = None if self.objective.constant_hessian else np.empty(shape, np.float32)
 
     def replay(self, trees: list[list[Tree]]) -> None:
-        """Add the trees of an earlier attempt as the first steps, with the same outputs as then."""
+        """Add the trees of an earlier attempt as the first steps, with bit-identical outputs."""
         for grown in trees:
             if len(grown) != len(self.outputs):
                 raise ModelError(
@@ -84,8 +84,8 @@ class Boosting:
             for output, tree in enumerate(grown):
                 leaves = apply_binned(tree, self.grower.binned, self.n_jobs)
                 add_leaf_values(self.outputs[output], leaves, tree.value, self.n_jobs)
-            for followed in self.followed:
-                followed.add(grown, self.n_jobs)
+            for eval_outputs in self.eval_outputs:
+                eval_outputs.add(grown, self.n_jobs)
             self.trees.append(grown)
 
     def step(self) -> None:
@@ -95,8 +95,8 @@ class Boosting:
         rows = self.sampler.draw(step)
         old = outputs if len(outputs) == 1 else outputs.copy()
         grown = [self._grow(step, output, old, rows) for output in range(len(outputs))]
-        for followed in self.followed:
-            followed.add(grown, self.n_jobs)
+        for eval_outputs in self.eval_outputs:
+            eval_outputs.add(grown, self.n_jobs)
         self.trees.append(grown)
 
     def _grow(self, step: int, output: int, old: Floats, rows: npt.NDArray[Any] | None) -> Tree:

@@ -33,7 +33,7 @@ class RowSampler:
     seed: int
 
     def draw(self, iteration: int) -> npt.NDArray[np.int32] | None:
-        """Rows of this iteration in grouped order, ascending; None means all."""
+        """Return the rows of this iteration in grouped order, ascending; None means all."""
         if self.part >= 1.0:
             return None
         rng = np.random.default_rng([self.seed, iteration])
@@ -50,7 +50,7 @@ class RowSampler:
     def _pick(
         self, rng: np.random.Generator, total: int, first: int, n_own: int
     ) -> npt.NDArray[np.int64]:
-        """Draw from ``total``; return those among the ``n_own`` from ``first`` on, from 0."""
+        """Sample from ``total``; return those of ``first : first + n_own``, minus ``first``."""
         size = max(1, round(self.part * total))
         drawn = np.sort(rng.choice(total, size, replace=False, shuffle=False))
         begin, end = np.searchsorted(drawn, [first, first + n_own])

@@ -58,13 +58,13 @@ class Start:
         return cls(zero, model)
 
     def training_scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
-        """Outputs of the training documents before the first tree, in grouped order."""
+        """Return the initial outputs of the training documents, in grouped order."""
         if self.training_outputs is not None:
             return np.ascontiguousarray(self.training_outputs)
         return self.scores(data, n_jobs)
 
     def scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
-        """Outputs of each document before the first tree, (n_outputs, n_rows), in grouped order."""
+        """Return the initial outputs of documents, (n_outputs, n_rows), in grouped order."""
         if self.model is None:
             return np.repeat(self.base_score[:, None], len(data.X), axis=1)
         if self.raw and isinstance(self.model, TreesModel):
@@ -75,7 +75,7 @@ class Start:
         return np.ascontiguousarray(data.groups.grouped(outputs).T)
 
     def followed_by(self, trees: TreesModel) -> Model:
-        """Return the sum of the background model and the new trees: one ensemble if it can be."""
+        """Return the sum of the background model and the new trees, merged into one if possible."""
         if self.model is None:
             return trees
         if self.raw and isinstance(self.model, TreesModel):

@@ -1,1 +1,1 @@
-"""Weighted sums of features: what linear rankers optimise, and how."""
+"""Objectives and optimisers of linear rankers."""

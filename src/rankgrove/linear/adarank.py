@@ -1,4 +1,4 @@
-"""AdaRank: features as weak rankers, queries weighed by how badly they are ranked."""
+"""AdaRank: boosting of features as weak rankers; badly ranked queries get more weight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankgrove.models.linear_features import LinearFeatures
 
 Floats = npt.NDArray[np.float64]
 
-# A weak ranker that is right in every query would get an infinite weight.
+# Bounds the weight of a perfect weak ranker, which would be infinite.
 _LARGEST_SHARE = 1.0 - 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Coordinate ascent: raise a metric by one weight after the other."""
+"""Coordinate ascent: maximise a metric by one weight at a time."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ class CoordinateSearch:
             size = np.abs(weights).sum()
             if size > 0:  # only the direction matters: keep the steps in proportion
                 weights = weights / size
-            # Scores that were added up move by move tie other documents than the model's do.
+            # Scores that were updated step by step round, and tie, differently from the model's.
             scores, value = self._measured(weights * unit)
             yield weights * unit, value
             if value - before <= tolerance:
                 return
 
     def _measured(self, weights: Floats) -> tuple[Floats, float]:
-        """Return the scores of the model with these weights, and their metric."""
+        """Return the model's scores with these weights, and the metric of the scores."""
         scores = self.features.scores(weights)
         return scores, float(self.metric.values(scores, scores, np.zeros(1))[0])
 
     def _steps(self, weight: float) -> Floats:
-        """Return moves of a weight in ascending order, among them the one that removes it."""
+        """Return candidate steps of a weight in ascending order, including the one to weight 0."""
         size = max(abs(weight), 1.0 / max(1, int(np.count_nonzero(self.spreads))))
         sums = np.cumsum(self.growth ** np.arange(self.n_steps))
         moves = self.first_step * size * sums

@@ -1,4 +1,4 @@
-"""Cutting planes: minimise half the square of the weights plus a loss that has corners.
+"""Cutting planes: minimise half the squared norm of the weights plus a non-smooth convex loss.
 
 (Joachims 2006; with the line search of Franc and Sonnenburg, "Optimized Cutting Plane Algorithm for
 Support Vector Machines", 2008.) Each plane is a lower bound of the convex loss. The weights that
@@ -18,12 +18,12 @@ from rankgrove.linear.hinge import PairHingeLoss
 
 Floats = npt.NDArray[np.float64]
 
-# Where the next plane touches the loss, from the best weights (0) to those of the planes (1).
+# Tangent point of the next plane, between the best weights (0) and the planes' minimum (1).
 _BEYOND = 0.1
 _LINE_STEPS = 8
-# Keeps the balance of planes that depend on each other solvable.
+# Ridge that keeps the linear system of linearly dependent planes solvable.
 _RIDGE = 1e-11
-# Rounds that a plane without force is kept.
+# Rounds for which a plane with multiplier 0 is kept.
 _IDLE_ROUNDS = 30
 
 
@@ -34,15 +34,15 @@ class Planes:
     Attributes
     ----------
     slopes, heights : of each plane; the first is 0 everywhere
-    products : of all slopes with each other
-    force : of each plane on the best weights, which are ``-force @ slopes``; they sum to 1
-    idle : rounds since each plane had force
+    products : Gram matrix of the slopes
+    multipliers : dual variable of each plane, with sum 1; the weights are ``-multipliers @ slopes``
+    idle : rounds since the multiplier of each plane was positive
     """
 
     slopes: Floats
     heights: Floats = field(default_factory=lambda: np.zeros(1))
     products: Floats = field(default_factory=lambda: np.zeros((1, 1)))
-    force: Floats = field(default_factory=lambda: np.ones(1))
+    multipliers: Floats = field(default_factory=lambda: np.ones(1))
     idle: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def add(self, slope: Floats, height: float) -> None:
@@ -51,73 +51,74 @@ class Planes:
         self.products = np.block([[self.products, row[:, None]], [row, slope @ slope]])
         self.slopes = np.vstack([self.slopes, slope])
         self.heights = np.r_[self.heights, height]
-        self.force = np.r_[self.force, 0.0]
+        self.multipliers = np.r_[self.multipliers, 0.0]
         self.idle = np.r_[self.idle, 0]
 
     def best_weights(self, tolerance: float) -> tuple[Floats, float]:
-        """Return the weights that are best under the planes, and a lower bound of the optimum."""
-        self._balance(tolerance)
-        self.idle = np.where(self.force > 0, 0, self.idle + 1)
+        """Return the minimum under the planes: the weights, and a lower bound of the optimum."""
+        self._solve_dual(tolerance)
+        self.idle = np.where(self.multipliers > 0, 0, self.idle + 1)
         self.idle[0] = 0
         kept = self.idle <= _IDLE_ROUNDS
-        self.slopes, self.heights, self.force = (
-            part[kept] for part in (self.slopes, self.heights, self.force)
+        self.slopes, self.heights, self.multipliers = (
+            part[kept] for part in (self.slopes, self.heights, self.multipliers)
         )
         self.products, self.idle = self.products[np.ix_(kept, kept)], self.idle[kept]
-        weights = -self.force @ self.slopes
-        return weights, float(self.force @ self.heights - 0.5 * weights @ weights)
+        weights = -self.multipliers @ self.slopes
+        return weights, float(self.multipliers @ self.heights - 0.5 * weights @ weights)
 
-    def _balance(self, tolerance: float) -> None:
-        """Maximise the dual: balance the planes that have force, and take in one that lacks it."""
+    def _solve_dual(self, tolerance: float) -> None:
+        """Maximise the dual by an active-set method: solve for the active planes, then add one."""
         ridge = _RIDGE * float(np.diag(self.products).max())
-        for _ in range(20 * len(self.force)):
-            acting = np.flatnonzero(self.force > 0)
-            balanced = self._balanced(acting, ridge)
-            if balanced.min() > 0:
-                self.force[acting] = balanced
-                gradient = self.products @ self.force - self.heights
+        for _ in range(20 * len(self.multipliers)):
+            active = np.flatnonzero(self.multipliers > 0)
+            solution = self._solve_active(active, ridge)
+            if solution.min() > 0:
+                self.multipliers[active] = solution
+                gradient = self.products @ self.multipliers - self.heights
                 newest = int(gradient.argmin())
-                if gradient[acting].max() - gradient[newest] <= tolerance:
+                if gradient[active].max() - gradient[newest] <= tolerance:
                     return
-                if self.force[newest] == 0:
-                    self.force[newest] = 1e-300
+                if self.multipliers[newest] == 0:
+                    self.multipliers[newest] = 1e-300
                     continue
                 return  # as good as rounding allows
-            falling = balanced < self.force[acting]
-            ways = np.full(len(acting), np.inf)
-            now = self.force[acting]
-            ways[falling] = now[falling] / (now[falling] - balanced[falling])
+            falling = solution < self.multipliers[active]
+            ways = np.full(len(active), np.inf)
+            now = self.multipliers[active]
+            ways[falling] = now[falling] / (now[falling] - solution[falling])
             first = int(ways.argmin())
-            self.force[acting] = now + min(ways[first], 1.0) * (balanced - now)
-            self.force[acting[first]] = 0.0
-            self.force = np.maximum(self.force, 0.0) / np.maximum(self.force, 0.0).sum()
+            self.multipliers[active] = now + min(ways[first], 1.0) * (solution - now)
+            self.multipliers[active[first]] = 0.0
+            positive = np.maximum(self.multipliers, 0.0)
+            self.multipliers = positive / positive.sum()
 
-    def _balanced(self, acting: npt.NDArray[np.int64], ridge: float) -> Floats:
-        """Return forces of some planes, summing to 1 and perhaps negative, that are best."""
-        n = len(acting)
+    def _solve_active(self, active: npt.NDArray[np.int64], ridge: float) -> Floats:
+        """Return the optimal multipliers of active planes; their sum is 1, some may be negative."""
+        n = len(active)
         system = np.ones((n + 1, n + 1))
-        system[:n, :n] = self.products[np.ix_(acting, acting)] + ridge * np.eye(n)
+        system[:n, :n] = self.products[np.ix_(active, active)] + ridge * np.eye(n)
         system[n, n] = 0.0
-        solution = np.linalg.solve(system, np.r_[self.heights[acting], 1.0])
+        solution = np.linalg.solve(system, np.r_[self.heights[active], 1.0])
         return np.asarray(solution[:n], np.float64)
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights with what belongs to them."""
+    """Weights, and the scores that they give."""
 
     weights: Floats
     scores: Floats
 
     def towards(self, other: Point, share: float) -> Point:
-        """Return the point at a share of the way to another."""
+        """Interpolate linearly between this point (0) and another (1)."""
         return Point(
             self.weights + share * (other.weights - self.weights),
             self.scores + share * (other.scores - self.scores),
         )
 
 
-def minimise_with_corners(
+def minimise_nonsmooth(
     loss: PairHingeLoss,
     n_features: int,
     *,
@@ -125,7 +126,7 @@ def minimise_with_corners(
     tolerance: float,
     on_step: Callable[[Floats], bool],
 ) -> float:
-    """Minimise the loss plus half the square of the weights, from 0.
+    """Minimise the loss plus half the squared norm of the weights, from 0.
 
     Returns the share by which the objective may lie above the optimum; 0 if ``on_step`` ended the
     search.
@@ -134,7 +135,7 @@ def minimise_with_corners(
     ----------
     max_iter : planes at most
     tolerance : end where the objective is at most this share above the optimum
-    on_step : told the best weights after each step; True ends the search
+    on_step : called with the best weights after each step; True ends the search
     """
     features = loss.features
     start = np.zeros(n_features)
@@ -145,7 +146,7 @@ def minimise_with_corners(
     for _ in range(max_iter):
         value, by_score = loss.at_scores(touched.scores)
         slope = features.sums(by_score)
-        if touched is best and not slope.any():  # at the start: no weight changes the loss
+        if touched is best and not slope.any():  # no weight changes the loss
             return 0.0
         planes.add(slope, value - float(slope @ touched.weights))
         objective = _objective(loss, best)
@@ -167,7 +168,7 @@ def _objective(loss: PairHingeLoss, point: Point) -> float:
 
 
 def _best_share(loss: PairHingeLoss, first: Point, second: Point) -> float:
-    """Return where between two points (0 to 1) the objective is lowest, by bisection."""
+    """Return the minimiser of the objective between two points (0 to 1), by bisection."""
     move_weights, move_scores = second.weights - first.weights, second.scores - first.scores
 
     def slope(share: float) -> float:

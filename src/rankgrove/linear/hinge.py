@@ -1,4 +1,4 @@
-"""RankSVM's objective: the hinge loss of all pairs, and the margin."""
+"""RankSVM's objective: the hinge loss of all pairs, and the squared norm of the weights."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ class PairHingeLoss:
         self.pairs = _native.PairHinge(data.groups.offsets, data.y, factors, squared, by_query)
 
     def at_scores(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient by the scores."""
+        """Return the loss and its gradient with respect to the scores."""
         gradients = np.empty_like(scores)
         losses = self.pairs.losses(scores, self.features.n_threads, gradients)
         return self.factor * float(losses.sum()), self.factor * gradients
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient by the weights."""
+        """Return the loss and its gradient with respect to the weights."""
         loss, gradients = self.at_scores(self.features.scores(weights))
         return loss, self.features.sums(gradients)
 
     def with_margin(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the whole objective: the loss and half the square of the weights."""
+        """Return the objective: the loss plus half the squared norm of the weights."""
         loss, gradient = self(weights)
         return loss + 0.5 * float(weights @ weights), gradient + weights

@@ -1,4 +1,4 @@
-"""L-BFGS of scipy, step by step."""
+"""scipy's L-BFGS with a callback after each step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def minimise(
     max_iter : steps at most
     tolerance : end where no entry of the gradient, in these units, exceeds this share of the
         largest at the start
-    on_step : told the weights after each step; True ends the search
+    on_step : called with the weights after each step; True ends the search
     """
     unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
 

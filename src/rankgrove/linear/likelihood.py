@@ -46,7 +46,7 @@ class PermutationLikelihood:
         )
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the objective and its gradient by the weights."""
+        """Return the objective and its gradient with respect to the weights."""
         scores = self.features.scores(weights)
         gradients = np.empty_like(scores)
         losses = self.permutations.losses(scores, self.features.n_threads, gradients)

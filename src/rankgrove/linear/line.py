@@ -1,4 +1,4 @@
-"""The value of a metric along a line of scores, for many steps at once."""
+"""Line search of a metric: its values at many steps along a direction of scores."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LineMetric:
 
 
 def _shuffled(groups: QueryGroups) -> QueryGroups:
-    """Return the same queries with their documents in an order that knows no labels."""
+    """Return the same queries with their documents in a random order, independent of labels."""
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
     drawn = np.random.default_rng(0).random(groups.n_rows)
     return QueryGroups(groups.offsets, np.lexsort((drawn, query)), groups.ids)

@@ -1,4 +1,4 @@
-"""Ranking metrics and the conventions of the tools that people compare with."""
+"""Ranking metrics, and presets with the conventions of other evaluation tools."""
 
 from __future__ import annotations
 

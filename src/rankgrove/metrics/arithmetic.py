@@ -1,4 +1,4 @@
-"""The arithmetic of ranking that metrics, objectives and forests share.
+"""Gains, discounts and ideal DCG, as metrics, objectives and forests compute them.
 
 What a label is *worth* (its gain, its relevance, or the probability that it satisfies), the
 discount of a rank, and the best that a query allows. The numbers are computed by
@@ -28,7 +28,7 @@ Gain = str | Sequence[float] | Floats
 
 
 def gain_worth(gain: Gain) -> _native.Worth:
-    """Return what labels are worth by their gain."""
+    """Return the mapping from labels to gains."""
     if isinstance(gain, str):
         if gain not in ("exp", "linear"):
             raise ValueError(f"gain must be 'exp', 'linear' or a table of numbers, not {gain!r}")
@@ -40,26 +40,26 @@ def gain_worth(gain: Gain) -> _native.Worth:
 
 
 def relevance_worth(relevant_from: float | str) -> _native.Worth:
-    """Return what labels are worth by their relevance."""
+    """Return the mapping from labels to binary relevance."""
     return _native.Worth.relevance(relevance_threshold(relevant_from))
 
 
 def satisfaction_worth(gain: Gain, max_grade: float) -> _native.Worth:
-    """Return what labels are worth by the probability that they satisfy the user of ERR."""
+    """Return the mapping from labels to ERR's probability that a document satisfies the user."""
     if not isinstance(gain, str) or gain not in ("exp", "linear"):
         raise ValueError(f"gain of err must be 'exp' or 'linear', not {gain!r}")
     return _native.Worth.satisfaction(gain, max_grade)
 
 
 def relevance_threshold(relevant_from: float | str) -> float:
-    """Smallest label that the parameter ``relevant_from`` calls relevant."""
+    """Return the smallest relevant label under the parameter ``relevant_from``."""
     if isinstance(relevant_from, str):
         return math.nextafter(float(relevant_from[1:]), math.inf)
     return relevant_from
 
 
 def worths(labels: Floats, worth: _native.Worth) -> Floats:
-    """Return what each label is worth."""
+    """Apply a mapping (gain, relevance, satisfaction) to each label."""
     return worth.of(np.ascontiguousarray(labels, np.float64))
 
 
@@ -69,7 +69,7 @@ def label_gains(labels: Floats, gain: Gain) -> Floats:
 
 
 def discounts(discount: str, n_ranks: int) -> Floats:
-    """Return the factor of each of the first ranks; see the parameter ``discount`` of metrics."""
+    """Return the discount of each of the first ranks; see the parameter ``discount`` of metrics."""
     kind, _, power = discount.partition(":")
     return _native.discount_table(kind, float(power or 1), n_ranks)
 

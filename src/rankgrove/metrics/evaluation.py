@@ -1,4 +1,4 @@
-"""Several metrics of one ranking at once: means, and a table of queries."""
+"""Evaluation of a ranking by several metrics: means and per-query values."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def evaluate(
     doc_ids: npt.ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
-    """Measure a ranking by several metrics; each query is ranked only once.
+    """Evaluate a ranking by several metrics; each query is sorted only once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether the order of documents in the data predicts their labels.
+"""Test of whether the order of documents in the data predicts their labels.
 
 Many collections list the documents of a query by relevance. A metric that breaks ties by the order
 of the data (``ties=input``) then rewards rankers that give many documents the same score.
@@ -15,8 +15,8 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.ndcg import NDCG
 
 _METRIC = NDCG(k=10)
-# The order predicts labels if a constant score gains or loses so much NDCG@10 by it, and the mean
-# over queries is so many standard errors away from 0.
+# The order predicts labels if it changes the NDCG@10 of a constant score by at least this gap,
+# and the mean change over queries is this many standard errors away from 0.
 _LEAST_GAP, _STANDARD_ERRORS = 0.01, 4.0
 
 
@@ -43,9 +43,9 @@ class FileOrder:
 
 
 def file_order(y: npt.ArrayLike, groups: QueryGroups) -> FileOrder:
-    """Measure a constant score in the order of the data and in random order."""
+    """Compute NDCG@10 of a constant score with ties in data order and in random order."""
     labels = np.asarray(y, np.float64)
-    labels = labels - min(float(labels.min(initial=0.0)), 0.0)  # gains of negative labels
+    labels = labels - min(float(labels.min(initial=0.0)), 0.0)  # gains must not be negative
     scores = np.zeros(len(labels))
     given, drawn = (
         _METRIC.replace(ties=ties).prepare(labels, groups, part=True).per_query(scores)

@@ -1,4 +1,4 @@
-"""Labels and scores on their way to the native kernels: checked, never reordered without need."""
+"""Checks and conversion of labels, scores and weights for the native metric kernels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Listing: TypeAlias = Literal["input", "doc_id", "drawn"]
 def judgments(
     y_true: Any, qid: Any = None, group_sizes: Any = None, groups: Any = None, doc_ids: Any = None
 ) -> tuple[npt.NDArray[np.float64], QueryGroups, Any]:
-    """Return labels, queries and document ids: those of a Dataset or scan, or as given."""
-    if isinstance(y_true, str | os.PathLike):  # a list of texts is one of labels, and refused
+    """Return labels, queries and document ids of a Dataset or scan, or the arguments themselves."""
+    if isinstance(y_true, str | os.PathLike):  # a list of strings is taken for labels, and refused
         y_true = as_scan(y_true)
     if isinstance(y_true, Scan):
         y_true = y_true.judgments()
@@ -41,7 +41,7 @@ def as_labels(y: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def as_scores(scores: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return scores as a float32 or float64 vector, without a copy where it is one already."""
+    """Return scores as a float32 or float64 vector, without a copy if possible."""
     return _as_vector(scores, "scores", keep=(np.float32, np.float64))
 
 
@@ -78,13 +78,13 @@ def judged_queries(
     listing: Listing = "input",
     doc_ids: npt.ArrayLike | None = None,
 ) -> _native.JudgedQueries:
-    """Bring labels to grouped order.
+    """Return the judgments of the native kernels: labels in grouped order.
 
     Parameters
     ----------
     listing : order of the documents of each query: that of the data (``"input"``), by descending
-        document id (``"doc_id"``), or drawn by query id and place (``"drawn"``), which knows no
-        labels and is the same for any part of the data
+        document id (``"doc_id"``), or pseudo-random by query id and place (``"drawn"``), which is
+        independent of labels and the same for any part of the data
     """
     order = groups.order
     if listing != "input":
@@ -110,12 +110,12 @@ def _doc_id_order(groups: QueryGroups, doc_ids: npt.ArrayLike | None) -> npt.NDA
 
 
 def _drawn_order(groups: QueryGroups) -> npt.NDArray[np.int64]:
-    """Return an order that query ids and places decide, so that parts of the data agree on it."""
+    """Return a pseudo-random order by a hash of query id and place, the same for any shards."""
     texts = np.ascontiguousarray(groups.ids.astype(str))
     signs = texts.view(np.uint32).reshape(groups.n_queries, -1)
     seeds = np.zeros(groups.n_queries, np.uint64)
     for number, column in enumerate(signs.T):
-        # Texts are padded with 0, more or less of it in parts of the data: it must add nothing.
+        # Strings are zero-padded, to different lengths in different shards: add nothing for 0.
         seeds += np.where(column, _hashed(column.astype(np.uint64)), 0) * np.uint64(2 * number + 1)
     places = np.arange(groups.n_rows) - np.repeat(groups.offsets[:-1], groups.sizes)
     drawn = _hashed(np.repeat(_hashed(seeds), groups.sizes) + places.astype(np.uint64))
@@ -125,7 +125,7 @@ def _drawn_order(groups: QueryGroups) -> npt.NDArray[np.int64]:
 
 
 def _hashed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the numbers after the steps of splitmix64."""
+    """Hash integers with the mixing steps of splitmix64."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""The MeanNDCG of the LETOR 4.0 and MSLR evaluation scripts."""
+"""MeanNDCG, as the LETOR 4.0 and MSLR evaluation scripts compute it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metric as a value: a name with declared parameters that measures how good a ranking is.
+"""The base class of metrics: an immutable value with a name and declared parameters.
 
 >>> from rankgrove import metric
 >>> str(metric("NDCG@10", gain="linear"))
@@ -47,7 +47,7 @@ _Self = TypeVar("_Self", bound="Metric")
 
 
 class PythonKernel(Protocol):
-    """A metric written in Python, prepared for the labels that it measures against."""
+    """Protocol of a metric kernel in Python, prepared for fixed labels."""
 
     def values(self, scores: npt.NDArray[Any], groups: QueryGroups) -> npt.NDArray[np.float64]:
         """Return the value of each query; NaN for those that are left out."""
@@ -56,7 +56,7 @@ class PythonKernel(Protocol):
 
 @dataclass(frozen=True)
 class Metric:
-    """Base of all metrics; a family adds its parameters as fields.
+    """Base class of metrics; a subclass declares its parameters as fields.
 
     Two metrics are equal if their family and parameters are. ``greater_is_better`` says in which
     direction it improves.
@@ -86,7 +86,7 @@ class Metric:
 
     @classmethod
     def from_params(cls: type[_Self], params: Mapping[str, Any]) -> _Self:
-        """Build a metric of this family; unknown parameters are refused by name."""
+        """Build a metric of this class; unknown parameters raise an error that names them."""
         valid = cls.defaults()
         for key in params:
             if key not in valid:
@@ -118,7 +118,7 @@ class Metric:
         n_jobs: int | None = None,
         part: bool = False,
     ) -> PreparedMetric:
-        """Compute all that does not depend on scores, for repeated evaluation.
+        """Precompute all that does not depend on scores, for repeated evaluation.
 
         Parameters
         ----------
@@ -179,20 +179,20 @@ class Metric:
 
     @property
     def listing(self) -> Listing:
-        """The order in which the kernel gets the documents of each query."""
+        """The order of the documents of each query in the kernel's input."""
         return "doc_id" if self.ranks_by_doc_id else "input"
 
     @property
     def kernel_ties(self) -> str:
-        """The tie rule of the kernel: document ids become the input order before it."""
+        """The tie rule of the kernel: input order if documents are sorted by id beforehand."""
         return "input" if self.ranks_by_doc_id else str(self.params["ties"])
 
     def kernel(self, queries: _native.JudgedQueries) -> Kernel:
-        """Prepare what measures scores against the judgments."""
+        """Return the kernel that evaluates scores against the judgments."""
         raise NotImplementedError
 
     def judged_by(self, queries: _native.JudgedQueries, part: bool = False) -> Kernel:
-        """Return the kernel, after a look at the labels (unless they are a part of all)."""
+        """Return the kernel; warn of degenerate labels, unless they are only a part of the data."""
         try:
             kernel = self.kernel(queries)
         except LabelError as error:
@@ -225,12 +225,12 @@ class Metric:
         groups: QueryGroups,
         weights: npt.NDArray[np.float64] | None,
     ) -> float:
-        """Combine the values of queries into one; queries with NaN are left out."""
+        """Return the mean of the values of queries; NaN marks queries that are skipped."""
         return _native.mean_over_queries(values, weights)
 
 
 class PreparedMetric:
-    """A metric with the labels it measures against: call it with scores in the caller's order."""
+    """A metric prepared for fixed labels: call it with scores in the caller's order."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class PreparedMetric:
 
 
 def leading_ranks(queries: _native.JudgedQueries, k: int | None) -> int:
-    """Return how many ranks the longest query has, or k if that is less."""
+    """Return the number of ranks of the longest query, at most k."""
     return queries.longest if k is None else min(queries.longest, k)
 
 

@@ -1,4 +1,4 @@
-"""The parameters that metrics declare: what each accepts, and how it is written in a name.
+"""The parameters of metrics: accepted values, and their text form in metric names.
 
 A parameter has one meaning for all metrics. Every value has one canonical form, so that equal
 metrics compare equal and print the same.
@@ -21,7 +21,7 @@ class Parameter:
     canonical: Callable[[Any], Any]
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the canonical form of a value, or say what is accepted."""
+        """Return the canonical form of a value, or raise an error that lists what is accepted."""
         try:
             return self.canonical(value)
         except (ValueError, TypeError, OverflowError, KeyError):
@@ -29,7 +29,7 @@ class Parameter:
 
 
 def format_value(value: Any) -> str:
-    """Write a canonical value as text that the parameter reads back."""
+    """Return a canonical value as text that the parameter can parse."""
     if isinstance(value, tuple):
         return "/".join(format_value(entry) for entry in value)
     if isinstance(value, float):
@@ -167,7 +167,7 @@ PARAMETERS = {
 
 
 def parameter_like(default: Any) -> Parameter | None:
-    """Return a parameter that takes values of the kind of its default, or None if it has none."""
+    """Return a parameter of the type of a default value, or None for unsupported types."""
     if isinstance(default, bool):
         return Parameter("", "True or False", _flag)
     if isinstance(default, int):
@@ -197,5 +197,5 @@ def _word(value: Any) -> str:
 
 
 def empty_value(empty: float | str) -> float:
-    """Value of an empty query; NaN stands for 'skip'."""
+    """Return the value of a query without relevant documents; NaN for 'skip'."""
     return math.nan if isinstance(empty, str) else empty

@@ -1,4 +1,4 @@
-"""Metrics by their texts, such as ``ndcg@10`` or ``ndcg@5(gain=linear,empty=skip)``."""
+"""Parsing of metric names such as ``ndcg@10`` or ``ndcg@5(gain=linear,empty=skip)``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXT = re.compile(
 def metric(
     text: str | Metric | Callable[..., Any], preset: str | None = None, **params: Any
 ) -> Metric:
-    """Read a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
+    """Parse a metric such as ``ndcg@10``, ``map`` or ``ndcg@5(gain=linear,empty=skip)``.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def metric(
 
 
 def distinct(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """Return metrics of which no two different ones have the same name; values go by names."""
+    """Return the metrics; refuse different ones of the same name, because values go by name."""
     by_name: dict[str, Metric] = {}
     for one in metrics:
         if by_name.setdefault(str(one), one) != one:

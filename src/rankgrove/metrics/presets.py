@@ -1,4 +1,4 @@
-"""Conventions of the tools that people compare with.
+"""Presets: the metric conventions of trec_eval and other evaluation tools.
 
 A preset sets the parameters that the tool fixes; parameters that are given win. What the tool does
 not define keeps rankgrove's default, apart from the tool's rules on ties and empty queries.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preset:
-    """One tool's conventions.
+    """The metric conventions of one tool.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ PRESETS = {
 
 
 def preset_params(preset: str, family: type[Metric], given: dict[str, Any]) -> dict[str, Any]:
-    """Complete the parameters that were given by those of a preset."""
+    """Fill in parameters that were not given with those of a preset."""
     if preset not in PRESETS:
         near = difflib.get_close_matches(str(preset), PRESETS, n=2)
         hint = f"did you mean {' or '.join(map(repr, near))}? There are" if near else "choose from"

@@ -1,4 +1,4 @@
-"""Metrics that are plain Python functions of one query."""
+"""Metrics defined by a plain Python function of one query."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import PARAMETERS, Parameter, parameter_like
 from rankgrove.metrics.registry import add_metric, family_of, is_registered, metric_class
 
-# What a function takes, by the word in ``of``.
+# Value of ``of`` -> arguments of the function.
 ARGUMENTS = {"ranked": ("labels",), "scores": ("labels", "scores")}
 
 
 @dataclass(frozen=True, repr=False)
 class PythonMetric(Metric):
-    """Base of the metrics that ``function_metric`` makes."""
+    """Base class of the metrics that ``function_metric`` creates."""
 
     function: ClassVar[Callable[..., Any]]
     of: ClassVar[str]
 
     @property
     def listing(self) -> Listing:
-        """Documents of equal score come in a drawn order: a function cannot average over orders."""
+        """Documents of equal score come in random order: a function cannot average over orders."""
         return "drawn"
 
     def kernel(self, queries: _native.JudgedQueries) -> FunctionKernel:
@@ -47,7 +47,7 @@ class PythonMetric(Metric):
             super().warn_of(queries)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The function travels along: the process that reads it may not have registered it.
+        # Pickle the function itself: the process that unpickles may not have registered it.
         function = type(self).function
         if family_of(function) is None:
             return _restore_plain, (function, self.params)
@@ -55,7 +55,7 @@ class PythonMetric(Metric):
 
 
 class FunctionKernel:
-    """A Python metric with the labels it measures against."""
+    """A Python metric prepared for fixed labels."""
 
     def __init__(self, metric: PythonMetric, queries: _native.JudgedQueries) -> None:
         self.metric = metric
@@ -100,7 +100,7 @@ class FunctionKernel:
 def function_metric(
     name: str, function: Callable[..., Any], of: str | None, greater_is_better: bool
 ) -> type[PythonMetric]:
-    """Make the class of a metric from a function of one query."""
+    """Create a metric class from a function of one query."""
     if of not in ARGUMENTS:
         raise ValueError(
             f"the metric {name!r}: say what its function takes, of='ranked' for function(labels in "
@@ -127,7 +127,7 @@ def function_metric(
 
 
 def plain_metric(function: Callable[..., Any]) -> Metric:
-    """Return the metric of a function; one that is not registered is called by its own name.
+    """Return the metric of a function; an unregistered one gets the function's name.
 
     One argument without a default is the labels of a query in ranked order, two are labels and
     scores; an attribute ``greater_is_better`` of the function says if larger values are better.
@@ -159,7 +159,7 @@ def plain_metric(function: Callable[..., Any]) -> Metric:
 
 
 def register_plain(metric: Metric) -> Metric:
-    """Register the metric of a plain function by the function's name, for what stores names."""
+    """Register the metric of a plain function by its name, for stores that hold only names."""
     if not isinstance(metric, PythonMetric) or is_registered(metric.name):
         return metric
     if not getattr(type(metric).function, "__name__", "<").isidentifier():

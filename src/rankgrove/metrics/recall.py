@@ -16,7 +16,7 @@ from rankgrove.metrics.registration import register_metric
 @register_metric("recall")
 @dataclass(frozen=True, repr=False)
 class Recall(Metric):
-    """Share of the relevant documents that stand among the first k."""
+    """Share of the relevant documents that are among the first k."""
 
     k: int | None = None
     relevant_from: float | str = 1.0

@@ -1,4 +1,4 @@
-"""The decorator that gives a metric, a class or a plain function, its name."""
+"""The decorator that registers a metric class or function by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of all metrics by name.
+"""The registry of metrics by name.
 
 Metrics register themselves (``registration.register_metric``). The modules of this folder are
 imported on the first use of a name; those of other packages are found by their entry points in the
@@ -48,23 +48,23 @@ def metric_class(name: str) -> type[Metric]:
 
 
 def is_registered(name: str) -> bool:
-    """Tell whether a name is that of a metric, without loading those of installed packages."""
+    """Return whether a metric has this name, without loading plugins."""
     _import_own()
     return name in _families or name in _other_names
 
 
 def family_of(function: Any) -> type[Metric] | None:
-    """Return the registered metric that a function defines, None if there is none."""
+    """Return the registered metric class of a function, None if there is none."""
     _import_own()
     families = _families.values()
     return next((f for f in families if getattr(f, "function", None) is function), None)
 
 
 def add_metric(family: type[Metric], name: str, other_names: list[str]) -> None:
-    """Enter a family of metrics under its names."""
+    """Add a metric class to the registry under its names."""
     for text in (name, *other_names):
         known = _families.get(_other_names.get(text, text))
-        # The same definition again, as a notebook makes it, replaces the old one.
+        # Re-running a notebook cell replaces the metric of the same definition.
         if known is not None and _origin(known) != _origin(family):
             raise ValueError(f"there is a metric {text!r} already, of {'.'.join(_origin(known))}")
     family.name = name

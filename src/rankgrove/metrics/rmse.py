@@ -31,7 +31,7 @@ class RMSE(Metric):
         return _native.root_mean_squared_error(queries)
 
     def warn_of(self, queries: _native.JudgedQueries) -> None:
-        """Warn of nothing: errors differ also where labels do not."""
+        """Do not warn: errors differ even if all labels are equal."""
 
     def mean(
         self,
@@ -39,7 +39,7 @@ class RMSE(Metric):
         groups: QueryGroups,
         weights: npt.NDArray[np.float64] | None,
     ) -> float:
-        """Combine the errors of queries as the error over all of their documents."""
+        """Combine the errors of queries into the error over all their documents."""
         sizes = groups.sizes.astype(np.float64)
         by_document = sizes if weights is None else sizes * weights
         return math.sqrt(_native.mean_over_queries(values * values, by_document))

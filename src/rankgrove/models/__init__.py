@@ -1,1 +1,1 @@
-"""Models, the fitted part of a ranker, which scores documents: one kind per file."""
+"""Models: the fitted part of a ranker, which scores documents; one kind per file."""

@@ -20,7 +20,7 @@ _LEARNT_STAGES = (0.1, 0.25, 0.5)
 
 @dataclass(frozen=True)
 class EarlyExit:
-    """When to drop a document, learnt from judged queries.
+    """A rule that drops documents early in ``Scorer.top_k``, learnt from judged queries.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class EarlyExit:
 def _learnt_slack(
     partial: list[Floats], offsets: npt.NDArray[np.int64], k: int, keep: float
 ) -> list[float]:
-    """For each stage, the gap to the k-th best that the share ``keep`` of winners stays within."""
+    """Return, per stage, the quantile ``keep`` of the winners' gap to the k-th best score."""
     is_winner = _winners(partial[-1], offsets, k)
     if not is_winner.any():
         return [0.0] * (len(partial) - 1)
@@ -97,23 +97,23 @@ def _simulate(
     slack: list[float],
     stages: tuple[int, ...],
 ) -> tuple[Floats, int]:
-    """Final scores with dropped documents last, and the document-tree pairs that were scored."""
+    """Return final scores with dropped documents last, and the number of tree evaluations."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     alive = np.ones(len(query), bool)
     work, before = 0, 0
-    for scores, room, stage in zip(partial, [*slack, None], stages, strict=True):
+    for scores, margin, stage in zip(partial, [*slack, None], stages, strict=True):
         work += int(alive.sum()) * (stage - before)
         before = stage
-        if room is not None:
+        if margin is not None:
             current = np.where(alive, scores, -np.inf)
-            alive &= current >= _kth_best(current, offsets, k)[query] - room
-    # Dropped documents come after all others, whatever their score.
+            alive &= current >= _kth_best(current, offsets, k)[query] - margin
+    # Dropped documents rank below all others.
     floor = partial[-1].min(initial=0.0) - 1.0
     return np.where(alive, partial[-1], floor), work
 
 
 def _kth_best(scores: Floats, offsets: npt.NDArray[np.int64], k: int) -> Floats:
-    """The k-th best score of each query (the worst, if there are fewer)."""
+    """Return the k-th best score of each query (the worst, if there are fewer)."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((-scores, query))
     sizes = np.diff(offsets)

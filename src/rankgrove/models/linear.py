@@ -1,4 +1,4 @@
-"""A weighted sum of features: what linear rankers learn."""
+"""The model of linear rankers: a weighted sum of features."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LinearModel(Model):
 
     @property
     def size(self) -> str:
-        """Number of features that count."""
+        """Number of features with a weight other than 0, as text."""
         return f"{np.count_nonzero(self.weights):,} weights"
 
     def scores(
@@ -82,7 +82,7 @@ class LinearModel(Model):
     def _weighted(
         self, X: Matrix, groups: QueryGroups | None, path: Floats, n_jobs: int | None
     ) -> Iterator[Floats]:
-        """Yield the scores by each of several weights."""
+        """Yield the scores under each of several weight vectors."""
         lists = self.lists(groups) if self.needs_queries else None
         used = np.flatnonzero(path.any(axis=0))
         matrix, fill = as_matrix(X), self.fill
@@ -98,11 +98,11 @@ class LinearModel(Model):
             yield scores if lists is None else lists.restored(scores)
 
     def importances(self, kind: str) -> Floats:
-        """Refuse: a weight says nothing without the spread of its feature."""
+        """Raise an error: a weight means nothing without the spread of its feature."""
         raise self.refusal(f"tell importances by {kind}", "it has weights; use permutation")
 
     def with_columns(self, columns: Columns) -> LinearModel:
-        """Number the features as these columns do."""
+        """Return the model with its weights in the order of these columns."""
         where = self.columns.places_in(columns, "the data")
 
         def moved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -154,7 +154,7 @@ class LinearModel(Model):
 def normalised_column(
     column: npt.NDArray[Any], fill: float, normalisation: str, groups: QueryGroups | None
 ) -> Floats:
-    """Return a feature in float64 as a linear model sees it: filled, finite and normalised."""
+    """Return a feature in float64 as a linear model uses it: filled, finite and normalised."""
     lists = None if normalisation == "none" else groups
     features = LinearFeatures.of(
         column[:, None], np.array([fill], np.float32), lists, normalisation, training=True
@@ -166,7 +166,7 @@ def normalised_column(
 def _weighted_blocks(
     X: FeatureMatrix, fill: npt.NDArray[np.float32], path: Floats, n_jobs: int | None
 ) -> Iterator[Floats]:
-    """Yield the scores by each of several weights; rows are made dense a block at a time."""
+    """Yield the scores under several weight vectors; sparse rows are made dense in blocks."""
     scores = np.empty((len(path), len(X)))
     begin = 0
     for array in X.row_blocks():

@@ -72,7 +72,7 @@ class Model(ABC):
 
     @property
     def size(self) -> str:
-        """How large the model is, in words."""
+        """The size of the model as text."""
         return f"{self.n_steps:,} steps"
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Model(ABC):
         return 0
 
     def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
-        """Return how many rows ``scores`` goes through: documents, or pairs where it asks pairs."""
+        """Return the number of rows that ``scores`` evaluates: documents, or pairs of them."""
         return n_rows
 
     def stages(
@@ -128,33 +128,33 @@ class Model(ABC):
         raise self.refusal("tell the leaves of documents", "it has no trees on documents")
 
     def importances(self, kind: str) -> Floats:
-        """Return what each feature adds, unscaled: ``"gain"`` or ``"split"``."""
+        """Return the unscaled importance of each feature: ``"gain"`` or ``"split"``."""
         raise self.refusal(f"tell importances by {kind}", "it has no splits; use permutation")
 
     @abstractmethod
     def with_columns(self: Self, columns: Columns) -> Self:
-        """Return the same model for data with these columns (in another order, or more).
+        """Return the same model for data with these columns (reordered, or with more of them).
 
         Columns are found by name where names are known on both sides, else by position.
         """
 
     @abstractmethod
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what a model file keeps besides columns: values for JSON, and arrays."""
+        """Return the state for a model file, without columns: values for JSON, and arrays."""
 
     @classmethod
     @abstractmethod
     def from_state(
         cls: type[Self], values: Mapping[str, Any], arrays: Arrays, columns: Columns
     ) -> Self:
-        """Build a model from what ``get_state`` gave; ModelError if it makes no sense."""
+        """Build a model from its ``get_state``; ModelError if the state is invalid."""
 
     def refusal(self, what: str, why: str) -> ModelError:
-        """Return the error of a model that is asked for what its kind cannot do."""
+        """Return the error for an operation that this kind of model does not support."""
         return ModelError(f"a model of the kind {self.kind!r} cannot {what}: {why}")
 
     def lists(self, groups: QueryGroups | None) -> QueryGroups:
-        """Return the queries, or say that this model cannot do without them."""
+        """Return the queries; raise an error if there are none and the model needs them."""
         if groups is None:
             raise DataError(
                 "this model scores a document against the others of its query: pass qid (one query "
@@ -193,7 +193,7 @@ def pack_model(model: Model) -> tuple[dict[str, Any], Arrays]:
 
 
 def unpack_model(values: Mapping[str, Any], arrays: Arrays) -> Model:
-    """Build the model that ``pack_model`` described; nothing in it is trusted."""
+    """Build a model from its ``pack_model`` state; all of it is validated."""
     name, n_features, names = values["kind"], values["n_features"], values["feature_names"]
     for module in _BUILT_IN:
         importlib.import_module(f"rankgrove.models.{module}")
@@ -221,7 +221,7 @@ def unpack_model(values: Mapping[str, Any], arrays: Arrays) -> Model:
 def per_feature(
     arrays: Arrays, name: str, n_features: int, dtype: type[np.generic] = np.float32
 ) -> npt.NDArray[Any] | None:
-    """Return the array of one value per feature from a model file, None if it is not there."""
+    """Return a checked array of one value per feature from a model file, None if it is absent."""
     array = arrays.get(name)
     if array is not None and (array.shape != (n_features,) or array.dtype != dtype):
         raise ModelError(

@@ -1,4 +1,4 @@
-"""Trees on differences of two documents: what RF-pair learns."""
+"""The model of RF-pair: trees on the differences of two documents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rankgrove.models.trees import TreesModel
 
 Rows = npt.NDArray[np.int64]
 
-MAX_LIST = 10_000  # a longer list would take hours: its time grows with the square
-_BLOCK = 1 << 17  # pairs that are in memory at once, at most
-_BLOCK_VALUES = 1 << 24  # of them
+MAX_LIST = 10_000  # longer lists would take hours: time is quadratic
+_BLOCK = 1 << 17  # most pairs in memory at once
+_BLOCK_VALUES = 1 << 24  # most values of pairs in memory at once
 
 
 @kind("pairs")
@@ -41,7 +41,7 @@ class PairsModel(Model):
 
     @property
     def needs_queries(self) -> bool:
-        """Whether a document's score depends on the other documents of its query: yes."""
+        """True: the score of a document depends on the other documents of its query."""
         return True
 
     @property
@@ -71,14 +71,14 @@ class PairsModel(Model):
                 f"query {query} has {longest} documents: comparing all pairs of more than "
                 f"{MAX_LIST} takes too long, score fewer documents per query"
             )
-        # Alone in their query, documents have nobody to win against: they are not looked at.
+        # Queries with a single document have no pairs: they are skipped.
         several = np.flatnonzero(np.repeat(groups.sizes > 1, groups.sizes))
         sizes = groups.sizes[groups.sizes > 1]
         rows = several if groups.order is None else groups.order[several]
         in_place = len(rows) == len(X) and groups.order is None
         array = as_matrix(X).to_array("a model of pairs")
         matrix = filled(array if in_place else array[rows], self.trees.fill)
-        # How far above and below one half the chances of winning are, in either order.
+        # Sums of (probability of winning - 1/2), with the document as first and as second.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
         ensemble = replace(self.trees, fill=None) if self.trees.fill is not None else self.trees
         block = max(1, min(_BLOCK, _BLOCK_VALUES // max(1, matrix.shape[1])))
@@ -92,11 +92,11 @@ class PairsModel(Model):
         return scores
 
     def importances(self, kind: str) -> Floats:
-        """Return the sum of split gains, or the number of splits, of each feature's difference."""
+        """Return the sum of gains, or the number of splits, per feature of the differences."""
         return self.trees.importances(kind)
 
     def with_columns(self, columns: Columns) -> PairsModel:
-        """Number the features as these columns do."""
+        """Return the model for data with these columns."""
         return replace(self, columns=columns, trees=self.trees.with_columns(columns))
 
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
@@ -119,13 +119,13 @@ def filled(X: npt.NDArray[Any], fill: npt.NDArray[np.float32] | None) -> npt.NDA
 def differences(
     X: npt.NDArray[np.float32], first: npt.NDArray[Any], second: npt.NDArray[Any]
 ) -> npt.NDArray[np.float32]:
-    """Return the differences of the documents of pairs."""
-    with np.errstate(invalid="ignore"):  # infinity less infinity is unknown: a missing value
+    """Return the feature differences of pairs of documents."""
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN: a missing value
         return np.asarray(X[first] - X[second], np.float32)
 
 
 def all_pairs(offsets: Rows, block: int) -> Iterator[tuple[Rows, Rows]]:
-    """Yield all ordered pairs of different documents of each query, about a block at a time."""
+    """Yield all ordered pairs of different documents of each query, in blocks."""
     sizes = np.diff(offsets)
     opponents = np.repeat(sizes, sizes)
     start = np.repeat(offsets[:-1], sizes)

@@ -1,4 +1,4 @@
-"""Scores that know nothing: pseudo-random numbers made of a document's own values."""
+"""The model of the random baseline: scores are a hash of the seed and a document's features."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RandomModel(Model):
 
 
 def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of the input changes half of the output's."""
+    """Hash integers with SplitMix64's finaliser: each input bit flips half of the output bits."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

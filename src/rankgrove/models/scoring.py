@@ -1,4 +1,4 @@
-"""Score checked input, and scans batch by batch, with a model."""
+"""Scoring of checked input, and of scans batch by batch, with a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scores(model: Model, data: RankingInput, n_jobs: int | None) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class ScannedScores:
-    """Scores of all documents of a scan; queries and labels as far as they were asked for."""
+    """Scores of all documents of a scan; queries and labels if they were requested."""
 
     scores: npt.NDArray[np.float64]
     groups: QueryGroups | None
@@ -48,7 +48,7 @@ def scanned_scores(
     n_steps: int | None = None,
     what: str = "predict",
 ) -> ScannedScores:
-    """Go once through the documents; only scores (and what is asked for) are kept."""
+    """Score a scan in one pass; keep only scores, and queries and labels if requested."""
     judgments = Judgments(scan.shared_queries) if queries or labels else None
     scores: list[npt.NDArray[np.float64]] = []
     scored = score_batches(
@@ -109,7 +109,7 @@ def warn_of_rounded_values(n_uncertain: int, stacklevel: int) -> None:
 
 
 def _whole_queries(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
-    """Cut the data between queries; the documents of a query must follow one another."""
+    """Re-batch the data at query boundaries; the documents of a query must be contiguous."""
     waiting: RowBatch | None = None
     seen: set[Any] = set()
 

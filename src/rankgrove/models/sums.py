@@ -1,4 +1,4 @@
-"""A weighted sum of models: a model continued on a background, or a blend."""
+"""Weighted sums of models: a background model plus its continuation, or a blend."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_PARTS = 1000
 @kind("sum")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumModel(Model):
-    """Parts that cannot be one ensemble; made by ``add_up``.
+    """A weighted sum of models that cannot be merged into one ensemble; see ``add_up``.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class SumModel(Model):
 
     @property
     def needs_queries(self) -> bool:
-        """Whether one of the parts looks at the whole query."""
+        """Whether one of the parts needs whole queries."""
         return any(part.needs_queries for part in self.parts)
 
     @property
     def constant(self) -> bool:
-        """Whether this is so of all parts."""
+        """Whether all parts give constant scores."""
         return all(part.constant for part in self.parts)
 
     @property
@@ -67,17 +67,17 @@ class SumModel(Model):
         return " + ".join(part.size for part in self.parts)
 
     def uncertain(self, X: Matrix) -> int:
-        """Add what the parts count."""
+        """Return the sum of the counts of the parts."""
         return sum(part.uncertain(X) for part in self.parts)
 
     def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
-        """Add the work of the parts."""
+        """Return the sum of the work of the parts."""
         return sum(part.work(n_rows, groups) for part in self.parts)
 
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:
-        """Add the scores of the parts."""
+        """Return the weighted sum of the scores of the parts."""
         total = np.zeros(len(X))
         for weight, part in zip(self.weights, self.parts, strict=True):
             total += weight * part.scores(X, groups, n_jobs)
@@ -91,7 +91,7 @@ class SumModel(Model):
         steps: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Iterator[Floats]:
-        """Yield the scores after steps of the last part; the others are part of all."""
+        """Yield the scores after steps of the last part, the scores of all other parts included."""
         before = np.zeros(len(X))
         for weight, part in zip(self.weights[:-1], self.parts[:-1], strict=True):
             before += weight * part.scores(X, groups, n_jobs)
@@ -99,11 +99,11 @@ class SumModel(Model):
             yield before + self.weights[-1] * scores
 
     def importances(self, kind: str) -> Floats:
-        """Add the importances of the parts."""
+        """Return the sum of the importances of the parts."""
         return np.asarray(np.sum([part.importances(kind) for part in self.parts], axis=0))
 
     def with_columns(self, columns: Columns) -> SumModel:
-        """Number the features of all parts as these columns do."""
+        """Return the sum for data with these columns."""
         parts = tuple(part.with_columns(columns) for part in self.parts)
         return replace(self, columns=columns, parts=parts)
 
@@ -138,7 +138,7 @@ class SumModel(Model):
 def add_up(
     models: Iterable[Model], weights: Iterable[float] | None = None, columns: Columns | None = None
 ) -> Model:
-    """Add models: columns are matched by name, and neighbouring trees melt into one ensemble.
+    """Add models: columns are matched by name, and adjacent tree models are merged into one.
 
     Parameters
     ----------
@@ -171,16 +171,16 @@ def _flat(models: Sequence[Model], factors: Sequence[float]) -> Iterator[tuple[M
 
 
 def _add_part(parts: list[Model], kept: list[float], part: Model, factor: float) -> None:
-    """Append a part, or melt it into the one before it."""
+    """Append a part, or merge it into the part before it."""
     if isinstance(part, TreesModel):
         part = part.plain()
     if isinstance(part, TreesModel) and part.link == IDENTITY and factor != 1.0:
         part, factor = _scaled(part, factor), 1.0
     before = parts[-1] if parts and kept[-1] == factor == 1.0 else None
     if isinstance(before, TreesModel) and isinstance(part, TreesModel) and part.link == IDENTITY:
-        melted = before.followed_by(part)
-        if melted is not None:
-            parts[-1] = melted
+        merged = before.followed_by(part)
+        if merged is not None:
+            parts[-1] = merged
             return
     parts.append(part)
     kept.append(factor)

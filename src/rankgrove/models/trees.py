@@ -1,4 +1,4 @@
-"""Trees on documents: what boosted rankers, forests and importers make."""
+"""The model of boosted rankers, forests and imported models: a weighted sum of trees."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TreesModel(Model):
 
     @cached_property
     def scorer(self) -> Scorer:
-        """The prepared scorer; its scores are the model's."""
+        """The prepared scorer, which computes the scores of the model."""
         return Scorer(
             self.ensemble,
             self.fill,
@@ -83,11 +83,11 @@ class TreesModel(Model):
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:
-        """Score each row; queries do not matter."""
+        """Score each row; queries are ignored."""
         return self.scorer.predict(X, n_jobs=n_jobs)
 
     def uncertain(self, X: Matrix) -> int:
-        """Count the values that float64 might put on the other side of a threshold."""
+        """Count the values whose unrounded float64 may lie on the other side of a threshold."""
         if not self.columns.double:
             return 0
         values = as_matrix(X).to_array("a model that compares in float64")
@@ -116,7 +116,7 @@ class TreesModel(Model):
         steps: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Iterator[Floats]:
-        """Yield the scores after each of the steps; trees before the first are part of all."""
+        """Yield the scores after each of the steps, background trees included."""
         n_threads = resolve_n_jobs(n_jobs)
         first, size = self.n_background_trees, self.trees_per_step
         weights = np.r_[0.0, np.cumsum(self.ensemble.tree_weights)]
@@ -149,11 +149,11 @@ class TreesModel(Model):
         return leaves.reshape(len(array), trees.n_trees)
 
     def importances(self, kind: str) -> Floats:
-        """Return the sum of split gains, or the number of splits, of each feature."""
+        """Return the sum of split gains, or the number of splits, per feature."""
         return self.ensemble.importances(kind)
 
     def with_columns(self, columns: Columns) -> TreesModel:
-        """Number the features as these columns do."""
+        """Return the model with its features renumbered for these columns."""
         where = self.columns.places_in(columns, "the data")
         if columns.count == self.columns.count and np.array_equal(where, np.arange(len(where))):
             return replace(self, columns=columns)
@@ -173,7 +173,7 @@ class TreesModel(Model):
         )
 
     def plain(self) -> TreesModel:
-        """Return the same model with one output, if its link only adds the outputs up."""
+        """Return the same model with one output, if its link only adds up the outputs."""
         if not isinstance(self.link, GradeSum):
             return self
         trees, steps = self.ensemble, self.link.steps
@@ -186,7 +186,7 @@ class TreesModel(Model):
         return replace(self, ensemble=ensemble, link=IDENTITY)
 
     def without_fill(self) -> TreesModel:
-        """Return the same model without fill: each split itself knows where its NaN goes."""
+        """Return the same model without fill values: each split gets the direction of its fill."""
         if self.fill is None:
             return self
         trees = self.ensemble
@@ -197,7 +197,7 @@ class TreesModel(Model):
         return replace(self, ensemble=ensemble, fill=None)
 
     def followed_by(self, other: TreesModel) -> TreesModel | None:
-        """Append the trees of another model, as its background; None if they do not add up."""
+        """Return the other model with this one as its background; None if they cannot be merged."""
         if self.link != other.link or self.ensemble.n_outputs != other.ensemble.n_outputs:
             return None
         if not same_values(self.missing_up_to, other.missing_up_to):
@@ -213,7 +213,7 @@ class TreesModel(Model):
         )
 
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the arrays of the trees and what stands beside them."""
+        """Return the arrays of the trees, of fill values and of the link, and the scalar fields."""
         trees = {f.name: getattr(self.ensemble, f.name) for f in _tree_fields()}
         if self.ensemble.precise is not None:
             trees["precise"] = self.ensemble.precise
@@ -233,7 +233,7 @@ class TreesModel(Model):
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> TreesModel:
-        """Build the model and check all that scoring relies on."""
+        """Build the model and check the invariants of scoring."""
         trees = without_prefix("trees", arrays)
         ensemble = TreeEnsemble(
             n_features=columns.count,
@@ -265,7 +265,7 @@ def _tree_fields() -> list[Any]:
 
 
 def same_values(a: Float32s | None, b: Float32s | None) -> bool:
-    """Tell whether two optional arrays are alike, NaN at the same places included."""
+    """Return whether two optional arrays are equal; NaN equals NaN."""
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b, equal_nan=True)

@@ -29,7 +29,7 @@ from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -100,7 +100,7 @@ class BROOF(BaseRanker):
     and the score is :math:`\sum_t a_t RF_t(x) / \sum_t a_t` with :math:`a_t = \log(1 / \beta_t)`.
     Boosting ends when :math:`\epsilon \ge 0.5`. The preset ``gradient`` fits each forest to what
     the shrunken forests before it left of the labels, :math:`y - \eta \sum_{s<t} RF_s(x)`, all
-    forests and documents counting the same: errors have no say, and it never ends by itself.
+    forests and documents counting the same: errors have no weight, and it never ends by itself.
 
     ``rankgrove.forests.extension_points`` says what the five extension points are given and what
     they return; any of them may be a function of your own.
@@ -127,7 +127,7 @@ class BROOF(BaseRanker):
     error: Any = _point(ERRORS, "error of a document")
     learner_weight: Any = _point(
         LEARNER_WEIGHTS,
-        "say of a forest: log(1 / beta), beta itself, or all the same",
+        "weight of a forest: log(1 / beta), beta itself, or all the same",
     )
     weight_update: Any = _point(
         WEIGHT_UPDATES,
@@ -170,20 +170,20 @@ class BROOF(BaseRanker):
             idle["relevant_from"] = "unless error is 'height' or a function is given"
         return idle
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         data, n_jobs = fit.data, self.n_jobs
         points = self._points()
-        followed = {
-            watched.name: _Followed(watched.data, points.averaged) for watched in fit.watch.sets
+        eval_scores = {
+            watched.name: _EvalScores(watched.data, points.averaged) for watched in fit.watch.sets
         }
 
         def predict(trees: TreeEnsemble, of: RankingInput = data) -> Floats:
             scorer = Scorer(trees, fit.fill)
             return of.groups.grouped(of.X.by_rows(lambda X: scorer.predict(X, n_jobs=n_jobs)))
 
-        def on_forest(trees: TreeEnsemble, say: float) -> None:
-            for one in followed.values():
-                one.add(predict(trees, one.data), say)
+        def on_forest(trees: TreeEnsemble, weight: float) -> None:
+            for one in eval_scores.values():
+                one.add(predict(trees, one.data), weight)
 
         query = np.repeat(np.arange(data.groups.n_queries), data.groups.sizes)
         rng = np.random.default_rng(fit.seed)
@@ -211,7 +211,7 @@ class BROOF(BaseRanker):
 
         with fit.step_loop(self, self.n_estimators) as loop:
             for _ in boosting.steps(self.n_estimators):
-                if loop.step_done({name: one.scores for name, one in followed.items()}):
+                if loop.step_done({name: one.scores for name, one in eval_scores.items()}):
                     break
         model = TreesModel(
             columns=data.columns,
@@ -222,7 +222,7 @@ class BROOF(BaseRanker):
             averaged=points.averaged,
         )
         learner_weights = np.array(boosting.learner_weights[: loop.n_kept])
-        return Learnt(model, {"learner_weights_": learner_weights}, loop.interrupted)
+        return FitResult(model, {"learner_weights_": learner_weights}, loop.interrupted)
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees all forests have, and that no other steps follow."""
@@ -286,7 +286,7 @@ class _Chosen:
 
 
 @dataclass
-class _Followed:
+class _EvalScores:
     """A watched set and its scores so far, in grouped order."""
 
     data: RankingInput
@@ -294,10 +294,10 @@ class _Followed:
     total: Any = 0.0
     weight: float = 0.0
 
-    def add(self, predictions: Floats, say: float) -> None:
+    def add(self, predictions: Floats, weight: float) -> None:
         """Add the predictions of one more forest."""
-        self.total = self.total + say * predictions
-        self.weight += say
+        self.total = self.total + weight * predictions
+        self.weight += weight
 
     @property
     def scores(self) -> Floats:

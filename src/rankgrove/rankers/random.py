@@ -9,7 +9,7 @@ import numpy as np
 from rankgrove.models.random import RandomModel
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 
@@ -39,11 +39,11 @@ class RandomRanking(BaseRanker):
         "+inf; it is part of the model and applied when predicting",
     )
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         assert fit.fill is not None
         columns = fit.data.columns
         keys = np.arange(columns.count, dtype=np.int64)
         model = RandomModel(
             columns=columns, absent=fit.data.absent, seed=fit.seed, fill=fit.fill, keys=keys
         )
-        return Learnt(model)
+        return FitResult(model)

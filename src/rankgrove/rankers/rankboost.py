@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.boosting.loop import Boosting, Followed
+from rankgrove.boosting.loop import Boosting, EvalOutputs
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
@@ -14,7 +14,7 @@ from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.boosted import run_boosting
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.trees.bin_cache import cached_codes
@@ -58,7 +58,7 @@ class RankBoost(BaseRanker):
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         data, n_jobs = fit.data, self.n_jobs
         bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
         binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
@@ -73,8 +73,8 @@ class RankBoost(BaseRanker):
             )
         )
         start = Start.of(fit.background, objective, type(self).__name__)
-        followed = {
-            watched.name: Followed.of(watched.data, bins, start, n_jobs)
+        eval_outputs = {
+            watched.name: EvalOutputs.of(watched.data, bins, start, n_jobs)
             for watched in fit.watch.held_out
         }
         boosting = Boosting(
@@ -87,9 +87,9 @@ class RankBoost(BaseRanker):
             learning_rate=1.0,
             seed=fit.seed,
             n_jobs=n_jobs,
-            followed=list(followed.values()),
+            eval_outputs=list(eval_outputs.values()),
         )
-        loop = run_boosting(self, fit, boosting, followed, bins)
+        loop = run_boosting(self, fit, boosting, eval_outputs, bins)
         stumps = [tree for (tree,) in boosting.trees[: loop.n_kept]]
         model = TreesModel(
             columns=data.columns,
@@ -97,4 +97,4 @@ class RankBoost(BaseRanker):
             ensemble=TreeEnsemble.from_trees(stumps, data.columns.count),
             fill=fit.fill,
         )
-        return Learnt(start.followed_by(model), interrupted=loop.interrupted)
+        return FitResult(start.followed_by(model), interrupted=loop.interrupted)

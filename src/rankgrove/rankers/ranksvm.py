@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 
 from rankgrove.errors import DataWarning
-from rankgrove.linear.cutting_planes import minimise_with_corners
+from rankgrove.linear.cutting_planes import minimise_nonsmooth
 from rankgrove.linear.hinge import LARGEST_C, PairHingeLoss
 from rankgrove.linear.lbfgs import minimise
 from rankgrove.models.linear_features import LinearFeatures
@@ -78,7 +78,7 @@ class RankSVM(LinearRanker):
                 on_step=add,
             )
         else:
-            above = minimise_with_corners(
+            above = minimise_nonsmooth(
                 loss,
                 features.n_features,
                 max_iter=self.max_iter,

@@ -13,7 +13,7 @@ from rankgrove.models.linear import LinearModel
 from rankgrove.models.linear_features import LinearFeatures
 from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.linear import LinearRanker
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
@@ -53,7 +53,7 @@ class SingleFeature(LinearRanker):
     )
     metric: Any = metric_param("ndcg@10", "by which training data choose")
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         features = self._features(fit, fit.data, training=True)
         metric = LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs)
         signs = {"best": (1.0, -1.0), "up": (1.0,), "down": (-1.0,)}[self.direction]
@@ -71,7 +71,7 @@ class SingleFeature(LinearRanker):
             fill=fit.fill,
             normalisation=self.normalisation,
         )
-        return Learnt(model)
+        return FitResult(model)
 
     def _candidates(self, fit: Fit, features: LinearFeatures) -> list[int]:
         """Return the features among which the training data choose."""

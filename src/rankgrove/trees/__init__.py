@@ -1,1 +1,1 @@
-"""The Python face of the native tree engine."""
+"""Binning, tree growing and scoring: the Python interface of the native tree engine."""

@@ -25,13 +25,13 @@ from rankgrove.trees.binning import bin_blocks, find_bins, no_fill
 from rankgrove.trees.code_file import mapped_codes
 
 Made = TypeVar("Made")
-_BLOCK = 1 << 14  # rows that are digested together
+_BLOCK = 1 << 14  # rows per update of a digest
 _ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill")
 
 
 @dataclass(frozen=True)
 class _Memo:
-    """Results of a context by key, each with its arguments; folder shared with other processes."""
+    """Memoised results by key, each with its arguments, and the folder of the on-disk cache."""
 
     made: dict[Any, Any]
     folder: Path | None
@@ -138,7 +138,7 @@ def _digest(*arrays: npt.NDArray[Any]) -> str:
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}\n".encode())
         rows = array.reshape(1) if array.ndim == 0 else array
-        for start in range(0, len(rows), _BLOCK):  # so that no order of memory is copied whole
+        for start in range(0, len(rows), _BLOCK):  # one contiguous block at a time
             digest.update(np.ascontiguousarray(rows[start : start + _BLOCK]).data)
     return digest.hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Binning: features as small integer codes, on which all growers work."""
+"""Binning: conversion of feature values to small integer codes, on which trees are grown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankgrove.errors import DataError
 
 __all__ = ["BinnedMatrix", "Bins", "bin_blocks", "bin_matrix", "find_bins"]
 
-_MANY_ROWS = 1 << 18  # from here on, the memory of sorted columns is returned to the system
+_MANY_ROWS = 1 << 18  # above this size, the memory of sorted columns is returned to the system
 
 
 def find_bins(
@@ -45,12 +45,12 @@ def find_bins(
         fill = no_fill(X.n_columns)
     bins = _found_bins(X, max_bins, fill, resolve_n_jobs(n_jobs))
     if len(X) >= _MANY_ROWS:
-        release_memory()  # what sorting took is not needed for learning
+        release_memory()  # training does not need the memory of the sort
     return bins
 
 
 def no_fill(n_features: int) -> npt.NDArray[np.float32]:
-    """Return the fill that keeps missing values missing."""
+    """Return fill values (NaN) that leave missing values missing."""
     return np.full(n_features, np.nan, np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Codes of a matrix in a file that is mapped into memory when trees are grown.
+"""Memory-mapped files of bin codes, for training on matrices larger than memory (out-of-core).
 
 The file: magic, version, rows, features, bytes per code and a checksum of these; a checksum per
 feature; then, from a multiple of 4096 on, the codes feature by feature. It is written block of rows
@@ -35,12 +35,12 @@ def mapped_codes(
     *,
     large: bool,
 ) -> BinnedMatrix:
-    """Return codes, mapped from a file of an entry that is written if it is not there yet.
+    """Return memory-mapped bin codes from a file of a cache entry; write the file if it is absent.
 
     Parameters
     ----------
-    make : makes them, block of rows by block of rows
-    large : whether neither they nor what is made of them need fit into memory
+    make : computes the codes, one block of rows after the other
+    large : whether neither the codes nor data derived from them may fit into memory
     """
     wide = bool((bins.n_bins() > 255).any())
     shape = (n_rows, bins.n_features, 2 if wide else 1)
@@ -71,7 +71,7 @@ def _write(file: BinaryIO, shape: tuple[int, int, int], blocks: Iterable[Any]) -
     n_rows, n_features, width = shape
     begin = _codes_begin(n_features)
     descriptor = file.fileno()
-    if hasattr(os, "posix_fallocate"):  # a disk without room is an error before the work
+    if hasattr(os, "posix_fallocate"):  # a full disk is an error before the work
         os.posix_fallocate(descriptor, 0, begin + n_rows * n_features * width)
     sums = [0] * n_features
     start = 0
@@ -88,7 +88,7 @@ def _write(file: BinaryIO, shape: tuple[int, int, int], blocks: Iterable[Any]) -
 
 
 def _is_whole(file: BinaryIO, shape: tuple[int, int, int], n_bins: npt.NDArray[Any]) -> bool:
-    """Tell whether a file holds codes of this shape and these bins, undamaged."""
+    """Return whether a file holds undamaged codes of this shape and these bins."""
     n_rows, n_features, width = shape
     begin = _codes_begin(n_features)
     if os.fstat(file.fileno()).st_size != begin + n_rows * n_features * width:

@@ -1,4 +1,4 @@
-"""One tree format for every ranker: flat arrays that growers produce and everything else reads."""
+"""The tree format of all rankers: flat arrays of the nodes of all trees."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from rankgrove._background_call import BackgroundCall
 
-# Of all trees: fewer are copied before threads have started.
+# Number of nodes from which copying with several threads pays off.
 _NODES_WORTH_THREADS = 1_000_000
 
-# The arrays with an entry per node, and the types that each may have: that of grown trees last.
+# Arrays with an entry per node, and the dtypes that each may have; that of grown trees is last.
 NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
     "feature": (np.int16, np.int32),
     "threshold": (np.float32,),
@@ -25,7 +25,7 @@ NODE_TYPES: dict[str, tuple[type[np.generic], ...]] = {
     "gain": (np.float32,),
 }
 
-# The arrays with an entry per tree, a bound of trees, or an output.
+# Arrays with an entry per tree, per boundary between trees, or per output.
 TREE_TYPES: dict[str, type[np.generic]] = {
     "tree_offsets": np.int64,
     "tree_weights": np.float64,
@@ -78,7 +78,7 @@ class TreeEnsemble:
         value_type: type[np.floating[Any]] = np.float64,
         n_jobs: int = 1,
     ) -> TreeEnsemble:
-        """Lay native trees end to end; the list is emptied, so that no tree is kept twice."""
+        """Concatenate native trees; the list is emptied to free each tree once it is copied."""
         n_trees = len(trees)
         offsets = np.r_[0, np.cumsum([tree.n_nodes for tree in trees])].astype(np.int64)
         types = {name: grown for name, (*_, grown) in NODE_TYPES.items()}
@@ -115,7 +115,7 @@ class TreeEnsemble:
 
     @property
     def n_outputs(self) -> int:
-        """Number of scores per row (1, but for multi-class rankers)."""
+        """Number of scores per row (1 except for multi-class rankers)."""
         return len(self.base_score)
 
     @property
@@ -149,7 +149,7 @@ class TreeEnsemble:
         )
 
     def narrowed(self) -> tuple[TreeEnsemble, npt.NDArray[np.int64]]:
-        """Return the same trees on the columns that they ask alone, and the numbers of these."""
+        """Return the same trees on the columns that splits use, and these columns' numbers."""
         inner = self.feature >= 0
         used = np.unique(self.feature[inner]).astype(np.int64)
         if len(used) == 0:
@@ -182,7 +182,7 @@ class TreeEnsemble:
         )
 
     def importances(self, kind: str = "gain") -> npt.NDArray[np.float64]:
-        """Sum of split gains (``gain``) or number of splits (``split``) per feature, unscaled."""
+        """Return the sum of gains (``gain``) or the number of splits (``split``) per feature."""
         inner = self.feature >= 0
         weights = self.gain[inner].astype(np.float64) if kind == "gain" else None
         counts = np.bincount(self.feature[inner], weights, minlength=self.n_features)
@@ -198,7 +198,7 @@ def _joined_precise(parts: Sequence[TreeEnsemble]) -> npt.NDArray[np.float64] | 
 
 
 def rounding_limit(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """Largest float64 values whose nearest float32 is <= the thresholds.
+    """Return the largest float64 values that round to a float32 <= the thresholds.
 
     ``x <= rounding_limit(t)`` in float64 is ``float32(x) <= t``, for every x.
     """
@@ -207,11 +207,11 @@ def rounding_limit(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float64
         above = np.nextafter(threshold, np.float32(np.inf)).astype(np.float64)
         above = np.where(np.isinf(above), 2.0**128, above)
         middle = exact + (above - exact) / 2
-        down = middle.astype(np.float32) > threshold  # a tie goes to the even neighbour
+        down = middle.astype(np.float32) > threshold  # ties round to even
     limit = np.where(down, np.nextafter(middle, -np.inf), middle)
     return np.where(np.isinf(exact), exact, limit)
 
 
 def feature_type(n_features: int) -> type[np.generic]:
-    """Return the smallest type that numbers the features."""
+    """Return the smallest integer dtype that can index the features."""
     return np.int16 if n_features <= np.iinfo(np.int16).max else np.int32

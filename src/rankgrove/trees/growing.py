@@ -1,4 +1,4 @@
-"""Growing trees on gradients."""
+"""Growing of regression trees on gradients and Hessians."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TreeGrower:
 
     @property
     def leaf_of_row(self) -> npt.NDArray[np.int32]:
-        """The leaf of every row of the matrix, also of rows left out of the sample.
+        """The leaf of every row of the matrix, rows outside the sample included.
 
         A view that the next tree overwrites.
         """

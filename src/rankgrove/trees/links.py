@@ -1,4 +1,4 @@
-"""What turns the outputs of trees into one score per document."""
+"""Link functions: from the outputs of trees to one score per document."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Floats = npt.NDArray[np.float64]
 
 
 class Link(ABC):
-    """A function of the outputs; two links that are equal may share an ensemble."""
+    """A link function; models with equal links can be merged into one ensemble."""
 
     @property
-    def rises(self) -> bool:
-        """Whether the score never falls where no output does."""
+    def is_monotone(self) -> bool:
+        """Whether the score is non-decreasing in every output."""
         return True
 
     @abstractmethod
     def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
-        """Turn raw outputs, shape (n_outputs, n_documents), into one score per document."""
+        """Convert raw outputs, shape (n_outputs, n_documents), to one score per document."""
 
     @abstractmethod
     def get_state(self) -> tuple[Any, Arrays]:
-        """Return what a model file keeps: a JSON-able value, and arrays."""
+        """Return the state for a model file: a JSON-able value, and arrays."""
 
 
 @dataclass(frozen=True)
 class ScalarLink(Link):
-    """A function of a single output; other libraries apply ``sigmoid`` or ``exp`` to theirs."""
+    """A function of one output: ``identity``, or the ``sigmoid`` or ``exp`` of imported models."""
 
     name: str = "identity"
 
@@ -60,7 +60,7 @@ SCALAR_LINKS = ("identity", "sigmoid", "exp")
 
 @dataclass(frozen=True)
 class ExpectedGain(Link):
-    """The gain of a document's grade, on average over the probabilities of the grades.
+    """The expected gain of a document under the probabilities of its grades.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class ExpectedGain(Link):
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs that the link reads."""
+        """Number of outputs that the link takes."""
         return len(self.grades) - self.ordinal
 
     @property
-    def rises(self) -> bool:
-        """Whether higher grades are worth no less, and outputs are cumulative."""
+    def is_monotone(self) -> bool:
+        """Whether outputs are cumulative, and gains do not decrease with the grade."""
         return self.ordinal and bool((np.diff(self.gains) >= 0).all())
 
     def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
@@ -111,7 +111,7 @@ class GradeSum(Link):
 
     @property
     def steps(self) -> Floats:
-        """What reaching each grade but the lowest adds."""
+        """Differences between consecutive grades."""
         return np.diff(np.asarray(self.grades))
 
     def apply(self, raw: Floats, n_threads: int = 1) -> Floats:
@@ -127,7 +127,7 @@ class GradeSum(Link):
 
 
 def link_from_state(value: Any, arrays: Arrays, n_outputs: int) -> Link:
-    """Build the link that ``get_state`` described, for an ensemble of so many outputs."""
+    """Build a link from its ``get_state``, for an ensemble of ``n_outputs`` outputs."""
     if isinstance(value, str) and value in SCALAR_LINKS and n_outputs == 1:
         return ScalarLink(value)
     if value == "grade_sum":

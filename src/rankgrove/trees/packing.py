@@ -1,4 +1,4 @@
-"""Grown trees as plain arrays laid end to end, as in a model file, and back."""
+"""Serialisation of grown trees to concatenated arrays, as in a model file, and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OFFSETS = "tree_offsets"
 
 
 def pack_trees(trees: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Return the nodes of all trees by name of the array, and the offsets of the trees."""
+    """Return the concatenated node arrays of all trees by name, and the offsets of the trees."""
     offsets = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
     arrays = {
         name: np.concatenate([np.empty(0, grown), *(getattr(tree, name) for tree in trees)])
@@ -25,7 +25,7 @@ def pack_trees(trees: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpack_trees(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Tree]:
-    """Build the trees that ``pack_trees`` took apart; ValueError or KeyError if they are none."""
+    """Build trees from the arrays of ``pack_trees``; ValueError or KeyError if they are invalid."""
     bounds = np.asarray(arrays[_OFFSETS], np.int64)[1:-1]
     nodes = {
         name: np.split(np.ascontiguousarray(arrays[name], grown), bounds)

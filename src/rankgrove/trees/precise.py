@@ -1,4 +1,4 @@
-"""Comparisons in float64 for trees of libraries that make them so.
+"""Comparisons in float64 for trees of libraries that compare in float64.
 
 rankgrove's own thresholds are float32, and float64 input is rounded to float32. A model of another
 library may tell values apart that float32 cannot (seconds since 1970, say). The native scorer takes
@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from rankgrove.trees.ensemble import TreeEnsemble, rounding_limit
 
-_BLOCK = 1 << 16  # rows that are looked at together
+_BLOCK = 1 << 16  # rows per block
 
 
 def has_precise_thresholds(ensemble: TreeEnsemble) -> bool:
-    """Tell whether comparing in float64 can differ from comparing values rounded to float32."""
+    """Return whether comparisons in float64 can differ from those of values rounded to float32."""
     if ensemble.precise is None:
         return False
     inner = ensemble.feature >= 0
@@ -56,7 +56,7 @@ class Ranks:
 
     @staticmethod
     def matter(X: npt.NDArray[Any]) -> bool:
-        """Tell whether some value of a matrix is not a float32."""
+        """Return whether some value of a matrix is not representable in float32."""
         if X.dtype != np.float64:
             return False
         for start in range(0, len(X), _BLOCK):
@@ -78,7 +78,7 @@ class Ranks:
         return found
 
     def of(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        """Return the ranks of a matrix's values; NaN stays, columns that are not asked are 0."""
+        """Return the ranks of a matrix's values; NaN stays NaN, unused columns are 0."""
         ranks = np.zeros(X.shape, np.float32, order="F")
         for feature, cuts in self._cuts.items():
             column = X[:, feature]
@@ -103,7 +103,7 @@ def as_compared(
     npt.NDArray[np.float32] | None,
     npt.NDArray[np.float32] | None,
 ]:
-    """Return what float32 comparisons may be made with: ranks where float64 values matter."""
+    """Return trees and values that compare equally in float32; values become ranks if needed."""
     if not has_precise_thresholds(ensemble) or not Ranks.matter(X):
         return ensemble, X, fill, missing_up_to
     ranks = Ranks(ensemble, fill, missing_up_to)

@@ -1,4 +1,4 @@
-"""Scores rows with any tree ensemble, by the fastest way that its trees allow."""
+"""Scoring with tree ensembles, by the fastest traversal that the trees allow."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scorer:
 
     @cached_property
     def _narrow(self) -> tuple[Scorer, npt.NDArray[np.int64]]:
-        """A scorer of the columns that the trees ask alone, and the numbers of these."""
+        """A scorer on the columns that splits use, and the numbers of these columns."""
         trees, used = self.ensemble.narrowed()
         options = dict(self._options)
         for name in ("fill", "missing_up_to"):
@@ -82,7 +82,7 @@ class Scorer:
 
     @cached_property
     def _native_precise(self) -> _native.Scorer:
-        """What compares float64 values with ``precise`` thresholds."""
+        """The native scorer that compares float64 values with ``precise`` thresholds."""
         assert self.ensemble.precise is not None
         return self._prepared(self.ensemble.precise)
 
@@ -107,7 +107,7 @@ class Scorer:
     def _add_up(
         self, X: npt.NDArray[Any], n_threads: int, out: npt.NDArray[np.float64], go_on: bool = False
     ) -> None:
-        """Fill ``out``, (n, n_outputs), comparing in the type that the trees and X allow."""
+        """Fill ``out``, (n, n_outputs); compare in float64 if the trees and X are precise."""
         wide = self._is_precise and X.dtype == np.float64
         (self._native_precise if wide else self._native).predict(X, n_threads, out, go_on)
 
@@ -193,7 +193,7 @@ class Scorer:
         return rows, scores if self._link is None else self._link.apply(scores[None, :])
 
     def part(self, first: int, last: int) -> Scorer:
-        """Return a scorer of the trees ``first:last`` without link, prepared once."""
+        """Return the memoised scorer of the trees ``first:last``, without link."""
         part = self._parts.get((first, last))
         if part is None:
             trees = self.ensemble.head(last)
@@ -203,7 +203,7 @@ class Scorer:
         return part
 
     def raw(self, X: FeatureMatrix | Array, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
-        """Return the outputs of a checked matrix, shape (n, n_outputs), whatever the link."""
+        """Return the outputs of a checked matrix before the link, shape (n, n_outputs)."""
         X = as_matrix(X)
         if X.entries is not None:
             narrow, used = self._narrow
@@ -218,11 +218,11 @@ class Scorer:
         return self._ranks.uncertain(X) if self._is_precise else 0
 
     def add_to(self, scores: npt.NDArray[np.float64], X: npt.NDArray[Any], go_on: bool) -> None:
-        """Add to the scores of earlier trees, or start anew, on the calling thread."""
+        """Add to the scores of earlier trees, or overwrite them, on the calling thread."""
         self._add_up(X, 1, scores.reshape(len(X), 1), go_on)
 
     def _matrix(self, X: Any) -> FeatureMatrix:
-        """Check the columns; plain arrays of floats, as in serving, are taken the short way."""
+        """Check the columns; plain float arrays, as in serving, take a fast path."""
         if (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -231,13 +231,13 @@ class Scorer:
         ):
             return DenseMatrix(addressable(X))
         if isinstance(X, FeatureMatrix) and X.n_columns == self.n_features:
-            return X  # it has these columns already
+            return X  # its columns are matched already
         refuse_other_reading(X, self._absent, "the scorer")
         return self._columns.match(X)
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:
-    """Raise ModelError unless the trees are well formed: what scoring and explaining rely on."""
+    """Raise ModelError unless the trees satisfy the invariants of scoring and explaining."""
     for name, types in NODE_TYPES.items():
         array = getattr(ensemble, name)
         if array.shape != ensemble.feature.shape or array.dtype not in types:

@@ -1,4 +1,4 @@
-"""Stages of finding the best k documents of a query without scoring the others to the end.
+"""Stages of early exit: find the best k documents of a query without scoring all in full.
 
 Trees are added in stages. After each stage, documents that cannot reach the first k places any more
 are dropped: certainly so by the bounds of the remaining leaf values (the answer is exact), or very
@@ -14,12 +14,12 @@ import numpy as np
 from rankgrove.errors import DataError, ModelError
 from rankgrove.trees.ensemble import TreeEnsemble
 
-_EXACT_STAGES = (0.5, 0.75, 0.875, 0.95)  # bounds say little before most trees are added
-_ROUNDING = 1e-9  # of all leaf values together: far above the error of adding them
+_EXACT_STAGES = (0.5, 0.75, 0.875, 0.95)  # bounds are loose before most trees are added
+_ROUNDING = 1e-9  # relative to the sum of leaf values: far above the rounding error
 
 
 class ExitRule(Protocol):
-    """When to drop a document that is unlikely to be among the first k.
+    """Protocol of rules that drop documents which are unlikely to be among the first k.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ExitRule(Protocol):
 
 
 def check_k(n_outputs: int, k: int) -> None:
-    """Refuse a model with several outputs, and a k that is no number of documents."""
+    """Refuse a model with several outputs, and a k that is no positive integer."""
     if n_outputs != 1:
         raise ModelError(f"top_k needs a model with one output, not {n_outputs}")
     if not isinstance(k, int | np.integer) or k < 1:
@@ -64,13 +64,13 @@ def exit_stages(
 
 
 def stages_at(ensemble: TreeEnsemble, shares: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the numbers of trees that are these shares of all trees."""
+    """Return the numbers of trees at these shares of all trees."""
     counts = {round(share * ensemble.n_trees) for share in shares}
     return tuple(sorted(counts - {0, ensemble.n_trees}))
 
 
 def _certain_slack(ensemble: TreeEnsemble, stages: tuple[int, ...]) -> list[float]:
-    """How much a document can still win over another by the trees after each stage."""
+    """Return how much a document can gain on another by the trees after each stage, at most."""
     if ensemble.n_trees == 0:
         return []
     leaf = ensemble.left < 0

@@ -1,4 +1,4 @@
-"""What the boosting loop asks of an objective.
+"""The interface of objectives, and the training data that they get.
 
 Vocabulary: a *document* is one row; the documents of a query stand together (grouped order), those
 of query q at ``offsets[q]:offsets[q + 1]``. A *gradient* is dLoss/dscore, so that a leaf's Newton
@@ -64,7 +64,7 @@ class TrainingData:
         return len(self.offsets) - 1
 
     def query_name(self, query: int) -> str:
-        """Id of a query, by its number."""
+        """Return the id of a query by its index."""
         return str(query if self.query_ids is None else self.query_ids[query])
 
     def query_of_document(self) -> npt.NDArray[np.int64]:
@@ -73,7 +73,7 @@ class TrainingData:
 
 
 class Objective(ABC):
-    """A loss over ranked lists, as the boosting loop sees it.
+    """Base class of objectives: a loss over ranked lists with its gradients.
 
     Life: 1. built once per fit from the training data. 2. ``base_score`` starts the scores (unless
     a background model does). 3. Each iteration calls ``gradients`` once, then grows one tree per
@@ -87,7 +87,7 @@ class Objective(ABC):
     ----------
     n_outputs : trees per iteration
     constant_hessian : if True, Hessians are all 1: ``hessians`` is None and never filled
-    sets_leaf_values : whether ``leaf_values`` has a rule of its own
+    sets_leaf_values : whether ``leaf_values`` returns values instead of None
     link : from outputs to the score
     """
 
@@ -97,7 +97,7 @@ class Objective(ABC):
     link: Link = IDENTITY
 
     def base_score(self) -> Floats:
-        """Score of every document before the first tree, one per output."""
+        """Return the initial score of all documents, one per output."""
         return np.zeros(self.n_outputs)
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Objective(ABC):
     def leaf_values(
         self, scores: Floats, leaf_of_row: npt.NDArray[np.int32], n_nodes: int, output: int
     ) -> Floats | None:
-        """Values of the nodes of a grown tree, or None for the engine's Newton values.
+        """Return the values of the nodes of a grown tree, or None for Newton steps.
 
         ``leaf_of_row`` holds the node of each document (-1: in no leaf); ``scores`` are those that
         ``gradients`` saw last. Entries of nodes that are not leaves are 0.

@@ -44,7 +44,7 @@ class CosineDistance(Objective):
             self.norm = np.sqrt(squares)
 
     def base_score(self) -> Floats:
-        """Return 1, the start that prefers no document."""
+        """Return 1: equal scores with a finite cosine."""
         return np.ones(1)
 
     def gradients(

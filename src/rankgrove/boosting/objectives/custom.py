@@ -1,4 +1,4 @@
-"""Objectives that a user writes in Python: over all documents at once, or query by query.
+"""Objectives defined by a Python function over all documents, or over one query.
 
 Either way the function is ``objective(scores, y, qid, weight) -> gradients, hessians``. Gradients
 are dLoss/dscore, one per document, and Hessians must not be negative. What it returns is used as it
@@ -68,7 +68,7 @@ class PerQueryObjective(Objective):
         self.function = function
         self.weight = _weights(data)
         self.compiled = compiled and importlib.util.find_spec("numba") is not None
-        self.returned_arrays = False  # one query has been called from Python and checked
+        self.returned_arrays = False  # one query has been evaluated in plain Python and checked
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -97,12 +97,12 @@ class PerQueryObjective(Objective):
 
     def _call_compiled(self, scores: Floats, result: tuple[Floats, Floats]) -> None:
         if not self.returned_arrays and len(scores):
-            # What numba says of a function that returns no arrays is hard to read.
+            # numba's error for a function that returns no arrays is hard to read.
             self._call(int(np.flatnonzero(np.diff(self.data.offsets))[0]), scores, result)
             self.returned_arrays = True
         over_queries = _compiled(self.function)
         offsets, y, weight = self.data.offsets, self.data.y, self.weight
-        # Bounds at equal numbers of documents: queries differ in length.
+        # Split by documents, not by queries, which differ in length.
         parts = 4 * self.data.n_threads
         shares = np.linspace(0, offsets[-1], parts + 1)[1:-1]
         bounds = np.r_[0, np.searchsorted(offsets[:-1], shares), self.data.n_queries]
@@ -114,7 +114,7 @@ class PerQueryObjective(Objective):
         with ThreadPoolExecutor(self.data.n_threads) as pool:
             wrong = [query for query in pool.map(run, range(parts)) if query >= 0]
         if wrong:
-            self._call(wrong[0], scores, result)  # raises, and says what is wrong
+            self._call(wrong[0], scores, result)  # raises if the plain call is wrong too
             raise ValueError(
                 f"the objective {_name(self.function)} returned arrays of a wrong length for query "
                 f"{self.data.query_name(wrong[0])}"
@@ -150,7 +150,7 @@ def _over_queries(
     return -1
 
 
-@lru_cache(maxsize=16)  # compiling takes seconds, and cross-validation fits the same function often
+@lru_cache(maxsize=16)  # memoised: compiling takes seconds, and many fits use the same function
 def _compiled(function: Function) -> Callable[..., int]:
     import numba
 
@@ -190,7 +190,7 @@ def _weights(data: TrainingData) -> Floats:
 
 
 def _as_pair(function: Function, returned: Any, n: int, where: str) -> tuple[Floats, Floats]:
-    """Return what a function returned as two arrays of n numbers, or say what is wrong with it."""
+    """Convert the result of a function to two arrays of n numbers, or raise an error."""
     what = f"the objective {_name(function)} returned"
     is_pair = isinstance(returned, tuple | list) or np.ndim(returned) == 2
     if not is_pair or len(returned) != 2:
@@ -215,7 +215,7 @@ def _fill(
     gradients: Floats32,
     hessians: Floats32,
 ) -> None:
-    """Copy gradients and Hessians, or say which is out of range."""
+    """Copy gradients and Hessians, or raise an error that names the one out of range."""
     for name, array, target in zip(
         ("gradients", "hessians"), pair, (gradients, hessians), strict=True
     ):

@@ -19,7 +19,7 @@ from rankgrove.metrics.arithmetic import (
 )
 
 METRICS = ("ndcg", "map", "err", "mrr")
-_LONG_LIST = 20_000  # documents of a query whose pairs, all of them, take a second per iteration
+_LONG_LIST = 20_000  # all pairs of a query of this many documents take about a second per iteration
 
 
 class LambdaGradients(Objective):
@@ -125,7 +125,7 @@ def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_f
 
 
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
-    """Return the probabilities of ERR; without a ``max_grade`` the scale ends at the top label."""
+    """Return ERR's probability of each label; ``max_grade`` defaults to the highest label."""
     top = max_grade if max_grade is not None else data.shard.maximum(data.y, 0.0)
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
 

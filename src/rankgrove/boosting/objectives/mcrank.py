@@ -1,4 +1,4 @@
-"""McRank: learn the probability of each grade, rank by what the grade is worth on average."""
+"""McRank: learn the probability of each grade, rank by the expected gain."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rankgrove.errors import DataError, DataWarning
 from rankgrove.metrics.arithmetic import Gain, label_gains
 from rankgrove.trees.links import ExpectedGain
 
-# Real-valued labels would make one class each: nobody means that.
+# Real-valued labels would become one class each, which is surely a mistake.
 MAX_GRADES = 1000
-# So many grow one tree each in every iteration: rarely meant, always slow.
+# Every grade grows a tree in every iteration: many grades are slow, and rarely meant.
 MANY_GRADES = 24
 
 
@@ -70,7 +70,7 @@ class GradeProbabilities(Objective):
         """Return the scores at which the probabilities are the frequencies of the grades."""
         weight = np.ones(self.data.n_documents) if self.data.weight is None else self.data.weight
         counts = self.data.shard.totals(weight, self.classes, len(self.grades))
-        # Half a document more per grade: a weight of 0 must not put a grade out of reach.
+        # Add half a document per grade: no probability may be 0.
         frequencies = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
         if not self.ordinal:
             logarithms: Floats = np.log(frequencies)

@@ -62,7 +62,7 @@ class PlackettLuceLikelihood(Objective):
 
     @property
     def compression(self) -> float:
-        """Contexts stored, as a share of those that the permutations have together."""
+        """Number of stored contexts as a share of the contexts of all permutations."""
         return self.contexts.n_contexts / max(1, self.contexts.n_unmerged_contexts)
 
     def gradients(

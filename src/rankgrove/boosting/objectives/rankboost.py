@@ -8,7 +8,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 
-# A weak ranker that is right about every pair would get an infinite weight.
+# Bounds the weight of a perfect weak ranker, which would be infinite.
 _LARGEST_R = 1.0 - 1e-9
 
 
@@ -36,7 +36,7 @@ class PairExponential(Objective):
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
     ) -> None:
-        """Fill gradients: minus the potentials."""
+        """Fill gradients with the negative potentials."""
         totals = self.pairs.compute(scores[0], self.data.n_threads, self.potentials)
         total = self.data.shard.total(totals)
         if total > 0:
@@ -58,5 +58,5 @@ class PairExponential(Objective):
 def rank_gain(
     gradient_left: Floats, hessian_left: Floats, gradient_right: Floats, hessian_right: Floats
 ) -> Floats:
-    """Return the size of r, for each threshold."""
+    """Return the absolute value of r for each threshold."""
     return np.abs(gradient_right)

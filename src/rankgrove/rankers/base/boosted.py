@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.boosting.loop import Boosting, Followed
+from rankgrove.boosting.loop import Boosting, EvalOutputs
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
@@ -21,7 +21,7 @@ from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fit_key import fit_key
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -166,7 +166,7 @@ class BoostedRanker(BaseRanker):
         """Build the objective of this ranker for the training data."""
         raise NotImplementedError
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         data, n_jobs = fit.data, self.n_jobs
         if self.criterion == "least_squares" and _weights_differ(fit):
             raise ValueError(
@@ -188,8 +188,8 @@ class BoostedRanker(BaseRanker):
         )
         directions = self._directions(objective, data.columns)
         start = self._start(fit, objective)
-        followed = {
-            watched.name: Followed.of(watched.data, bins, start, n_jobs)
+        eval_outputs = {
+            watched.name: EvalOutputs.of(watched.data, bins, start, n_jobs)
             for watched in fit.watch.sets
             if not watched.is_train or start.training_outputs is not None
         }
@@ -201,9 +201,9 @@ class BoostedRanker(BaseRanker):
             learning_rate=self.learning_rate,
             seed=fit.seed,
             n_jobs=n_jobs,
-            followed=list(followed.values()),
+            eval_outputs=list(eval_outputs.values()),
         )
-        loop = run_boosting(self, fit, boosting, followed, bins)
+        loop = run_boosting(self, fit, boosting, eval_outputs, bins)
         trees = boosting.trees[: loop.n_kept]
         n_outputs = len(start.base_score)
         model = TreesModel(
@@ -219,7 +219,7 @@ class BoostedRanker(BaseRanker):
             link=objective.link,
             trees_per_step=n_outputs,
         )
-        return Learnt(start.followed_by(model), interrupted=loop.interrupted)
+        return FitResult(start.followed_by(model), interrupted=loop.interrupted)
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
         """Return where scores start: at a constant, or at the background model's."""
@@ -249,7 +249,7 @@ class BoostedRanker(BaseRanker):
                 f"{type(self).__name__} sets leaf values by its own rule and cannot keep "
                 "monotone constraints"
             )
-        if not objective.link.rises:
+        if not objective.link.is_monotone:
             raise ValueError(
                 f"the score of {type(self).__name__} may fall where all its outputs rise, and "
                 "cannot keep monotone constraints"
@@ -303,13 +303,13 @@ def _limit(given: Number | None, default: Number) -> Number:
 
 
 def run_boosting(
-    ranker: Any, fit: Fit, boosting: Boosting, followed: Mapping[str, Followed], bins: Bins
+    ranker: Any, fit: Fit, boosting: Boosting, eval_outputs: Mapping[str, EvalOutputs], bins: Bins
 ) -> StepLoop:
     """Take the steps of a boosted fit, after those that its journal has, until the loop ends.
 
     Parameters
     ----------
-    followed : watched sets by name; others are the training data, whose outputs boosting has
+    eval_outputs : outputs of evaluation sets by name; those of the training data are in boosting
     bins : of the training data
     """
     fit.journal.open(fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
@@ -321,7 +321,7 @@ def run_boosting(
             loop.step_done(
                 {
                     watched.name: link.apply(
-                        followed.get(watched.name, boosting).outputs, n_threads
+                        eval_outputs.get(watched.name, boosting).outputs, n_threads
                     )
                     for watched in fit.watch.sets
                 }

@@ -24,7 +24,7 @@ from rankgrove.data.scanning.scan import as_scan
 from rankgrove.models.scoring import scores
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
-from rankgrove.rankers.base.fitting import Fit, FitOptions, Learnt, background_of
+from rankgrove.rankers.base.fitting import Fit, FitOptions, FitResult, background_of
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -192,7 +192,7 @@ class BaseRanker(FittedRanker):
             raise KeyboardInterrupt
         return self
 
-    def learn_within(self, fit: Fit) -> Learnt:
+    def learn_within(self, fit: Fit) -> FitResult:
         """Learn from the data of another ranker's fit, as a part of it; this ranker stays unfitted.
 
         The seed is that of the fit unless this ranker has a ``random_state`` of its own. Nothing is
@@ -241,7 +241,7 @@ class BaseRanker(FittedRanker):
         """Return how many trees of forests a fit grows, and how many steps it boosts after them."""
         return 0, int(getattr(self, "n_estimators", 0))
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         """Train; the ranker itself must not change."""
         raise NotImplementedError
 
@@ -263,7 +263,7 @@ class BaseRanker(FittedRanker):
                     f"{idle[parameter.name]}: leave it at {parameter.default!r}, not {value!r}"
                 )
 
-    def replace_fitted(self, learnt: Learnt) -> None:
+    def replace_fitted(self, learnt: FitResult) -> None:
         """Replace all fitted attributes by the new ones."""
         self.clear_fitted()
         self.model_ = learnt.model
@@ -272,7 +272,7 @@ class BaseRanker(FittedRanker):
         for name, value in learnt.attributes.items():
             setattr(self, name, value)
 
-    def _measure(self, watch: Watch, learnt: Learnt) -> None:
+    def _measure(self, watch: Watch, learnt: FitResult) -> None:
         """Evaluate the watched sets once if the ranker does not learn in steps.
 
         This runs before the ranker changes: a metric that raises leaves the old model in place.

@@ -65,7 +65,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class FitResult:
     """The result of a fit.
 
     Attributes

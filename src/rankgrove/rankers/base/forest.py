@@ -32,7 +32,7 @@ from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Span
 from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
@@ -186,7 +186,7 @@ class ForestRanker(BaseRanker):
             averaged=True,
         )
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         earlier = self._earlier_trees(fit)
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)
@@ -217,7 +217,7 @@ class ForestRanker(BaseRanker):
             "oob_": None if bag is None else bag.finished(data, self.measures_oob),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
-        return Learnt(model, attributes, any(forest.interrupted for forest in grown))
+        return FitResult(model, attributes, any(forest.interrupted for forest in grown))
 
     def _grow(
         self, data: RankingInput, problems: Problems, work: _Work, bag: OutOfBag | None

@@ -13,7 +13,7 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
-from rankgrove.rankers.base.fitting import Learnt
+from rankgrove.rankers.base.fitting import FitResult
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.links import ScalarLink
@@ -56,7 +56,7 @@ class ImportedRanker(BaseRanker):
             missing_up_to=missing_up_to,
         )
         ranker = cls(**{})
-        ranker.replace_fitted(Learnt(model, {"source_": source}))
+        ranker.replace_fitted(FitResult(model, {"source_": source}))
         return ranker
 
     def fit(self, X: Any, y: Any = None, **_: Any) -> ImportedRanker:

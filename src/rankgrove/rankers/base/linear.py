@@ -13,7 +13,7 @@ from rankgrove.models.linear import LinearModel
 from rankgrove.models.linear_features import NORMALISATIONS, LinearFeatures
 from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fitting import Fit, Learnt
+from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import Choice
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class LinearRanker(BaseRanker):
             training=training,
         )
 
-    def _learn(self, fit: Fit) -> Learnt:
+    def _learn(self, fit: Fit) -> FitResult:
         features = self._features(fit, fit.data, training=True)
         held_out = {
             watched.name: self._features(fit, watched.data, training=False)
@@ -80,7 +80,7 @@ class LinearRanker(BaseRanker):
             self._walk(fit, features, add)
         return self._learnt(fit, path[: loop.n_kept], loop.interrupted)
 
-    def _learnt(self, fit: Fit, kept: Sequence[Floats], interrupted: bool) -> Learnt:
+    def _learnt(self, fit: Fit, kept: Sequence[Floats], interrupted: bool) -> FitResult:
         """Return the model of the steps that are kept; all weights are 0 if there is none."""
         n_features = fit.data.columns.count
         assert fit.fill is not None
@@ -92,7 +92,7 @@ class LinearRanker(BaseRanker):
             normalisation=self.normalisation,
             path=np.array(kept) if kept else None,
         )
-        return Learnt(model, interrupted=interrupted)
+        return FitResult(model, interrupted=interrupted)
 
     @property
     def coef_(self) -> Floats:

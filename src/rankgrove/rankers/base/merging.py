@@ -10,7 +10,7 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.out_of_bag import merged
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.models.trees import same_values
-from rankgrove.rankers.base.fitting import Learnt
+from rankgrove.rankers.base.fitting import FitResult
 from rankgrove.rankers.base.forest import ForestRanker
 
 Forest = TypeVar("Forest", bound=ForestRanker)
@@ -43,7 +43,7 @@ def merge(first: Forest, *others: Forest) -> Forest:
     params = {**first.get_params(deep=False), "n_estimators": len(joined.numbers)}
     result = type(first)(**params)
     result.replace_fitted(
-        Learnt(
+        FitResult(
             first._with_trees(first.fitted_model(), joined.averaged()),
             {
                 "tree_seeds_": joined.seeds,
