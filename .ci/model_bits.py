@@ -20,6 +20,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "queryrmse": {},
     "querysoftmax": {},
     "querycrossentropy": {"max_grade": 4},
+    "pairlogit": {},
 }
 
 

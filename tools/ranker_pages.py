@@ -32,6 +32,7 @@ NAMES = (
     "queryrmse",
     "querysoftmax",
     "querycrossentropy",
+    "pairlogit",
     "rcrank",
 )
 CLASSICAL = (

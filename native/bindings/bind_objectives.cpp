@@ -13,6 +13,7 @@
 #include "bindings/query_arguments.hpp"
 #include "objectives/lambda.hpp"
 #include "objectives/listwise.hpp"
+#include "objectives/pair_logit.hpp"
 #include "objectives/plackett_luce.hpp"
 #include "objectives/pointwise.hpp"
 #include "objectives/yetirank.hpp"
@@ -148,6 +149,23 @@ void yetirank_gradients_checked(In<int64_t> offsets, In<double> scores, In<doubl
   nb::gil_scoped_release unlocked;
   yetirank_gradients(lists.queries, scores.data(), gains.data(), rank_weight.data(), lists.weight,
                      n_permutations, seed, iteration, n_threads, gradients.data(), hessians.data());
+}
+
+void pair_logit_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> labels,
+                                  In<int32_t> order, std::optional<In<double>> weight, double power,
+                                  int n_threads, Out<float> gradients, Out<float> hessians) {
+  const ListArguments lists(offsets, scores, labels, weight, gradients, hessians);
+  require_length(order, scores.shape(0), "order");
+  for (int64_t q = 0; q < lists.queries.count; ++q) {
+    const int32_t* begin = order.data() + lists.queries.offsets[q];
+    require(std::all_of(begin, begin + lists.queries.size(q),
+                        [&](int32_t i) { return i >= 0 && i < lists.queries.size(q); }),
+            "order names a document that its query does not have");
+  }
+  require(std::isfinite(power) && power >= 0, "power must not be negative");
+  nb::gil_scoped_release unlocked;
+  pair_logit_gradients(lists.queries, scores.data(), labels.data(), order.data(), lists.weight,
+                       power, n_threads, gradients.data(), hessians.data());
 }
 
 template <typename T>
@@ -290,6 +308,11 @@ void bind_objectives(nb::module_& m) {
         nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings.");
+  m.def("pair_logit_gradients", &pair_logit_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("labels"), nb::arg("order"), nb::arg("weight").none(),
+        nb::arg("power"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+        nb::arg("hessians").noconvert(),
+        "Fill the gradients of the pairwise logistic loss over all pairs.");
   nb::class_<PlackettLuce>(m, "PlackettLuce",
                            "Ground-truth permutations of queries and their likelihood.")
       .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("k"),

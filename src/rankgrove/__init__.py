@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.listmle import ListMLE
     from rankgrove.rankers.mart import MART
     from rankgrove.rankers.mcrank import McRank
+    from rankgrove.rankers.pairlogit import PairLogit
     from rankgrove.rankers.plrank import PLRank
     from rankgrove.rankers.querycrossentropy import QueryCrossEntropy
     from rankgrove.rankers.queryrmse import QueryRMSE
@@ -93,6 +94,7 @@ __all__ = [
     "Metric",
     "ModelError",
     "PLRank",
+    "PairLogit",
     "QueryCrossEntropy",
     "QueryGroups",
     "QueryRMSE",

@@ -29,6 +29,8 @@ def quick(name, **params):
         small["min_samples_leaf"] = 3
     if name == "igbrt" and "forest" not in params:
         small["forest"] = fit_locally(make_ranker("rf", n_estimators=3, random_state=0), DATA)
+    if name == "querycrossentropy":
+        small["max_grade"] = 4
     return make_ranker(name, **(small | params))
 
 

@@ -57,3 +57,15 @@ def best_stump(X, distribution):
         for value in np.unique(column)[:-1]:
             best = max(best, abs(rankboost_r(distribution, column > value)))
     return best
+
+
+def pairwise_logistic(scores, y, offsets, power):
+    """Gradients and Hessians of the logistic loss of all pairs."""
+    gradient, hessian = np.zeros(len(y)), np.zeros(len(y))
+    for i, j in pairs_of(y, offsets):
+        weight = (y[i] - y[j]) ** power
+        rho = 1.0 / (1.0 + np.exp(min(scores[i] - scores[j], 700.0)))
+        gradient[i] -= weight * rho
+        gradient[j] += weight * rho
+        hessian[[i, j]] += weight * rho * (1.0 - rho)
+    return gradient, hessian

@@ -12,6 +12,7 @@ from rankgrove.boosting.objectives.klmart import KullbackLeibler
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
 from rankgrove.boosting.objectives.mart import SquaredError
 from rankgrove.boosting.objectives.mcrank import GradeProbabilities
+from rankgrove.boosting.objectives.pairlogit import PairwiseLogistic
 from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
 from rankgrove.boosting.objectives.querycrossentropy import ShiftedLogistic
 from rankgrove.boosting.objectives.queryrmse import CentredSquaredError
@@ -30,6 +31,7 @@ OBJECTIVES = [
     YetiRankPairs,
     CentredSquaredError,
     SoftmaxCrossEntropy,
+    PairwiseLogistic,
     partial(ShiftedLogistic, max_grade=4.0),
 ]
 every_objective = pytest.mark.parametrize(

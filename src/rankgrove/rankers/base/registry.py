@@ -46,6 +46,7 @@ OWN_RANKERS = {
     "listmle": ("rankgrove.rankers.listmle", "ListMLE"),
     "mart": ("rankgrove.rankers.mart", "MART"),
     "mcrank": ("rankgrove.rankers.mcrank", "McRank"),
+    "pairlogit": ("rankgrove.rankers.pairlogit", "PairLogit"),
     "plrank": ("rankgrove.rankers.plrank", "PLRank"),
     "querycrossentropy": ("rankgrove.rankers.querycrossentropy", "QueryCrossEntropy"),
     "queryrmse": ("rankgrove.rankers.queryrmse", "QueryRMSE"),
