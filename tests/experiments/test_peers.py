@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.reading.folds import Fold, kfold
+from rankgrove.data.reading.loading import load
 from rankgrove.experiments.peers import fit_peer
 from rankgrove.metrics.parsing import metric as as_metric
 
@@ -26,7 +29,7 @@ def scores(library, data, weight):
     weighted = Dataset(data.X, data.y, data.qid, sample_weight=weight)
     fold = Fold(weighted, data, data)
     target, params = PEERS[library]
-    return fit(library, target, params, fold).score(data.X, 1)
+    return fit(library, target, params, fold).score(data, 1)
 
 
 def fit(library, target, params, fold, metric="ndcg@5", rounds=None):
@@ -96,7 +99,7 @@ def test_models_are_cut_where_the_metric_is_best_on_validation_data(
     def grown(n_trees, rounds=None):
         given = {**params, TREES[library]: n_trees}
         found = fit(library, target, given, fold, metric, rounds)
-        scores = found.score(part.X, 1)
+        scores = found.score(part, 1)
         return found.n_steps, scores, sign * measure(part.y, scores, groups=part.groups)
 
     n_steps, scores, value = grown(30, rounds)
@@ -117,3 +120,30 @@ def test_what_validation_data_contradict_is_cut_at_once(library, tiny_data):
     short = fit(library, target, given, Fold(tiny_data, against, tiny_data)).n_steps
     long = fit(library, target, given, Fold(tiny_data, tiny_data, tiny_data)).n_steps
     assert short < 5 < long <= 20
+
+
+@pytest.mark.parametrize(
+    ("library", "absent", "stays"),
+    [
+        ("lightgbm", "zero", True),
+        ("lightgbm", "missing", False),
+        ("xgboost", "zero", False),
+        ("xgboost", "missing", True),
+        ("catboost", "zero", True),
+        ("sklearn", "zero", False),
+    ],
+)
+def test_sparse_data_stay_sparse_where_absent_entries_mean_the_same(
+    library, absent, stays, tiny_data, monkeypatch
+):
+    pytest.importorskip(library)
+    values = np.where(np.median(tiny_data.X) < tiny_data.X, tiny_data.X, 0)
+    stored = scipy.sparse.csr_matrix(values)
+    sparse = load(stored, tiny_data.y, qid=tiny_data.qid, absent=absent, sparse=True)
+    dense = Dataset(sparse.X.to_array(), tiny_data.y, tiny_data.qid)
+    target, params = PEERS[library]
+    expected = fit(library, target, params, Fold(dense, dense, dense)).score(dense, 1)
+    if stays:
+        monkeypatch.setattr(SparseMatrix, "to_array", None)  # nothing may make it dense
+    peer = fit(library, target, params, Fold(sparse, sparse, sparse))
+    np.testing.assert_allclose(peer.score(sparse, 1), expected, rtol=1e-5)

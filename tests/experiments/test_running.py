@@ -440,3 +440,18 @@ def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, mon
     cell = next(tiny_study.cells(fold))
     key, outcome = running.run_job(running.CellJob(cell, "fold.joblib", None, 1))
     assert (key, outcome.error) == (cell.key, "not enough memory")
+
+
+def test_the_digest_of_a_callers_matrix_reads_blocks(tmp_path, monkeypatch):
+    from rankgrove.data.matrix.conversion import in_place
+    from rankgrove.data.matrix.dense import CallerMatrix
+    from rankgrove.trees.bin_cache import bin_cache, cached_bins
+
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    changed = X.copy()
+    changed[-1, -1] += 1
+    monkeypatch.setattr(CallerMatrix, "to_array", None)  # would copy the matrix
+    for values, n_entries in ((X, 1), (X.copy(), 1), (changed, 2)):
+        with bin_cache(tmp_path):
+            cached_bins(in_place(values))
+        assert sum(path.is_dir() for path in tmp_path.iterdir()) == n_entries

@@ -125,6 +125,24 @@ class TestTreesOfDifferences:
             pair.predict(data.X)
         np.testing.assert_array_equal(pair.predict(data.X, data.qid), pair.predict(data))
 
+    def test_a_query_id_in_two_files_means_what_it_means_to_a_fit(self, pair, data, tmp_path):
+        first, second = data.select_queries([0, 1]), data.select_queries([2, 3])
+        # The last query of one file and the first of the next have the same id.
+        second = rankgrove.Dataset(second.X, second.y, second.groups.query_of_row() + first.qid[-1])
+        paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+        for part, path in zip((first, second), paths, strict=True):
+            rankgrove.write_letor(part, path)
+        for use in (pair.predict, RFPair(n_estimators=2).fit):
+            with pytest.raises(DataError, match=r"occurs in .*a\.txt and in .*b\.txt"):
+                use(paths)
+        for shared in ("merge", "apart"):
+            loaded = rankgrove.load(paths, shared_queries=shared)
+            scanned = rankgrove.scan(paths, shared_queries=shared)
+            np.testing.assert_array_equal(pair.predict(scanned), pair.predict(loaded))
+        apart = np.concatenate([pair.predict(first), pair.predict(second)])
+        np.testing.assert_array_equal(pair.predict(scanned), apart)
+        boosted().fit(data).predict(paths)  # document by document: queries are not read
+
     def test_as_background_it_sees_the_queries(self, pair, data, tmp_path):
         ranker = boosted(n_estimators=1, learning_rate=1e-12).fit(data, init_model=pair)
         np.testing.assert_allclose(ranker.predict(data), pair.predict(data), atol=1e-9)

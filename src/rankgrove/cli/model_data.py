@@ -75,4 +75,4 @@ def scan_documents(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     from rankgrove.data.scanning.scan import scan
 
     options = reading_options(arguments) | {"n_jobs": arguments.n_jobs}
-    return scan(paths[0] if len(paths) == 1 else list(paths), shared_queries="merge", **options)
+    return scan(paths[0] if len(paths) == 1 else list(paths), **options)

@@ -23,6 +23,11 @@ def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     return _add_reading_options(parser, "judgments", "features")
 
 
+def add_document_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of reading documents to score from several files."""
+    _add_reading_options(parser, "judgments", "features", "files")
+
+
 def add_judgment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where the labels, queries and document ids of a file are."""
     add_threads_option(_add_reading_options(parser, "judgments", "labels"))

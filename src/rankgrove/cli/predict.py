@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from rankgrove.cli.options import add_column_options, add_threads_option
+from rankgrove.cli.options import add_document_options, add_threads_option
 from rankgrove.cli.paths import DataPaths, refuse_overwriting
 
 EXAMPLES = """\
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="score by the first N boosting iterations or trees alone (default: all)",
     )
     add_threads_option(parser)
-    add_column_options(parser)
+    add_document_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

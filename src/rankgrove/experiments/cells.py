@@ -203,7 +203,7 @@ def fit_cell(
             n_jobs=n_jobs,
         )
         return Fitted(
-            lambda data, threads: peer.score(np.asarray(data.X), threads or 1),
+            lambda data, threads: peer.score(data, threads or 1),
             seconds=peer.seconds,
             n_steps=peer.n_steps,
         )

@@ -22,11 +22,12 @@ import numpy.typing as npt
 from rankgrove._optional import require
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.reading.folds import Fold
 from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float32]
+Matrix = Any  # a float32 array, or a scipy CSR matrix
 
 _PACKAGES = {
     "lightgbm": ("lightgbm",),
@@ -34,6 +35,8 @@ _PACKAGES = {
     "catboost": ("catboost",),
     "sklearn": ("scikit-learn",),
 }
+# What entries that a scipy matrix does not store are to a library; others get arrays.
+_ABSENT = {"lightgbm": 0.0, "catboost": 0.0, "xgboost": np.nan}
 _SKLEARN_MODULES = ("ensemble", "linear_model", "tree", "neighbors", "svm", "neural_network")
 
 
@@ -67,7 +70,7 @@ class Peer:
 class FittedPeer(NamedTuple):
     """How a ranker of another library scores, its trees, and the seconds that its library took."""
 
-    score: Callable[[Matrix, int], Floats]
+    score: Callable[[Dataset, int], Floats]
     n_steps: int | None
     seconds: float
 
@@ -95,26 +98,43 @@ def fit_peer(
     start = time.perf_counter()
     peer = fit[library](target, dict(params), fold, seed, rounds, threads)
     seconds = time.perf_counter() - start
-    n_steps = _best_step(peer, fold.validation, metric, threads)
-    return FittedPeer(lambda X, threads: peer.score(X, n_steps, threads), n_steps, seconds)
+    n_steps = _best_step(library, peer, fold.validation, metric, threads)
+
+    def score(data: Dataset, threads: int) -> Floats:
+        return peer.score(_features(library, data.X), n_steps, threads)
+
+    return FittedPeer(score, n_steps, seconds)
 
 
-def _best_step(peer: Peer, part: Dataset, metric: Metric, threads: int) -> int | None:
+def _features(library: str, X: Any) -> Matrix:
+    """Return features for a library: sparse if it reads absent entries as these data do."""
+    if not isinstance(X, SparseMatrix):
+        return X
+    if np.array_equal(_ABSENT.get(library, np.inf), X.absent, equal_nan=True):
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(X.tocsr())
+    return X.to_array(f"{library} in a comparison")
+
+
+def _best_step(library: str, peer: Peer, part: Dataset, metric: Metric, threads: int) -> int | None:
     """Return the first number of trees that no other beats."""
     if peer.stages is None:
         return peer.n_steps
     doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
     prepared = metric.prepare(part.y, part.groups, doc_ids=doc_ids, n_jobs=threads)
     sign = 1.0 if metric.greater_is_better else -1.0
-    values = [sign * prepared(scores) for scores in peer.stages(np.asarray(part.X), threads)]
+    values = [
+        sign * prepared(scores) for scores in peer.stages(_features(library, part.X), threads)
+    ]
     if np.isnan(values).all():
         return peer.n_steps
     return int(np.nanargmax(values)) + 1
 
 
-def _grouped(data: Dataset) -> tuple[Any, Any, Any]:
+def _grouped(library: str, data: Dataset) -> tuple[Any, Any, Any]:
     order = slice(None) if data.groups.order is None else data.groups.order
-    return data.X[order], data.y[order], data.group_sizes
+    return _features(library, data.X)[order], data.y[order], data.group_sizes
 
 
 def _weights(data: Dataset) -> Any:
@@ -147,10 +167,10 @@ def _lightgbm(
         n_jobs=n_jobs,
         **{"verbose": -1, "deterministic": True, "force_row_wise": True, **params},
     )
-    X, y, sizes = _grouped(fold.train)
+    X, y, sizes = _grouped("lightgbm", fold.train)
     watched: dict[str, Any] = {}
     if rounds is not None:
-        valid = _grouped(fold.validation)
+        valid = _grouped("lightgbm", fold.validation)
         watched = {
             "eval_set": [valid[:2]],
             "eval_group": [valid[2]],
@@ -166,7 +186,7 @@ def _lightgbm(
         return scores
 
     def stages(matrix: Matrix, threads: int) -> Iterator[Floats]:
-        scores = np.zeros(len(matrix))
+        scores = np.zeros(matrix.shape[0])
         for step in range(n_steps):
             scores = scores + booster.predict(
                 matrix,
@@ -206,10 +226,10 @@ def _xgboost(
         early_stopping_rounds=rounds,
         **{"tree_method": "hist", **params},
     )
-    X, y, sizes = _grouped(fold.train)
+    X, y, sizes = _grouped("xgboost", fold.train)
     watched: dict[str, Any] = {}
     if rounds is not None:
-        valid = _grouped(fold.validation)
+        valid = _grouped("xgboost", fold.validation)
         watched = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
     weights = _query_weights(fold.train, "xgboost")
     with warnings.catch_warnings(record=True) as told:
@@ -255,7 +275,7 @@ def _catboost(
     )
 
     def pool(data: Dataset) -> Any:
-        X, y, sizes = _grouped(data)
+        X, y, sizes = _grouped("catboost", data)
         weights = _query_weights(data, "catboost")
         return catboost.Pool(
             X,
@@ -292,7 +312,8 @@ def _sklearn(
     study = {"random_state": seed, "n_jobs": n_jobs}
     model = cls(**{**{k: v for k, v in study.items() if k in own}, **params})
     weight = fold.train.sample_weight
-    model.fit(fold.train.X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
+    X = _features("sklearn", fold.train.X)
+    model.fit(X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         if "n_jobs" in own:

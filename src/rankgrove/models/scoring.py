@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import refuse_readings
+from rankgrove.data.core.dataset import SharedQueries
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.core.row_batch import RowBatch
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.sparse import stacked
-from rankgrove.data.scanning.row_batches import Judgments
+from rankgrove.data.scanning.row_batches import Judgments, shared_query_message
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
@@ -84,7 +85,10 @@ def score_batches(
     if not labels:
         own = own.unlabelled(needs_queries=queries or model.needs_queries)
     n_uncertain = n_batches = 0
-    for batch in _whole_queries(own.batches()) if model.needs_queries else own.batches():
+    batches = own.batches()
+    if model.needs_queries:
+        batches = _whole_queries(batches, own.shared_queries)
+    for batch in batches:
         refuse_readings(batch.absent, model.absent, what)
         groups = QueryGroups.from_qid(batch.qid) if model.needs_queries else None
         if batch.X.entries is None and not batch.is_text:
@@ -108,22 +112,35 @@ def warn_of_rounded_values(n_uncertain: int, stacklevel: int) -> None:
         )
 
 
-def _whole_queries(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
-    """Re-batch the data at query boundaries; the documents of a query must be contiguous."""
+def _whole_queries(
+    batches: Iterator[RowBatch], shared_queries: SharedQueries
+) -> Iterator[RowBatch]:
+    """Re-batch the data at query boundaries; the documents of a query must be contiguous.
+
+    ``shared_queries`` says, as for a fit, what a query id in several files means.
+    """
     waiting: RowBatch | None = None
-    seen: set[Any] = set()
+    complete_in: dict[Any, tuple[int, str]] = {}  # number and name of the file
 
     def complete(batch: RowBatch) -> RowBatch:
         for query in np.unique(batch.qid).tolist():
-            if query in seen:
+            key = (batch.part if shared_queries == "apart" else None, str(query))
+            if key in complete_in:
+                part, source = complete_in[key]
+                if part != batch.part and shared_queries == "error":
+                    raise DataError(shared_query_message(query, source, batch.source))
                 raise DataError(
                     f"{batch.source}: documents of the query {query!r} do not follow one another: "
                     "sort the data by query, or load them into memory"
                 )
-            seen.add(query)
+            complete_in[key] = (batch.part, batch.source)
         return batch
 
     for batch in batches:
+        if waiting is not None and waiting.part != batch.part and shared_queries != "merge":
+            if len(waiting.X):
+                yield complete(waiting)
+            waiting = None
         whole = batch if waiting is None else _joined(waiting, batch)
         others = np.flatnonzero(whole.qid != whole.qid[-1:])
         end = int(others[-1]) + 1 if len(others) else 0

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,12 +129,18 @@ def _entry(X: FeatureMatrix) -> CacheEntry | None:
     if memo is None or memo.folder is None:
         return None
     folder = memo.folder
-    return _memoised(
-        ("entry", X.memory_key()), X, lambda: FolderCacheEntry(folder, _digest(*X.arrays()))
-    )
+
+    def make() -> CacheEntry:
+        return FolderCacheEntry(folder, _digest_of(chain([np.array(X.shape)], X.arrays())))
+
+    return _memoised(("entry", X.memory_key()), X, make)
 
 
 def _digest(*arrays: npt.NDArray[Any]) -> str:
+    return _digest_of(arrays)
+
+
+def _digest_of(arrays: Iterable[npt.NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}\n".encode())

@@ -6,7 +6,7 @@ round each to float32. Python code asks for some rows or columns at a time, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,6 +195,10 @@ class CallerMatrix(FeatureMatrix):
     def to_array(self, who: str = "this") -> npt.NDArray[np.float32]:
         """Copy the whole matrix."""
         return self.take_rows(slice(None))
+
+    def arrays(self) -> Iterable[Array]:
+        """Yield copies of blocks of rows, so that the matrix is never copied whole."""
+        return self.row_blocks()
 
     def batches(self) -> Iterator[FeatureMatrix]:
         """Yield copies of blocks of rows."""

@@ -135,8 +135,8 @@ class FeatureMatrix(ABC):
     def to_array(self, who: str = "this") -> Array:
         """Return the whole matrix as one array; an error says that ``who`` needs it."""
 
-    def arrays(self) -> tuple[Array, ...]:
-        """Return the arrays that hold the content of the matrix, for digests of it."""
+    def arrays(self) -> Iterable[Array]:
+        """Return arrays that hold the content of the matrix, for digests of it."""
         return (self.to_array("a digest"),)
 
     def row_blocks(

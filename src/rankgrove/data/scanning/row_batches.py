@@ -218,16 +218,21 @@ class Judgments:
         one, other = (int(np.searchsorted(ends, place, side="right")) for place in (earlier, run))
         query = ids[run].item()
         if one != other and self._shared == "error":
-            raise DataError(
-                f"the query {query!r} occurs in {self._parts[one][0]} and in "
-                f"{self._parts[other][0]}: shared_queries='merge' takes its documents as one "
-                "query (if they follow one another), 'apart' as two (--shared-queries on the "
-                "command line)"
-            )
+            sources = self._parts[one][0], self._parts[other][0]
+            raise DataError(shared_query_message(query, *sources))
         raise DataError(
             f"{self._parts[other][0]}: documents of the query {query!r} do not follow one another: "
             "data that are streamed must be sorted by query (rankgrove.load takes any order)"
         )
+
+
+def shared_query_message(query: Any, one: str, other: str) -> str:
+    """Return the message about a query id in two files that are streamed."""
+    return (
+        f"the query {query!r} occurs in {one} and in {other}: shared_queries='merge' takes its "
+        "documents as one query (if they follow one another), 'apart' as two (--shared-queries on "
+        "the command line)"
+    )
 
 
 _NONE = np.zeros(0, np.int64)
