@@ -7,11 +7,12 @@ import json
 import select
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rankgrove.serving.http_server import HttpServer
+from rankgrove.serving.http_server import DRAIN, HttpServer
 from rankgrove.serving.service import Service
 
 BODY = json.dumps({"rows": [[0.5] * 20] * 2}).encode()
@@ -174,6 +175,56 @@ def test_a_client_that_waits_for_100_continue_gets_it_or_the_refusal(server, exp
         assert read_response(connection).status == 415
 
 
+@pytest.mark.parametrize("bodies", [[BODY] * 5, [BODY, b"{bad", BODY]])
+def test_all_pipelined_requests_are_answered_after_the_client_closed_its_side(server, bodies):
+    with server.connect() as connection:
+        connection.sendall(b"".join(map(post, bodies)))
+        connection.shutdown(socket.SHUT_WR)
+        found = [read_response(connection).status for _ in bodies]
+        assert found == [200 if body == BODY else 400 for body in bodies]
+        assert connection.recv(1) == b""
+
+
+def test_many_pipelined_offers_of_another_protocol_are_answered(server):
+    offer = b"GET /health HTTP/1.1\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n"
+    with server.connect() as connection:
+        connection.sendall(offer * 2000)
+        assert {read_response(connection).status for _ in range(2000)} == {200}
+
+
+def test_a_client_that_reads_no_response_cannot_send_without_end(server):
+    request = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" * 1000
+    with server.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(2 * SECONDS)
+        sent, closed = 0, False
+        while not closed:
+            assert sent < 32 << 20, "everything is taken"
+            assert server.client.get("/health").status_code == 200
+            try:
+                sent += connection.send(request)
+            except ConnectionError:  # after --read-seconds
+                closed = True
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
+def test_small_chunks_take_no_more_memory_than_the_body(start, model_files):
+    server = start(model_files[0])
+
+    def peak():
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+    before = peak()
+    with server.connect() as connection:
+        connection.sendall(post(b"", "transfer-encoding: chunked", length=False))
+        for _ in range(20):
+            connection.sendall(b"2\r\n  \r\n" * 100_000)
+        connection.sendall(b"0\r\n\r\n")
+        assert read_response(connection).status == 400
+    assert peak() - before < 64 << 20  # objects for 2 million chunks would take 100 MB
+
+
 def test_a_client_that_has_closed_its_side_is_answered(server, expected):
     with server.connect() as connection:
         connection.sendall(post(BODY))
@@ -246,7 +297,7 @@ def test_small_responses_are_sent_at_once(model_files, by_descriptor):
         accepted = connection._transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
         writer.close()
-        server.stop()
+        server.stop(DRAIN)
         await running
 
     asyncio.run(asyncio.wait_for(check(), SECONDS))

@@ -19,6 +19,7 @@ from tests.serving.test_answers import rows_of
 from tests.serving.test_connections import post, read_response
 
 from rankgrove import LambdaMART
+from rankgrove.serving.models import ModelStore
 
 
 @pytest.fixture
@@ -91,6 +92,17 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(start, mode
     assert server.said("stays as it was")
 
 
+def test_a_model_that_could_not_be_opened_is_loaded_when_it_can(model_file, newer, monkeypatch):
+    store = ModelStore({"web": model_file})
+    newer.save(model_file)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *_: os.open("/", os.O_WRONLY))  # an OSError
+        store.refresh()
+    assert "web.rg" in store.describe("web")["problem"]
+    store.refresh()
+    assert store.describe("web")["problem"] is None
+
+
 def refuses_connections(server):
     try:
         server.connect().close()
@@ -116,6 +128,34 @@ def test_requests_in_flight_are_answered_before_a_stop(start, model_file, number
         assert read_response(connection).status == 200
     assert server.process.wait(60) == 0
     assert server.said("stopped")
+
+
+def all_processes(server):
+    """Return the server and its workers, whose signals a service manager sends at once."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    if not children.exists():
+        pytest.skip("there is no /proc to find the workers")
+    workers = [
+        int(pid)
+        for pid in children.read_text().split()
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    return [server.process.pid, *workers]
+
+
+def test_a_signal_to_all_processes_at_once_begins_one_draining(start, model_file):
+    server = start(model_file, "--workers", 2, "--drain-seconds", 600)
+    pids = all_processes(server)
+    assert len(pids) == 3
+    for pid in reversed(pids):
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: sum("draining" in line for line in server.lines) == 2)
+    with server.connect() as unused:
+        assert httpx.get(f"{server.address}/ready").json() == {"status": "draining"}
+        unused.sendall(post(BODY))
+        assert read_response(unused).status == 200
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -177,14 +217,7 @@ def test_clients_that_send_nothing_or_half_a_request_take_no_slot(start, model_f
 def test_a_worker_that_ends_is_reported_and_replaced(start, model_file):
     server = start(model_file, "--workers", 2)
     assert server.client.get("/ready").status_code == 200  # at once: the log came when it could
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    if not children.exists():
-        pytest.skip("there is no /proc to find the workers")
-    pids = [
-        int(pid)
-        for pid in children.read_text().split()
-        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+    pids = all_processes(server)[1:]
     assert len(pids) == 2
     os.kill(pids[0], signal.SIGKILL)
     assert server.said(f"worker {pids[0]} ended with code -9")

@@ -66,7 +66,7 @@ class AsgiApp:
     async def _respond(self, scope: Scope, receive: Receive) -> HttpResponse:
         begun = self.service.begin(_head(scope), time.perf_counter())
         if not isinstance(begun, ScoreCall):
-            return begun
+            return begun if isinstance(begun, HttpResponse) else begun()
         limits = self.service.limits
         try:
             body = await asyncio.wait_for(_body(receive, limits.max_body), limits.read_seconds)
@@ -83,7 +83,8 @@ class AsgiApp:
             self.service.submit(begun, body, response.set_result)
             return await response
         finally:
-            begun.abandoned = not response.done() or response.cancelled()
+            if not response.done() or response.cancelled():
+                begun.abandon()
 
 
 def _head(scope: Scope) -> RequestHead:

@@ -24,12 +24,19 @@ from rankgrove.serving import errors
 from rankgrove.serving.errors import RequestError
 from rankgrove.serving.http_message import HttpResponse, RequestHead, error_response
 from rankgrove.serving.limits import KEEP_ALIVE_SECONDS, MAX_HEAD, SHORT_BODY
-from rankgrove.serving.service import ScoreCall, Service, body_too_large, request_timeout
+from rankgrove.serving.service import (
+    DeferredResponse,
+    ScoreCall,
+    Service,
+    body_too_large,
+    request_timeout,
+)
 
 access_logger = logging.getLogger("rankgrove.serving.access")
 
 LINGER_SECONDS = 5.0
 _TICK_SECONDS = 30.0
+_LARGE_READ = 64 << 10
 
 # The headers that are used; others are only counted.
 _USED = frozenset(
@@ -61,8 +68,8 @@ class _Exchange:
     """A request, as far as it has arrived, and its response once it is known."""
 
     __slots__ = (
-        *("began", "call", "headers", "is_head", "keep_alive", "line"),
-        *("parts", "response", "size", "upgrade", "url"),
+        *("began", "body", "call", "headers", "is_head", "keep_alive"),
+        *("line", "response", "size", "upgrade", "url"),
     )
 
     def __init__(self) -> None:
@@ -74,8 +81,8 @@ class _Exchange:
         self.is_head = False
         self.upgrade = False
         self.call: ScoreCall | None = None
-        self.response: HttpResponse | None = None
-        self.parts: list[bytes] = []
+        self.response: HttpResponse | DeferredResponse | None = None
+        self.body: bytes | bytearray = b""
         self.size = 0
 
 
@@ -130,7 +137,7 @@ class HttpConnection(asyncio.Protocol):
             if exchange is not None:
                 self._release(exchange)
                 if exchange.call is not None:
-                    exchange.call.abandoned = True
+                    exchange.call.abandon()
         self._reading = self._answering = None
         self._waiting.clear()
         self.busy = False
@@ -175,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
     def _tick(self) -> None:
         if self.loop.time() < self._deadline:
             self._start_timer()
-        elif self._reading is not None and not self._deaf:
+        elif self._reading is not None and not self._deaf and self._writable:
             self._refuse(request_timeout(self.limits.read_seconds))
         else:
             self._transport.abort()
@@ -186,15 +193,12 @@ class HttpConnection(asyncio.Protocol):
         """Parse what arrived."""
         if self._deaf:
             return
+        ahead = self.busy or bool(self._waiting)
         self._unframed += len(data)
-        ahead = self.busy
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as stop:
-            if not self._deaf:
-                self._ignore_upgrade(data[stop.args[0] :])
-        except httptools.HttpParserError as error:
-            self._refuse(RequestError(errors.MALFORMED, "http", f"this is not HTTP/1.1: {error}"))
+        rest = self._parse(data)
+        while rest:
+            self._unframed += len(rest)
+            rest = self._parse(rest)
         if self._unframed > MAX_HEAD and not self._deaf:
             self._refuse(
                 RequestError(
@@ -203,9 +207,32 @@ class HttpConnection(asyncio.Protocol):
                     f"request line, headers or trailers have more than {MAX_HEAD} bytes",
                 )
             )
-        if ahead and self.busy and not self._paused:  # the client is ahead of the answers
+        if self._paused or self._closing:
+            return
+        if ahead and (self.busy or self._waiting):  # the client is ahead of the answers
             self._paused = True
             self._transport.pause_reading()
+        elif len(data) >= _LARGE_READ:  # uvloop reads one socket up to 32 times before the next
+            self._transport.pause_reading()
+            self.loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if not self._paused and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _parse(self, data: bytes) -> bytes:
+        """Parse data up to its end or a request to change the protocol; return what follows it."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            if not self._deaf:
+                self._ignore_upgrade()
+                return data[stop.args[0] :]
+        except httptools.HttpParserError as error:
+            if not self._deaf:
+                message = f"this is not HTTP/1.1: {error}"
+                self._refuse(RequestError(errors.MALFORMED, "http", message))
+        return b""
 
     def on_message_begin(self) -> None:
         """Start a request."""
@@ -252,7 +279,8 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         else:
             exchange.response = begun
-            if begun.close or "expect" in exchange.headers or method == "CONNECT":
+            close = isinstance(begun, HttpResponse) and begun.close
+            if close or "expect" in exchange.headers or method == "CONNECT":
                 self._refuse_rest(exchange)
 
     def on_body(self, part: bytes) -> None:
@@ -268,7 +296,12 @@ class HttpConnection(asyncio.Protocol):
             return
         if exchange.call is None:  # it is refused already
             return
-        exchange.parts.append(part)
+        if not exchange.body:
+            exchange.body = part
+        else:  # in one buffer: objects for many small chunks would be far larger than the body
+            if isinstance(exchange.body, bytes):
+                exchange.body = bytearray(exchange.body)
+            exchange.body += part
         if exchange.size > SHORT_BODY:
             self.server.large_bytes += exchange.size - (before if before > SHORT_BODY else 0)
             if self.server.large_bytes > self.limits.max_large_bytes:
@@ -284,11 +317,10 @@ class HttpConnection(asyncio.Protocol):
         exchange = self._reading
         if exchange is not None and not exchange.upgrade:
             self._reading = None
-            self._deadline = math.inf
             self._waiting.append(exchange)
             self._answer_next()
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
+    def _ignore_upgrade(self) -> None:
         """Read the body of a request that asks for another protocol, which a server may ignore.
 
         httptools stops after such a head, so another parser gets one that frames the same body.
@@ -307,8 +339,6 @@ class HttpConnection(asyncio.Protocol):
         self._parser.feed_data(f"POST / HTTP/1.1\r\n{framing}\r\n".encode())
         self._skipping_head = False
         self._unframed = 0
-        if rest:
-            self.data_received(rest)
 
     # Responses.
 
@@ -336,14 +366,14 @@ class HttpConnection(asyncio.Protocol):
         if self.busy or self._closing or not self._waiting or not self._writable:
             return
         self.busy = True
+        self._deadline = math.inf
         exchange = self._answering = self._waiting.popleft()
         if exchange.call is None:
-            assert exchange.response is not None
-            self._write(exchange.response)
+            response = exchange.response
+            assert response is not None
+            self._write(response if isinstance(response, HttpResponse) else response())
         else:
-            parts = exchange.parts
-            body = parts[0] if len(parts) == 1 else b"".join(parts)
-            parts.clear()
+            body, exchange.body = bytes(exchange.body), b""
             self.service.submit(exchange.call, body, self._write)
 
     def _write(self, response: HttpResponse) -> None:
@@ -359,7 +389,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.write(head if exchange.is_head else head + response.body)
         if self.server.access_log:
             access_logger.info("%s %d", exchange.line or "?", response.status)
-        if close or self._half_closed:
+        if close or (self._half_closed and not self._waiting):
             self._close_after_answer()
             return
         if self._paused and not self._waiting:
@@ -383,14 +413,15 @@ class HttpConnection(asyncio.Protocol):
             self._paused = False
             self._transport.resume_reading()
         self._transport.write_eof()
-        self._expect_within(LINGER_SECONDS)
+        unsent = self._transport.get_write_buffer_size() > 0
+        self._expect_within(KEEP_ALIVE_SECONDS if unsent else LINGER_SECONDS)
 
     def _release(self, exchange: _Exchange) -> None:
         """Count a large body no longer."""
         if exchange.call is not None and exchange.size > SHORT_BODY:
             self.server.large_bytes -= exchange.size
             exchange.size = 0
-        exchange.parts.clear()
+        exchange.body = b""
 
 
 def _head(method: str, exchange: _Exchange) -> RequestHead:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 
 from rankgrove.serving.http_connection import HttpConnection
+from rankgrove.serving.limits import BACKLOG
 from rankgrove.serving.service import Service
 
 logger = logging.getLogger("rankgrove.serving")
@@ -63,7 +64,9 @@ class HttpServer:
         if self._stage == DRAIN and self._drain_seconds > 0:
             logger.info("draining for %g seconds", self._drain_seconds)
             await self._reach(lambda: self._stage >= CLOSE, self._drain_seconds)
+        self.stop(CLOSE)
         loop.remove_reader(self._listener)
+        await self._accept_waiting()
         self._listener.close()
         for connection in list(self.connections):
             connection.close_if_idle()
@@ -75,10 +78,14 @@ class HttpServer:
             connection.abort()
         self.service.close()
 
-    def stop(self, stage: int = DRAIN) -> None:
-        """Enter a stage of the stop, or the next one if it was entered before."""
-        self._stage = max(stage, self._stage + 1)
+    def stop(self, stage: int) -> None:
+        """Enter a stage of the stop, unless it or a later one was entered before."""
+        self._stage = max(stage, self._stage)
         self._changed.set()
+
+    def stop_sooner(self, stage: int) -> None:
+        """Enter a stage of the stop, or the next one if it was entered before."""
+        self.stop(max(stage, self._stage + 1))
 
     def forget(self, connection: HttpConnection) -> None:
         """Drop a connection that was lost."""
@@ -96,19 +103,19 @@ class HttpServer:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(wait(), seconds)
 
-    def _accept(self) -> None:
-        """Accept one connection; another process may take the next."""
+    def _accept(self) -> bool:
+        """Accept one connection, if one waits; another process may take the next."""
         loop = asyncio.get_running_loop()
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
+            return False
         except OSError as error:
             loop.remove_reader(self._listener)
             if error.errno != errno.EINVAL:  # the parent process has not ended the listening
                 logger.error("cannot accept connections: %s", error.strerror)
                 loop.call_later(_ACCEPT_PAUSE_SECONDS, self._accept_again)
-            return
+            return False
         connection.setblocking(False)
         if connection.family != getattr(socket, "AF_UNIX", None):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -117,6 +124,16 @@ class HttpServer:
         )
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
+        return True
+
+    async def _accept_waiting(self) -> None:
+        """Accept what waits, and read what was sent: closing the listener would reset it."""
+        for _ in range(BACKLOG):
+            if not self._accept():
+                break
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        for _ in range(2):  # the event loop looks at its sockets
+            await asyncio.sleep(0)
 
     def _accept_again(self) -> None:
         if self._stage < CLOSE:

@@ -7,6 +7,7 @@ msgspec reads the rest.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any, NoReturn
@@ -165,8 +166,10 @@ def _is_json(token: bytes) -> bool:
 
 def _quoted(token: bytes) -> str:
     """Return a value as an error quotes it."""
-    text = token.decode(errors="replace")
-    return shown(json.loads(token)) if token[:1] == b'"' and token[-1:] == b'"' else text[:60]
+    if token[:1] == b'"':
+        with contextlib.suppress(ValueError):  # it was cut
+            return shown(json.loads(token))
+    return token.decode(errors="replace")[:60]
 
 
 def _column_name(place: int, names: list[str] | None, model: Model) -> str | int:

@@ -8,6 +8,7 @@ SHORT_BODY = 256 << 10  # larger ones are read on a thread, and count for max_la
 LARGE_BODIES = 16
 MAX_HEAD = 64 << 10
 KEEP_ALIVE_SECONDS = 75.0
+BACKLOG = 2048
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,9 +129,13 @@ class ModelStore:
             try:
                 self._models[name] = _load(name, path)
             except Exception as error:  # whatever it is, the old model must go on
-                self._problems[name] = str(error) or type(error).__name__
-                logger.error("model %s stays as it was: %s", name, self._problems[name])
-                self._on_reload(name, False)
+                if isinstance(error.__cause__ or error, OSError | MemoryError):
+                    self._seen[name] = None  # it may pass: try again
+                problem = str(error) or type(error).__name__
+                if problem != self._problems.get(name):
+                    self._problems[name] = problem
+                    logger.error("model %s stays as it was: %s", name, problem)
+                    self._on_reload(name, False)
             else:
                 self._problems.pop(name, None)
                 logger.info("model %s was loaded anew from %s", name, path)

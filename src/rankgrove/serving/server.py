@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rankgrove.serving import require_libraries
+from rankgrove.serving.limits import BACKLOG
 from rankgrove.serving.settings import Settings, start_log
 
 logger = logging.getLogger("rankgrove.serving")
@@ -42,7 +43,7 @@ def serve(settings: Settings) -> None:
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise OSError(f"cannot listen on {host} port {port}: {reason or error}") from error

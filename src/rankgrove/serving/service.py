@@ -46,6 +46,7 @@ logger = logging.getLogger("rankgrove.serving")
 SHORT_SECONDS = 0.002
 
 Reply = Callable[[HttpResponse], None]
+DeferredResponse = Callable[[], HttpResponse]
 
 
 class ScoreCall:
@@ -85,6 +86,11 @@ class ScoreCall:
         self.documents: RequestDocuments | None = None
         self.abandoned = False
 
+    def abandon(self) -> None:
+        """Do no more work for a client that went away, and keep no body."""
+        self.abandoned = True
+        self.body = b""
+
 
 class Service:
     """The models, limits, queue and counters behind the URL paths."""
@@ -120,8 +126,8 @@ class Service:
         self.threads.shutdown(wait=False, cancel_futures=True)
         del self.threads  # made anew if the service is started again
 
-    def begin(self, head: RequestHead, began: float) -> ScoreCall | HttpResponse:
-        """Return the response to a head, or the call that needs the body."""
+    def begin(self, head: RequestHead, began: float) -> ScoreCall | HttpResponse | DeferredResponse:
+        """Return the response to a head, what makes it when its turn comes, or the score call."""
         try:
             match head.path.split("/"):
                 case ["", "score"]:
@@ -153,13 +159,15 @@ class Service:
             self._count("" if model is None else model.name, response, began)
             return response
 
-    def _inform(self, head: RequestHead, parts: list[str]) -> HttpResponse:
-        """Answer the paths that say something about the service."""
-        answer: Callable[[], HttpResponse]
+    def _inform(self, head: RequestHead, parts: list[str]) -> DeferredResponse:
+        """Return what answers a path that says something about the service."""
+        answer: DeferredResponse
         match parts:
             case ["models"]:
                 answer = self._list_models
             case ["models", name]:
+                if name not in self.store.names:
+                    raise self._unknown(name)
                 answer = functools.partial(self._describe, name)
             case ["health"]:
                 answer = functools.partial(json_response, {"status": "alive"})
@@ -171,7 +179,7 @@ class Service:
                 raise _no_such_path(head)
         if head.method not in ("GET", "HEAD"):
             raise _wrong_method(head, "GET")
-        return answer()
+        return functools.partial(_answer_or_failure, answer)
 
     def _list_models(self) -> HttpResponse:
         return json_response([self.store.describe(name) for name in self.store.names])
@@ -180,8 +188,6 @@ class Service:
         return HttpResponse(self.metrics.text(), content_type=metrics.CONTENT_TYPE)
 
     def _describe(self, name: str) -> HttpResponse:
-        if name not in self.store.names:
-            raise self._unknown(name)
         return json_response(self.store.describe(name))
 
     def _ready(self) -> HttpResponse:
@@ -303,6 +309,13 @@ class Service:
             f"there is no model {errors.shown(name)}: there are {', '.join(self.store.names)}",
             value=name[:60],
         )
+
+
+def _answer_or_failure(answer: DeferredResponse) -> HttpResponse:
+    try:
+        return answer()
+    except Exception as error:  # whatever it is, the client gets an answer
+        return _failure(error)
 
 
 def _failure(error: Exception) -> HttpResponse:

@@ -1,7 +1,9 @@
 """A process that answers requests, and the pool that starts several of them.
 
 The processes of a pool share one listening socket. Each is connected to the parent by a pipe:
-through it the worker says that it is ready, and its end tells the worker that the parent is gone.
+through it the worker says that it is ready, and the parent which stage of the stop is reached; its
+end tells the worker that the parent is gone. A signal to a worker itself only begins the draining,
+since service managers send SIGTERM to all processes of a service at once.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from rankgrove.serving.settings import Settings, start_log
 
 logger = logging.getLogger("rankgrove.serving")
 
+_STAGES = {signal.SIGTERM: DRAIN, signal.SIGINT: CLOSE}
 _RESTART_SECONDS = 1.0
 _KILL_SECONDS = 10.0  # after the time in which a worker should have stopped
 
@@ -38,19 +41,25 @@ def run_server(
     """Answer requests in this process, until SIGTERM, SIGINT or the end of the parent."""
     loop = _new_event_loop()
 
-    def stop(stage: int) -> None:
+    def call(stop: Callable[[int], None], stage: int) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(server.stop, stage)
+            loop.call_soon_threadsafe(stop, stage)
 
-    def wait_for_parent(parent: Connection) -> None:
+    def obey(parent: Connection) -> None:
         with contextlib.suppress(EOFError, OSError):
-            parent.recv()
-        stop(CLOSE)
+            while True:
+                call(server.stop, parent.recv())
+        call(server.stop, CLOSE)
 
-    if parent is not None:
-        threading.Thread(target=wait_for_parent, args=(parent,), daemon=True).start()
-    stages = {signal.SIGTERM: DRAIN} | ({signal.SIGINT: CLOSE} if parent is None else {})
-    with _handling(lambda number: stop(stages[number]), *stages), contextlib.closing(loop):
+    def handle(number: signal.Signals) -> None:
+        call(server.stop if parent else server.stop_sooner, _STAGES[number])
+
+    numbers = [signal.SIGTERM]
+    if parent is None:
+        numbers.append(signal.SIGINT)
+    else:
+        threading.Thread(target=obey, args=(parent,), daemon=True).start()
+    with _handling(handle, *numbers), contextlib.closing(loop):
         loop.run_until_complete(server.run(on_ready))
 
 
@@ -100,6 +109,7 @@ class WorkerPool:
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         self._signals: list[signal.Signals] = []
+        self._stage = 0
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Run until SIGTERM or SIGINT; ``on_ready`` is called when all workers are ready."""
@@ -179,11 +189,10 @@ class WorkerPool:
                 woken.recv(100)
 
     def _pass_on(self, number: signal.Signals) -> None:
+        self._stage = max(_STAGES[number], self._stage + 1)
         for worker in self._workers:
-            if number == signal.SIGINT and not worker.pipe.closed:
-                worker.pipe.close()
-            else:
-                worker.process.terminate()
+            with contextlib.suppress(OSError):  # it has ended
+                worker.pipe.send(self._stage)
 
     def _refuse_connections(self) -> None:
         """Stop listening in all processes: what came later would wait for nobody."""
