@@ -1,52 +1,64 @@
-"""Which of the watched sets decides."""
+"""The watched sets of a fit: history, the deciding set, early stopping."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-import rankgrove
-from rankgrove.datasets import make_ranking
+from rankgrove.errors import ModelError
+from rankgrove.training.watch import Watch, WatchedSet
+
+UNUSED: Any = None
 
 
-@pytest.fixture(scope="module")
-def parts():
-    data = make_ranking(80, n_features=8, seed=5)
-    train = np.isin(data.qid, np.unique(data.qid)[:50])
-    return data, train
+def watched(name, is_train=False):
+    return WatchedSet(name, UNUSED, is_train, {"mean": np.mean}, held_out=not is_train)
 
 
-def part(data, rows):
-    return data.X[rows], data.y[rows], data.qid[rows]
+def values(watch, numbers, name="valid"):
+    return [watch.note({name: {"mean": number}}) for number in numbers]
 
 
-def fitted(parts, eval_set, **options):
-    data, train = parts
-    X, y, qid = part(data, train)
-    ranker = rankgrove.LambdaMART(n_estimators=40, learning_rate=0.3, random_state=0)
-    return ranker.fit(X, y, qid=qid, eval_set=eval_set, early_stopping_rounds=5, **options)
+def test_training_stops_after_patience_steps_without_improvement():
+    watch = Watch([watched("valid")], True, 2)
+    assert values(watch, [0.1, 0.5, 0.4, 0.5]) == [False, False, False, True]
+    assert watch.best_step == 2
 
 
-@pytest.mark.filterwarnings("ignore:eval_set 'seen' holds the training data")
-@pytest.mark.parametrize("name", ["train", "seen"])
-def test_fresh_slices_of_the_training_data_do_not_decide(parts, name):
-    data, train = parts
-    alone = fitted(parts, {"valid": part(data, ~train)})
-    both = fitted(parts, {name: part(data, train), "valid": part(data, ~train)})
-    after = fitted(parts, {"valid": part(data, ~train), name: part(data, train)})
-    assert both.best_iteration_ == after.best_iteration_ == alone.best_iteration_
+def test_lower_is_better_where_the_metric_is_an_error():
+    watch = Watch([watched("valid")], False, None)
+    values(watch, [3.0, 1.0, 2.0])
+    assert watch.best_step == 2
 
 
-def test_the_last_set_that_is_not_training_data_decides(parts):
-    data, train = parts
-    held_out = np.unique(data.qid[~train])
-    first, last = (part(data, np.isin(data.qid, q)) for q in (held_out[:8], held_out[8:]))
-    alone = fitted(parts, {"last": last})
-    assert fitted(parts, {"first": first, "last": last}).best_iteration_ == alone.best_iteration_
+def test_a_first_value_that_is_not_a_number_is_replaced():
+    watch = Watch([watched("valid")], True, None)
+    values(watch, [float("nan"), 0.2])
+    assert watch.best_step == 2
 
 
-@pytest.mark.filterwarnings("ignore:eval_set 'seen' holds the training data")
-def test_training_data_alone_cannot_stop_a_fit(parts):
-    data, train = parts
-    with pytest.raises(ValueError, match="eval_set holds the training data alone"):
-        fitted(parts, {"seen": part(data, train)})
+def test_training_data_never_decide():
+    watch = Watch([watched("train", is_train=True)], True, 1)
+    assert values(watch, [0.5, 0.4, 0.3], "train") == [False, False, False]
+    assert watch.best_step is None
+
+
+def test_the_last_held_out_set_decides():
+    watch = Watch([watched("one"), watched("two"), watched("train", is_train=True)], True, None)
+    for one, two, train in [(1.0, 0.1, 0.0), (0.0, 0.2, 1.0), (0.5, 0.1, 2.0)]:
+        watch.note({"one": {"mean": one}, "two": {"mean": two}, "train": {"mean": train}})
+    assert watch.best_step == 2
+
+
+def test_record_evaluates_the_scores_of_each_set():
+    watch = Watch([watched("valid")], True, None)
+    watch.record({"valid": np.array([1.0, 3.0])})
+    watch.record({"valid": np.array([4.0, 4.0])})
+    assert watch.history == {"valid": {"mean": [2.0, 4.0]}}
+
+
+def test_metrics_of_other_sets_are_refused():
+    with pytest.raises(ModelError, match="other sets"):
+        Watch([watched("valid")], True, None).note({"test": {"mean": 0.0}})

@@ -1,4 +1,4 @@
-"""What each feature adds to a document's score, by the kind of the model."""
+"""Shapley values of each feature, by the kind of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explanation of documents: what each feature adds to their scores."""
+"""Explanations of scores: the contribution of each feature to each document's score."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Explanation:
 
     @property
     def scores(self) -> Floats:
-        """Scores of the documents: what their contributions add up to."""
+        """Scores of the documents: the sums of their contributions."""
         return np.asarray(self.expected + self.values.sum(axis=1))
 
     def importances(self) -> Floats:
@@ -91,7 +91,7 @@ class Explanation:
         )
 
     def query(self, query: Any = None, top: int = 3) -> QueryExplanation:
-        """Explain what lifts the top of a query's list; None: of the only query there is."""
+        """Explain which features lift the top of a query's list; None: the only query."""
         rows = self.rows_of(query)
         if top < 1:
             raise ValueError(f"top must be at least 1, not {top}")
@@ -117,7 +117,7 @@ class Explanation:
         )
 
     def rows_of(self, query: Any = None) -> npt.NDArray[np.int64]:
-        """Rows of a query, by its id (or its id as text)."""
+        """Return the rows of a query by its id (or its id as text)."""
         if self.groups is None:
             if query is not None:
                 raise DataError(f"the documents have no query ids, so there is no query {query!r}")
@@ -131,7 +131,7 @@ class Explanation:
         return rows_of_query(self.groups, query)
 
     def row_of(self, document: Any, query: Any = None) -> int:
-        """Row of a document of a query.
+        """Return the row of a document of a query.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Explanation:
         raise DataError(f"there is no document {text!r}{where}; it has {', '.join(near)}, ...")
 
     def name_of(self, row: int) -> str:
-        """Name of a document: its id, or its number within its query."""
+        """Return the name of a document: its id, or its number within its query."""
         if self.doc_ids is not None and self.doc_ids[row] is not None:
             return str(self.doc_ids[row])
         if self.groups is None:
@@ -249,13 +249,13 @@ def model_of(ranker: Any) -> Model:
 
 
 def feature_names(model: Model) -> tuple[str, ...]:
-    """Names of the columns; f1, f2, ... if nobody gave any."""
+    """Return the names of the columns; f1, f2, ... if there are none."""
     names = model.columns.names
     return names if names is not None else tuple(f"f{j + 1}" for j in range(model.columns.count))
 
 
 def rows_of_query(groups: QueryGroups, query: Any) -> npt.NDArray[np.int64]:
-    """Rows of the query with this id, or whose id reads so."""
+    """Return the rows of the query with this id, or with this text as its id."""
     ids = [str(name) for name in groups.ids]
     if str(query) not in ids:
         near = difflib.get_close_matches(str(query), ids, n=3) or ids[:3]
@@ -281,14 +281,14 @@ def _prepared(
 
 
 def _number(text: str, count: int, what: str) -> int:
-    """Read a number from 1 to ``count``; return it from 0."""
+    """Parse a number from 1 to ``count``; return it counted from 0."""
     if not text.isdecimal() or not 1 <= int(text) <= count:
         raise DataError(f"there is no {what} with number {text!r}: there are 1 to {count}")
     return int(text) - 1
 
 
 def _means(data: npt.NDArray[Any]) -> Floats:
-    """Mean of each column over the values that are not missing; NaN if all are."""
+    """Return the mean of each column without missing values; NaN if all are missing."""
     known = ~np.isnan(data)
     total = np.where(known, data, 0).sum(axis=0, dtype=np.float64)
     count = known.sum(axis=0)

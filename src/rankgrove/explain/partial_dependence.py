@@ -122,7 +122,7 @@ def _leads(
     grids: tuple[Floats, ...],
     n_jobs: int | None,
 ) -> Floats:
-    """Mean lead for each point of the grid."""
+    """Return the mean lead at each point of the grid."""
     sizes = groups.sizes[groups.sizes > 0]
     weight = groups.restored(np.repeat(1.0 / (len(sizes) * sizes), sizes))
     base = float(weight @ model.scores(matrix, groups, n_jobs))
@@ -147,7 +147,7 @@ def _column(model: Model, feature: str | int) -> int:
 
 
 def _grid(column: npt.NDArray[Any], n_values: int, model: Model, number: int) -> Floats:
-    """Quantiles of the finite values, each once."""
+    """Return the distinct quantiles of the finite values."""
     finite = column[np.isfinite(column)].astype(np.float64)
     if len(finite) == 0:
         name = feature_names(model)[number]

@@ -1,4 +1,4 @@
-"""Exact Shapley values of trees: the Python face of the native kernels.
+"""Exact Shapley values of trees, by the native kernels.
 
 The values are those of path-dependent TreeSHAP (Lundberg et al. 2020), which LightGBM's
 ``pred_contrib`` and shap's ``tree_path_dependent`` compute as well: a feature that is not known

@@ -1,4 +1,4 @@
-"""A tree as text and as a picture."""
+"""Drawing of trees as text and as pictures."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_tree(ranker: Any, tree: int, depth: int = 5) -> Node:
 def _trees(model: Model) -> TreeEnsemble:
     if not isinstance(model, TreesModel):
         raise model.refusal("show a tree", "it is not one ensemble of trees on documents")
-    return model.without_fill().ensemble  # splits know where missing values go after the fill
+    return model.without_fill().ensemble  # the direction of missing values accounts for the fill
 
 
 def _read(

@@ -39,7 +39,7 @@ class Points:
 
     @property
     def errors_count(self) -> bool:
-        """Whether anything depends on errors: weights of forests, or of documents."""
+        """Whether weights of forests or of documents depend on errors."""
         return self.learner_weight is not constant or self.weight_update is not unchanged
 
 
@@ -71,7 +71,7 @@ class ForestBoosting:
     weights: Floats = field(default_factory=lambda: np.empty(0))
 
     def steps(self, n_steps: int) -> Iterator[None]:
-        """Take up to so many iterations, one each time the next is asked for."""
+        """Yield after each iteration, up to ``n_steps`` of them."""
         documents, points = self.documents, self.points
         n_rows = len(documents.y)
         initial = _called(points.initial_weights, n_rows, documents)
@@ -157,13 +157,13 @@ class ForestBoosting:
 
 
 def _called(function: Callable[..., Any], n_rows: int, *arguments: Any) -> Floats:
-    """Call an extension point, which may be a user's, and check what it returns."""
+    """Call an extension point, which may be user code, and check its result."""
     shown = map(read_only, arguments)
     return _checked(function, n_rows, np.asarray(function(*shown), np.float64))
 
 
 def _checked(function: Callable[..., Any], n_rows: int, values: Floats) -> Floats:
-    """Check what an extension point returned for each document."""
+    """Check the values per document that an extension point returned."""
     name = _name(function)
     if values.shape != (n_rows,):
         raise ValueError(f"{name} returned shape {values.shape} for {n_rows} documents")
@@ -180,7 +180,7 @@ def _name(function: Callable[..., Any]) -> str:
 def _checked_validation(
     points: Points, documents: TrainingDocuments, forest: GrownForest
 ) -> tuple[Floats, Flags]:
-    """Ask the extension point for the validation set, and check it."""
+    """Call the extension point of the validation set, and check its result."""
     found = points.validation(documents, forest)
     n_rows = len(documents.y)
     if not isinstance(found, tuple) or len(found) != 2:

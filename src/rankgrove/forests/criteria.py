@@ -1,4 +1,4 @@
-"""Every split criterion of forests by name: the native ones, and those that are written in Python.
+"""The registry of split criteria of forests: native ones, and Python functions.
 
 A native criterion is a header in ``native/forests/criteria/`` and one line in its registry. One in
 Python is a function of sums (see ``register_criterion``); installed packages bring theirs by entry
@@ -46,7 +46,7 @@ class Sums:
     classes: Floats | None
 
     def __add__(self, other: Sums) -> Sums:
-        """Sums over the documents of both: the node, if these are its children."""
+        """Return the sums over the documents of both: those of a node from its children."""
         classes = None
         if self.classes is not None and other.classes is not None:
             classes = self.classes + other.classes
@@ -59,7 +59,7 @@ class Sums:
 
     @classmethod
     def of(cls, matrix: Floats) -> Sums:
-        """Take the columns of the native grower apart."""
+        """Build the sums from the columns of the native grower."""
         weight, total, squares = np.ascontiguousarray(matrix[:, :3].T)
         return cls(weight, total, squares, matrix[:, 3:] if matrix.shape[1] > 3 else None)
 
@@ -70,7 +70,7 @@ Function = TypeVar("Function", bound=SumsCriterion)
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion that is known by name.
+    """A registered split criterion.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def register_criterion(name: str, *, needs_classes: bool = False) -> Callable[[F
 
     def register(function: Function) -> Function:
         known = _NATIVE.get(name) or _registered.get(name)
-        # The same definition again, as a notebook makes it, replaces the old one.
+        # Re-running a notebook cell replaces the criterion of the same definition.
         if known is not None and _origin(known.function) != _origin(function):
             raise ValueError(f"there is a criterion {name!r} already")
         native = _native.ForestCriterion(name, _gains_of(function), needs_classes=needs_classes)
@@ -152,7 +152,7 @@ def registered_functions() -> list[SumsCriterion]:
 
 
 def is_criterion(name: Any) -> bool:
-    """Tell whether this is the name of a criterion."""
+    """Return whether this is the name of a criterion."""
     return isinstance(name, str) and name in criterion_names()
 
 

@@ -157,7 +157,7 @@ def median(
 def height(
     documents: TrainingDocuments, targets: Floats, predicted: Floats, known: Flags
 ) -> Floats:
-    """Irrelevant documents above a relevant one, relevant ones below an irrelevant one.
+    """Count irrelevant documents above a relevant one, and relevant ones below an irrelevant one.
 
     Divided by the most that the query allows. Of two documents with equal predictions, each stands
     half above the other.

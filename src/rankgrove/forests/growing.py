@@ -1,4 +1,4 @@
-"""Growing trees on labels: documents are binned once, for any targets, weights and seeds."""
+"""Growing of forests: documents are binned once, for any targets, weights and seeds."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class ForestGrower:
         weight: Floats | None = None,
         metric: PositionMetric | None = None,
     ) -> _native.ForestTargets:
-        """Prepare what trees learn: labels, weights and a metric, in grouped order.
+        """Prepare the native targets: labels, weights and a metric, in grouped order.
 
         ``by`` is the criterion that splits are chosen by.
         """
@@ -233,7 +233,7 @@ class ForestGrower:
 
 
 def leaf_scores(labels: Floats, rule: str) -> Floats:
-    """Return g(label) of each label: what a leaf averages over its documents."""
+    """Return g(label) of each label, the quantity that a leaf averages over its documents."""
     if rule == "label":
         return labels
     with np.errstate(over="ignore"):
@@ -245,7 +245,7 @@ def leaf_scores(labels: Floats, rule: str) -> Floats:
 
 
 def value_type(targets: Floats) -> type[np.floating[Any]]:
-    """Return the smaller type that tells means of the targets apart.
+    """Return the smallest float dtype that can distinguish means of the targets.
 
     float32 keeps 24 bits. If the targets differ in their last bits alone (10^9 + 1 and 10^9 + 2),
     or leave its range, it takes float64.
@@ -262,7 +262,7 @@ def value_type(targets: Floats) -> type[np.floating[Any]]:
 
 
 def _may_be_dense(X: FeatureMatrix, max_bins: int) -> bool:
-    """Tell whether codes of all entries, column by column and row by row, are small enough."""
+    """Return whether dense codes, both by column and by row, are small enough for memory."""
     code_bytes = 1 if max_bins <= MAX_BYTE_BINS else 2
     return bool(2 * code_bytes * X.shape[0] * X.shape[1] <= sparse.MAX_DENSE_BYTES)
 
@@ -270,7 +270,7 @@ def _may_be_dense(X: FeatureMatrix, max_bins: int) -> bool:
 def _extremes(
     X: FeatureMatrix, fill: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Smallest and largest value of each feature, finite; a zero has no sign."""
+    """Return the finite minimum and maximum of each feature; -0 becomes 0."""
 
     def find() -> dict[str, npt.NDArray[Any]]:
         low, high = X.extremes()

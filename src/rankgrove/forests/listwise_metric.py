@@ -1,4 +1,4 @@
-"""The metric that listwise splits raise: gains, discounts and what normalises a query."""
+"""The metric of listwise splits: gains, discounts and the normaliser of each query."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PositionMetric:
 
 
 def as_position_metric(text: Any) -> DCG | Precision | RBP:
-    """Read a metric that listwise splits can raise; ValueError that says why it is none."""
+    """Parse a metric that listwise splits can maximise; ValueError for any other."""
     measure = metric(text)
     if not isinstance(measure, DCG | Precision | RBP):
         raise ValueError(f"{measure} is no sum over ranks: use ndcg, dcg, p@k or rbp")
@@ -62,7 +62,7 @@ def as_position_metric(text: Any) -> DCG | Precision | RBP:
 
 
 def is_position_metric(text: Any) -> bool:
-    """Tell whether the text names a metric that listwise splits can raise."""
+    """Return whether the text names a metric that listwise splits can maximise."""
     try:
         return isinstance(text, str) and as_position_metric(text) is not None
     except ValueError:

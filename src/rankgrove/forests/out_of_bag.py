@@ -1,4 +1,4 @@
-"""Out-of-bag predictions: of training documents, by the trees that did not see them."""
+"""Out-of-bag predictions of training documents, by the trees whose samples exclude them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class OutOfBag:
 
     @classmethod
     def empty(cls, n_rows: int, problems: Problems) -> OutOfBag:
-        """Return sums to which nothing was added."""
+        """Return sums of 0."""
         sums = np.zeros((len(problems.targets), n_rows))
         return cls(sums, np.zeros(n_rows, np.int32), problems.link, float("nan"))
 
     def pack(self, values: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Add all of it to what a model file keeps."""
+        """Add the sums to the state for a model file."""
         values |= {"oob_score": self.ndcg, "oob_documents": self.documents}
         arrays |= {"oob_sum": self.sums, "oob_count": self.counts}
 
@@ -59,7 +59,7 @@ class OutOfBag:
     def unpack(
         cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], trees: TreesModel
     ) -> OutOfBag:
-        """Read what ``pack`` kept, of a forest with these trees; anything else is refused."""
+        """Build the sums from the state of ``pack``; refuse those that do not fit the forest."""
         sums, counts = np.atleast_2d(arrays["oob_sum"]), arrays["oob_count"]
         wanted = (trees.ensemble.n_outputs, *counts.shape)
         if sums.dtype != np.float64 or counts.dtype != np.int32 or sums.shape != wanted:
@@ -87,7 +87,7 @@ class OutOfBag:
         return self.link.apply(self.means)
 
     def grouped(self, data: RankingInput) -> OutOfBag:
-        """Return the same in the grouped order of the same data, as a copy to add to."""
+        """Return a copy in the grouped order of the same data, to add to."""
         rows = slice(None) if data.counting is None else data.counting
         sums, counts = self.sums[:, rows], self.counts[rows]
         return replace(
@@ -97,7 +97,7 @@ class OutOfBag:
         )
 
     def finished(self, data: RankingInput, measured: bool) -> OutOfBag:
-        """Measure sums in grouped order, if they are to be measured; bring them to the caller's."""
+        """Convert sums from grouped order to the caller's; evaluate them if requested."""
         ndcg = self._ndcg(data) if measured else float("nan")
         if measured and np.isnan(ndcg):
             warnings.warn(_why_unknown(self.counts), DataWarning, stacklevel=5)
@@ -112,7 +112,7 @@ class OutOfBag:
         )
 
     def is_of(self, data: RankingInput) -> bool:
-        """Tell whether these are the documents of the data."""
+        """Return whether the sums belong to the documents of the data."""
         if len(self.counts) != data.n_given:
             return False
         if self.documents is None or self.documents < _LABELS:
@@ -146,7 +146,7 @@ def _checksum(data: RankingInput) -> int:
 
 
 def _row_sums(X: FeatureMatrix) -> npt.NDArray[np.uint64]:
-    """Add up the bits of the float32 values of each row: in any order of the columns the same."""
+    """Return a checksum of the float32 bits of each row, independent of the column order."""
     entries = X.entries
     if entries is None:
         return np.concatenate([_bits(block).sum(axis=1) for block in X.row_blocks()])
@@ -159,7 +159,7 @@ def _row_sums(X: FeatureMatrix) -> npt.NDArray[np.uint64]:
 def _sparse_row_sums(
     X: StoredEntries, n_columns: int, begin: int, end: int
 ) -> npt.NDArray[np.uint64]:
-    """The same for some rows of a sparse matrix."""
+    """Return the checksums of some rows of a sparse matrix."""
     starts = X.starts[begin : end + 1]
     before = np.r_[np.uint64(0), np.cumsum(_bits(X.values[starts[0] : starts[-1]]))]
     stored = np.diff(before[starts - starts[0]])
@@ -168,7 +168,7 @@ def _sparse_row_sums(
 
 
 def _bits(values: Any) -> npt.NDArray[np.uint64]:
-    floats = np.asarray(values, np.float32) + np.float32(0)  # both zeros are one
+    floats = np.asarray(values, np.float32) + np.float32(0)  # -0 equals 0
     floats = np.where(np.isnan(floats), np.float32(np.nan), floats)
     return np.asarray(floats.view(np.uint32), np.uint64)
 
@@ -181,7 +181,7 @@ def oob_metric(y: Floats, scores: Floats, sizes: npt.NDArray[np.int64]) -> float
 
 
 def merged(parts: Sequence[OutOfBag | None]) -> OutOfBag | None:
-    """Add the sums of parts of a forest; None if a part has none or knows other documents.
+    """Add the sums of parts of a forest; None if a part has none or other documents.
 
     The labels are not known any more, so that NDCG is NaN.
     """

@@ -27,7 +27,7 @@ class Pairs:
     per_query: Rows
 
     def single(self) -> Pairs:
-        """One pair of a document with itself, which nobody wins."""
+        """Return one pair of a document with itself, a tie."""
         zero = np.zeros(1, np.int64)
         return Pairs(zero, zero, np.zeros(1, bool), np.ones(1, np.int64))
 

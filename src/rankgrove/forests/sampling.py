@@ -36,7 +36,7 @@ class TreeSample:
     def of(
         cls, data: RankingInput, subsample: float, sampling: str, weights: Floats | None = None
     ) -> TreeSample:
-        """Turn the parameters of a forest into a sample; ``weights`` belong to documents."""
+        """Build a sample from the parameters of a forest; ``weights`` are those of documents."""
         if sampling == "bootstrap":
             return cls("documents", _share(subsample, data.groups.n_rows), weights)
         offsets = data.filled_offsets
@@ -47,12 +47,12 @@ class TreeSample:
         return cls("queries", min(_share(subsample, n_queries), n_queries), weights)
 
     def native(self) -> _native.ForestSample:
-        """Return what the native grower draws by."""
+        """Return the sampling options of the native grower."""
         return _native.ForestSample(self.unit, self.size, self.weights)
 
 
 def _share(subsample: float, n_units: int) -> int:
-    """A share up to 1, or a number above 1, of so many units; at least one."""
+    """Convert a share (up to 1) or a number (above 1) of units to a number, at least 1."""
     if subsample <= 1:
         return max(1, round(float(subsample) * n_units))
     return int(subsample)

@@ -12,7 +12,7 @@ from rankgrove.trees.ensemble import TreeEnsemble
 
 @dataclass(frozen=True)
 class SeededTrees:
-    """Trees (one per output and step), and of each step the seed of its forest and its number."""
+    """Trees (one per output and step), and the forest seed and tree number of each step."""
 
     ensemble: TreeEnsemble
     seeds: npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ class SeededTrees:
         )
 
     def next_number(self, seed: int) -> int:
-        """Return the number after all trees of a seed; merged parts may stand in any order."""
+        """Return the next free tree number of a seed; merged parts may be in any order."""
         return int(self.numbers[self.seeds == seed].max()) + 1
 
     def averaged(self) -> TreeEnsemble:

@@ -50,7 +50,7 @@ def tree_statistics(ensemble: TreeEnsemble) -> TreeStatistics:
 
 
 def _depths(ensemble: TreeEnsemble) -> npt.NDArray[np.int64]:
-    """Depth of each tree, one level of all trees at a time."""
+    """Return the depth of each tree, computed level by level for all trees at once."""
     depth = np.zeros(ensemble.n_trees, np.int64)
     level = ensemble.tree_offsets[:-1]
     tree = np.arange(ensemble.n_trees)

@@ -41,7 +41,7 @@ class StrengthCurve:
 def strength_curve(
     model: Model, data: RankingInput, metric: str, n_trees: int | None, n_jobs: int | None
 ) -> StrengthCurve:
-    """Grow the trees of a forest again, split by split, on any data."""
+    """Replay the growth of the trees of a forest, split by split, on any data."""
     if not isinstance(model, TreesModel):
         raise model.refusal("have its trees measured", "they do not rank single documents")
     if n_trees is not None and (not isinstance(n_trees, int | np.integer) or n_trees < 1):

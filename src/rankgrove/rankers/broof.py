@@ -287,7 +287,7 @@ class _Chosen:
 
 @dataclass
 class _EvalScores:
-    """A watched set and its scores so far, in grouped order."""
+    """Scores of an evaluation set in grouped order, updated as forests are added."""
 
     data: RankingInput
     averaged: bool

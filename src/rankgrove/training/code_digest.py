@@ -145,7 +145,7 @@ def _content(value: Any) -> str:
         import joblib  # slow to import, and rarely needed
 
         return str(joblib.hash(value))
-    except Exception:  # whatever objects raise that cannot be pickled
+    except Exception:  # objects that cannot be pickled may raise anything
         return repr(value)
 
 
@@ -170,5 +170,5 @@ def _code_facts(code: CodeType) -> tuple[Any, ...]:
 def _constant_facts(constant: Any) -> Any:
     if isinstance(constant, CodeType):
         return _code_facts(constant)
-    # The order of a set is another one in every process.
+    # The iteration order of a set differs between processes.
     return sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant

@@ -52,7 +52,7 @@ class StepRecord:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StepRecord:
-        """Read what ``to_bytes`` returned; nothing in it is trusted."""
+        """Build a record from its ``to_bytes``; all of it is validated."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 head = json.loads(arrays["head"].tobytes())

@@ -11,7 +11,7 @@ from rankgrove.errors import LabelError
 
 @contextmanager
 def naming_rows(data: RankingInput) -> Iterator[None]:
-    """Let errors about a label name the row of the caller that has it.
+    """Context in which errors about a label name its row in the caller's data.
 
     Kernels work in grouped order, and some see each distinct label only once: their errors carry
     its value.

@@ -13,7 +13,7 @@ from rankgrove.errors import DataWarning
 
 Queries = RankingInput | Dataset
 
-_LOOKED_AT = 20  # queries
+_LOOKED_AT = 20  # most queries that are compared
 _LARGEST = 1 << 22  # values of the documents of one of them
 
 

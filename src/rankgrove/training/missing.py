@@ -1,4 +1,4 @@
-"""Fill values: what replaces a missing value (NaN) in each column.
+"""Fill values: the replacement of missing values (NaN) in each column.
 
 A policy becomes a vector of one fill value per feature, computed on the training data and kept with
 the model; binning and scoring read NaN as that value. The matrix itself is never changed.
@@ -112,4 +112,4 @@ def _shared_medians(X: FeatureMatrix, shard: RowShard) -> npt.NDArray[np.float32
 
 def _median(column: npt.NDArray[np.float32]) -> float:
     finite = column[np.isfinite(column)]
-    return float(np.median(finite)) + 0.0 if len(finite) else 0.0  # which makes 0 of -0
+    return float(np.median(finite)) + 0.0 if len(finite) else 0.0  # adding 0 turns -0 into 0

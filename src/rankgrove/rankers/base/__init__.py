@@ -1,1 +1,1 @@
-"""What the rankers share: their bases, tables of parameters, the registry."""
+"""Base classes of rankers, declaration of parameters, and the registry."""

@@ -222,7 +222,7 @@ class BoostedRanker(BaseRanker):
         return FitResult(start.followed_by(model), interrupted=loop.interrupted)
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
-        """Return where scores start: at a constant, or at the background model's."""
+        """Return the initial scores: a constant, or those of the background model."""
         return Start.of(fit.background, objective, type(self).__name__)
 
     def _directions(self, objective: Objective, columns: Columns) -> Sequence[int] | None:
@@ -305,7 +305,7 @@ def _limit(given: Number | None, default: Number) -> Number:
 def run_boosting(
     ranker: Any, fit: Fit, boosting: Boosting, eval_outputs: Mapping[str, EvalOutputs], bins: Bins
 ) -> StepLoop:
-    """Take the steps of a boosted fit, after those that its journal has, until the loop ends.
+    """Run the steps of a boosted fit, after those in its journal, until the loop ends.
 
     Parameters
     ----------

@@ -221,11 +221,11 @@ class BaseRanker(FittedRanker):
 
     @property
     def _least_documents(self) -> int | None:
-        """Documents that a leaf must have, where a parameter says so."""
+        """Fewest documents of a leaf, if the ranker has such a parameter."""
         return getattr(self, "min_samples_leaf", None)
 
     def _fill(self, data: RankingInput, shard: RowShard) -> npt.NDArray[np.float32] | None:
-        """Return what stands in for missing values, per feature; None: they stay missing."""
+        """Return the fill value of each feature; None: missing values stay missing."""
         return None if self.missing == "keep" else fill_values(data.X, self.missing, shard)
 
     def draw_seed(self) -> int:

@@ -89,7 +89,7 @@ def _code_of(name: str, value: Any) -> Any:
 def _metric_class(text: str) -> type | None:
     try:
         family = type(metric(text))
-    except ValueError:  # the fit will say so
+    except ValueError:  # the fit raises the error
         return None
     return family if is_users(family) else None
 

@@ -58,7 +58,7 @@ class Fit:
     journal: Journal = field(default_factory=Journal)
 
     def step_loop(self, ranker: FittedRanker, n_planned: int) -> StepLoop:
-        """Return the loop over the steps of this fit, after those that its journal has."""
+        """Return the loop over the steps of this fit, which starts after those in its journal."""
         callbacks = (*self.journal.callbacks, *self.callbacks)
         resumed = self.journal.measured
         return StepLoop(ranker, n_planned, self.watch, callbacks, self.shard, resumed)

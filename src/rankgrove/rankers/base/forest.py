@@ -47,7 +47,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Work:
-    """What the forests of all problems of one fit share."""
+    """State that the forests of all problems of one fit share."""
 
     grower: ForestGrower
     growth: Growth
@@ -207,7 +207,7 @@ class ForestRanker(BaseRanker):
         )
         bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
         grown = self._grow(data, problems, work, bag)
-        del work, grower  # the codes make room for the trees in the form of a model
+        del work, grower  # free the codes before the trees are copied into a model
         trees = self._seeded(grown, seed, data, n_threads)
         whole = trees if earlier is None else earlier.followed_by(trees)
         attributes: dict[str, Any] = {

@@ -40,5 +40,5 @@ def encoded_param(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
-        # Where in memory something was is no part of the model.
+        # Memory addresses in descriptions are no part of the model.
         return {"description": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:500]}

@@ -213,7 +213,7 @@ Search = Span | tuple[Any, ...] | bool | None
 
 @dataclass(frozen=True)
 class NotStored:
-    """Stands for a parameter that a model file could only describe (a function, say)."""
+    """Placeholder for a parameter that a model file cannot store (a function, say)."""
 
     description: str
 

@@ -70,7 +70,7 @@ _NOT_LISTED = frozenset({"custom", "imported"})
 
 @dataclass(frozen=True)
 class Registered:
-    """A ranker that is known by name.
+    """A registered ranker.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ def _is_listed(name: str) -> bool:
 def _import_plugins() -> None:
     """Import the rankers of installed packages, once."""
     global _plugins_imported
-    with _IMPORTING:  # threads that come meanwhile wait for all of them
+    with _IMPORTING:  # concurrent threads wait for all of them
         if _plugins_imported:
             return
         _plugins_imported = True
