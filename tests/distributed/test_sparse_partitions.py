@@ -7,11 +7,12 @@ import pytest
 from scipy import sparse
 
 import rankgrove
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.distributed import fit
 from rankgrove.distributed.arrow_bytes import rows_from_bytes, rows_to_bytes
 from rankgrove.distributed.engine import DataSource
-from rankgrove.distributed.partitions import Arrays, Partition, read_partition
+from rankgrove.distributed.partitions import Partition, read_partition
 from rankgrove.formats.container import to_bytes
 
 
@@ -32,7 +33,7 @@ class SparseBlocks:
     """Mixed into an engine of threads: data are a list of (X, y, qid)."""
 
     def source(self, name, data, arrays, options):
-        parts = [Partition(i, f"block {i}", Arrays(*block)) for i, block in enumerate(data)]
+        parts = [Partition(i, f"block {i}", FitData(*block)) for i, block in enumerate(data)]
         return DataSource(name, options, frame=parts)
 
 
@@ -86,7 +87,7 @@ def test_dask_arrays_of_sparse_blocks():
     chunks = (100, X.shape[1])
     lazy = arrays.from_array(X.toarray(), chunks=chunks).map_blocks(sparse.csr_matrix)
     sides = [arrays.from_array(side, chunks=100) for side in (y, qid)]
-    parts = _blocks(Arrays(lazy, *sides), "X")
+    parts = _blocks(FitData(lazy, *sides), "X")
     rows = [read_partition(Partition(p.number, p.name, p.content.compute()), {}, 1) for p in parts]
     assert all(isinstance(one.X, SparseMatrix) for one in rows)
     assert sum(one.X.n_stored for one in rows) == X.nnz

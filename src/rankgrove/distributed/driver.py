@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.cluster_fit import ClusterFit
 from rankgrove.distributed.engine import DataSource, Engine
 from rankgrove.distributed.engines import find_engine
 from rankgrove.distributed.partitions import (
     READING_OPTIONS,
-    Arrays,
     local_partitions,
     path_partitions,
 )
@@ -82,7 +82,9 @@ def fit(
     ranker.check_fit_options(options)
     ranker.check_params()
     engine = find_engine(on)
-    given = None if y is None and qid is None else Arrays(data, y, qid, sample_weight)
+    given = (
+        None if y is None and qid is None else FitData(data, y, qid, sample_weight=sample_weight)
+    )
     if given is None and sample_weight is not None:
         raise DataError("sample_weight goes with arrays; a table has a column: weight=")
     sources = [_source(engine, "the training data", data, given, reading)]
@@ -150,7 +152,7 @@ def _for_workers(ranker: BaseRanker) -> BaseRanker:
 
 
 def _source(
-    engine: Engine, name: str, data: Any, arrays: Arrays | None, reading: Mapping[str, Any]
+    engine: Engine, name: str, data: Any, arrays: FitData | None, reading: Mapping[str, Any]
 ) -> DataSource:
     """Return the data set with its partitions, whatever kind of data it is given as."""
     if arrays is not None and (arrays.y is None or arrays.qid is None):
@@ -177,5 +179,5 @@ def _watched_source(
 ) -> DataSource:
     if isinstance(entry, tuple) and len(entry) == 3 and path_partitions(entry) is None:
         X, y, qid = entry
-        return _source(engine, name, X, Arrays(X, y, qid), {})
+        return _source(engine, name, X, FitData(X, y, qid), {})
     return _source(engine, name, entry, None, reading)

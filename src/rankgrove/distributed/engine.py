@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.partition_scorer import PartitionScorer
-from rankgrove.distributed.partitions import Arrays, Partition
+from rankgrove.distributed.partitions import Partition
 from rankgrove.distributed.worker import FitTask
 
 
@@ -58,7 +59,7 @@ class Engine(Protocol):
         """Return how many workers are available now, at most as many as are wanted."""
 
     def source(
-        self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+        self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]
     ) -> DataSource | None:
         """Return a data set of this engine with its columns resolved; None for other data."""
 

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from rankgrove._optional import require
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.matrix.arrow_tables import as_arrow
 from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
 from rankgrove.distributed.partition_scorer import PartitionScorer
-from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import DataError, RankgroveError, WorkerLost
 
@@ -50,7 +51,7 @@ class DaskEngine:
         return [address for address in known if address not in self._silent] or known
 
     def source(
-        self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+        self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]
     ) -> DataSource | None:
         """Return the partitions of a dask dataframe, or the blocks of dask arrays."""
         if arrays is not None and type(arrays.X).__module__.startswith("dask"):
@@ -218,13 +219,17 @@ def _partitions(frame: Any, name: str) -> list[Partition]:
     ]
 
 
-def _blocks(arrays: Arrays, name: str) -> list[Partition]:
+def _blocks(arrays: FitData, name: str) -> list[Partition]:
     """Return the blocks of rows of dask arrays, each as delayed arrays."""
     from dask.delayed import delayed
 
     X = arrays.X if arrays.X.numblocks[1] == 1 else arrays.X.rechunk({1: -1})
     columns = {"X": X.to_delayed()[:, 0]}
-    for side, values in (("y", arrays.y), ("qid", arrays.qid), ("sample_weight", arrays.weight)):
+    for side, values in (
+        ("y", arrays.y),
+        ("qid", arrays.qid),
+        ("sample_weight", arrays.sample_weight),
+    ):
         if values is None:
             continue
         if not hasattr(values, "to_delayed"):
@@ -241,9 +246,10 @@ def _blocks(arrays: Arrays, name: str) -> list[Partition]:
         columns[side] = own.to_delayed()
     if "y" not in columns or "qid" not in columns:
         raise DataError("fit of dask arrays needs y and qid")
-    make = delayed(Arrays)
+    make = delayed(FitData)
     weights = columns.get("sample_weight", [None] * X.numblocks[0])
-    blocks = zip(columns["X"], columns["y"], columns["qid"], weights, strict=True)
+    sides = (columns["y"], columns["qid"], [None] * len(weights), weights)
+    blocks = zip(columns["X"], *sides, strict=True)
     return [
         Partition(number, f"{name}, block {number}", make(*block))
         for number, block in enumerate(blocks)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from rankgrove._optional import require
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
 from rankgrove.distributed.partition_scorer import PartitionScorer, refuse_scores
-from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import RankgroveError, WorkerLost
 
@@ -38,7 +39,7 @@ class RayEngine:
         return min(wanted or len(cpus), int(sum(cpus)))
 
     def source(
-        self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+        self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]
     ) -> DataSource | None:
         """Return the blocks of a Ray Dataset."""
         if not hasattr(data, "to_arrow_refs"):

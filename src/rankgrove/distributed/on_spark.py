@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rankgrove._optional import require
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.engine import DataSource, RunningTasks
 from rankgrove.distributed.partition_scorer import SCORE, PartitionScorer, refuse_scores
-from rankgrove.distributed.partitions import Arrays, Partition, assign_partitions, resolved_options
+from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import RankgroveError
 
@@ -43,7 +44,7 @@ class SparkEngine:
         return min(n_slots, wanted or n_slots)
 
     def source(
-        self, name: str, data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+        self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]
     ) -> DataSource | None:
         """Return a Spark DataFrame with the columns that are read."""
         if not hasattr(data, "mapInArrow"):

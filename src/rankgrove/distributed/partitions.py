@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.queries import query_ids
 from rankgrove.data.matrix.conversion import convert
 from rankgrove.data.matrix.numbers import row_numbers
@@ -30,16 +31,6 @@ _OF_TABLES = accepted_by("table").intersection(READING_OPTIONS)
 
 
 @dataclass(frozen=True)
-class Arrays:
-    """A matrix with labels and query ids, as ``fit`` accepts them."""
-
-    X: Any
-    y: Any
-    qid: Any
-    weight: Any = None
-
-
-@dataclass(frozen=True)
 class Partition:
     """A partition of a data set.
 
@@ -47,7 +38,7 @@ class Partition:
     ----------
     number : position among the partitions: rows are ordered by partition, then within it
     name : for messages
-    content : a path, a pyarrow table, Arrays, or an engine's reference to one of these
+    content : a path, a pyarrow table, FitData, or an engine's reference to one of these
     size : approximate, in any unit that is the same for all partitions
     """
 
@@ -80,7 +71,7 @@ class Rows:
 def read_partition(partition: Partition, options: Mapping[str, Any], n_jobs: int | None) -> Rows:
     """Read a partition on the worker that holds it; errors name the partition."""
     try:
-        if isinstance(partition.content, Arrays):
+        if isinstance(partition.content, FitData):
             return _rows_of_arrays(partition.content)
         if isinstance(partition.content, (str, os.PathLike)):
             return _rows_of_dataset(_loaded_file(Path(partition.content), options, n_jobs))
@@ -101,7 +92,7 @@ def _rows_of_dataset(data: Dataset) -> Rows:
     return Rows(data.X, data.y, data.qid, data.sample_weight, data.feature_names, data.absent)
 
 
-def _rows_of_arrays(arrays: Arrays) -> Rows:
+def _rows_of_arrays(arrays: FitData) -> Rows:
     matrix = convert(arrays.X)
     X: Any
     with np.errstate(over="ignore"):
@@ -111,8 +102,8 @@ def _rows_of_arrays(arrays: Arrays) -> Rows:
             X = np.ascontiguousarray(matrix.to_array(), np.float32)
     y = row_numbers(arrays.y, len(X), "y")
     weight = None
-    if arrays.weight is not None:
-        weight = row_numbers(arrays.weight, len(X), "sample_weight")
+    if arrays.sample_weight is not None:
+        weight = row_numbers(arrays.sample_weight, len(X), "sample_weight")
     qid = query_ids(arrays.qid)
     if len(qid) != len(X):
         raise DataError(f"qid has {len(qid)} entries, but X has {len(X)} rows")
@@ -148,7 +139,7 @@ def _files(path: str) -> list[str]:
 
 
 def local_partitions(
-    data: Any, arrays: Arrays | None, options: Mapping[str, Any]
+    data: Any, arrays: FitData | None, options: Mapping[str, Any]
 ) -> list[Partition] | None:
     """Return data that the driver holds as one partition; None for data of an engine."""
     if arrays is not None and all(

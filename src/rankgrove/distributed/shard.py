@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankgrove.training.watch import TRAIN, FitData
+from rankgrove.data.core.fit_data import FitData
+from rankgrove.training.watch import TRAIN
 
 
 @dataclass(frozen=True, eq=False)
-class Shard:
+class Shard(FitData):
     """Whole queries of one worker, which follow those of the previous rank.
 
     All shards together are what ``fit`` would be given on one machine, in the same order. They need
@@ -20,22 +21,11 @@ class Shard:
 
     Attributes
     ----------
-    X : matrix, data frame or Dataset, as for ``fit``
-    y, qid, group_sizes, sample_weight : as for ``fit``; a Dataset brings its own
     eval_set : shards of the watched sets, by name, the same names in the same order on all
         workers: each a Dataset, a tuple (X, y, qid), or ``"train"`` for the training data
     """
 
-    X: Any
-    y: Any = None
-    qid: Any = None
-    group_sizes: Any = None
-    sample_weight: Any = None
     eval_set: Mapping[str, Any] = field(default_factory=dict)
-
-    def given(self) -> FitData:
-        """Return the training data in the form that a fit takes."""
-        return FitData(self.X, self.y, self.qid, self.group_sizes, self.sample_weight)
 
     def watched(self) -> dict[str, Any] | None:
         """Return the watched sets in the form that a fit takes; None if there are none."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
@@ -18,7 +19,6 @@ from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.parameter_encoding import encoded_params
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal, OnStep
-from rankgrove.training.watch import FitData
 from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 
@@ -121,7 +121,7 @@ def _fit(
         options["callbacks"] = None
     journal = Journal(records, on_step if first else None, keeps=bool(keeps))
     workers = ShardWorkers(communicator, journal)
-    return ranker._fit(shard.given(), FitOptions(shard.watched(), **options), workers)
+    return ranker._fit(shard, FitOptions(shard.watched(), **options), workers)
 
 
 def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:

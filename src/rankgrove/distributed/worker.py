@@ -150,7 +150,7 @@ def _fit_trees(
         journal = Journal(steps, on_boosted if is_first else None, keeps=True)
     with sharing_trees(CollectiveTreeSharer(communicator, ranker.n_jobs, rounds, on_round)):
         options = FitOptions(whole.watched(), **task.fit_options)
-        return ranker._fit(whole.given(), options, FitWorkers(journal=journal))
+        return ranker._fit(whole, options, FitWorkers(journal=journal))
 
 
 def _read(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.input_checks import ranking_input, refuse_vanishing_weights
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.errors import DataError
 from rankgrove.training.journal import Journal
-from rankgrove.training.watch import FitData
 from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 

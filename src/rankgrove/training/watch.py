@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.input_checks import ranking_input
@@ -118,24 +119,14 @@ TRAIN = object()
 """Sentinel for "the training data" in eval_set, for callers that cannot pass the same object."""
 
 
-@dataclass(frozen=True)
-class FitData:
-    """The training data as the caller gave them to ``fit``."""
-
-    X: Any
-    y: Any
-    qid: Any
-    group_sizes: Any
-    sample_weight: Any = None
-
-    def is_entry(self, entry: Any) -> bool:
-        """Return whether an entry of eval_set is the training data itself."""
-        if isinstance(entry, tuple) and len(entry) == 3:
-            same = zip(entry, (self.X, self.y, self.qid), strict=True)
-            return self.group_sizes is None and all(one is other for one, other in same)
-        if entry is TRAIN:
-            return True
-        return isinstance(entry, Dataset | Scan) and entry is self.X
+def is_training_data(entry: Any, given: FitData) -> bool:
+    """Return whether an entry of eval_set is the training data itself."""
+    if isinstance(entry, tuple) and len(entry) == 3:
+        same = zip(entry, (given.X, given.y, given.qid), strict=True)
+        return given.group_sizes is None and all(one is other for one, other in same)
+    if entry is TRAIN:
+        return True
+    return isinstance(entry, Dataset | Scan) and entry is given.X
 
 
 def make_watch(
@@ -166,7 +157,7 @@ def make_watch(
     for name, entry in named_sets(eval_set):
         if name in [watched.name for watched in sets]:
             raise ValueError(f"eval_set has two sets of the name {name!r}")
-        is_train = given.is_entry(entry)
+        is_train = is_training_data(entry, given)
         data = train if is_train else _as_input(entry, f"eval_set {name!r}", train, shard)
         ids = _doc_ids(entry, data) if any(m.ranks_by_doc_id for m in metrics) else None
         held_out = not (is_train or name.lower() == "train")

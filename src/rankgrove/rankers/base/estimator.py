@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import as_scan
 from rankgrove.models.scoring import scores
@@ -42,7 +43,7 @@ from rankgrove.training.labels import naming_rows
 from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
-from rankgrove.training.watch import FitData, Watch, make_watch
+from rankgrove.training.watch import Watch, make_watch
 from rankgrove.workers.row_shard import RowShard
 
 Self = TypeVar("Self", bound="BaseRanker")
