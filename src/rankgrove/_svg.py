@@ -70,6 +70,12 @@ class Drawing:
             f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
         )
 
+    def area(self, points: Iterable[tuple[float, float]], colour: str) -> None:
+        """Fill the area inside a line through points, so that what is below can be seen."""
+        places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        if places:
+            self._shapes.append(f'<polygon points="{places}" fill="{colour}" fill-opacity="0.15"/>')
+
     def dot(self, x: float, y: float, colour: str, radius: float = 3.5) -> None:
         """Draw a filled circle."""
         self._shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')

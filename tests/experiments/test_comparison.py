@@ -401,3 +401,14 @@ def test_latex_has_bold_first_tiers_and_short_captions():
     assert r"\textbf{" in rows["a"]
     assert r"\textbf{" not in rows["b"]
     assert latex.count("cannot be told apart") == 1
+
+
+def test_options_of_reading_are_refused_for_data_in_memory(tiny_data):
+    with pytest.raises(ValueError, match="jobs is no option of a study"):
+        rankgrove.compare(tiny_data, ["mart:n_estimators=1"], folds=3, jobs=2)
+
+
+def test_names_agree_with_the_options_of_the_command_line(tiny_data):
+    rankers = ["mart:n_estimators=1", "random"]
+    found = rankgrove.compare(tiny_data, rankers, folds=3, workers=2, significance_test="t")
+    assert found.significance.test == "t"

@@ -52,7 +52,12 @@ def test_points_are_pooled_means_of_fits_by_hand(kind, ranker, points, tiny_data
         )
         for fold in rankgrove.kfold(tiny_data, 3, seed=0)
     ]
-    assert curve.values[1] == pytest.approx(np.concatenate(values).mean())
+    pooled = np.concatenate(values)
+    assert curve.values[1] == pytest.approx(pooled.mean())
+    low, high = (ends[1] for ends in curve.interval)
+    error = pooled.std() / np.sqrt(len(pooled))
+    assert low < curve.values[1] < high
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.15)
 
 
 def test_more_queries_hold_the_fewer(tiny_data):
@@ -109,12 +114,12 @@ def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("run", [Run(), Run(jobs=2)])
+@pytest.mark.parametrize("run", [Run(), Run(workers=2)])
 def test_features_are_ordered_once_per_fold(run, tiny_data, tmp_path, monkeypatch):
     from rankgrove.experiments import views
 
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, repeats=2)
-    if run.jobs == 1:
+    if run.workers == 1:
         order, calls = views._most_split_first, []
         monkeypatch.setattr(
             views, "_most_split_first", lambda *given: calls.append(1) or order(*given)
@@ -122,7 +127,7 @@ def test_features_are_ordered_once_per_fold(run, tiny_data, tmp_path, monkeypatc
     with Store(tmp_path) as store:
         run_curve("features", study, store, run, [2, 5])
     assert len(list(tmp_path.glob(".views/*/feature-order.arrays"))) == 3
-    if run.jobs == 1:
+    if run.workers == 1:
         assert len(calls) == 3
     fold = next(rankgrove.kfold(tiny_data, 3))
     first = views.viewed(fold, views.View(n_features=2)).train
@@ -162,7 +167,9 @@ def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, cap
     assert main([*command, "--folds", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [point["trees"] for point in found["points"]] == [2, 4]
-    assert (tmp_path / "curves" / "size.csv").read_text().startswith("curve,trees,ndcg@10\n")
+    assert (
+        (tmp_path / "curves" / "size.csv").read_text().startswith("curve,trees,ndcg@10,low,high\n")
+    )
     assert "<svg" in (tmp_path / "curves" / "size.svg").read_text()
 
 

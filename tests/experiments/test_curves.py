@@ -6,7 +6,14 @@ from xml.etree import ElementTree
 import pytest
 
 import rankgrove
-from rankgrove.experiments.curves import history_curves, history_svg, plot_history
+from rankgrove.experiments.curves import (
+    Curve,
+    curves_svg,
+    history_curves,
+    history_svg,
+    plot_curves,
+    plot_history,
+)
 
 HISTORY = {"train": {"ndcg@10": [0.5, 0.6, 0.7]}, "valid": {"ndcg@10": [0.4, 0.5, 0.45]}}
 
@@ -63,3 +70,16 @@ def test_nothing_to_draw_is_an_error(small_data):
 def test_ticks_are_round():
     texts = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', history_svg(HISTORY))
     assert [float(text) for text in texts] == [0.4, 0.5, 0.6, 0.7]
+
+
+def test_intervals_are_drawn_around_the_values():
+    curve = Curve("a", [0.5, 0.6], [1, 2], ([0.4, 0.45], [0.55, 0.7]))
+    picture = ElementTree.fromstring(curves_svg([curve]))
+    (area,) = picture.findall("{http://www.w3.org/2000/svg}polygon")
+    corners = [tuple(map(float, p.split(","))) for p in area.get("points").split()]
+    (line,) = picture.findall("{http://www.w3.org/2000/svg}polyline")
+    points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
+    assert corners[0][1] > points[0][1] > corners[3][1]  # low below, high above
+    assert all(0 <= y <= 360 for _, y in corners)
+    pytest.importorskip("plotly")
+    assert list(plot_curves([curve]).data[1].y) == [0.4, 0.45, 0.7, 0.55]

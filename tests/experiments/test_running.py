@@ -131,7 +131,7 @@ def test_two_processes_share_a_study(data_file, tmp_path, results):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "run", [Run(jobs=2), Run(memory_limit=2**31)], ids=["side by side", "with a limit"]
+    "run", [Run(workers=2), Run(memory_limit=2**31)], ids=["side by side", "with a limit"]
 )
 def test_results_do_not_depend_on_how_a_study_is_run(tiny_study, results, run):
     with Store(None) as store:
@@ -180,7 +180,7 @@ def test_cells_run_on_a_cluster(backend, cluster, tiny_study, results, monkeypat
 
     monkeypatch.setattr(Store, "claim", claimed)
     with cluster(), Store(None) as store:
-        run_study(tiny_study, store, Run(jobs=2, backend=backend))
+        run_study(tiny_study, store, Run(workers=2, backend=backend))
         assert results(store) == wanted
     assert stored_before_last_job[0] > 0  # results are kept as they come
 
@@ -223,7 +223,9 @@ def test_cells_run_on_the_cluster_of_another_process(
         wanted = repr(results(store))  # the same bits; NaN, too, where nothing is validated
     config = pytest.importorskip("dask.config")
     with config.set(scheduler_address=dask_elsewhere), Store("results") as store:
-        run_study(study, store, Run(jobs=2, backend="dask"))  # by what DASK_SCHEDULER_ADDRESS sets
+        run_study(
+            study, store, Run(workers=2, backend="dask")
+        )  # by what DASK_SCHEDULER_ADDRESS sets
         assert repr(results(store)) == wanted
         assert {entry.status for entry in store.results()} == {"done"}
 
@@ -232,8 +234,8 @@ def test_cells_run_on_the_cluster_of_another_process(
 def test_dask_without_a_cluster_is_refused_with_what_to_do(tiny_study):
     pytest.importorskip("distributed")
     with Store(None) as store, pytest.raises(ValueError, match="set DASK_SCHEDULER_ADDRESS"):
-        run_study(tiny_study, store, Run(jobs=2, backend="dask"))
-    with pytest.raises(ValueError, match="jobs=2"):
+        run_study(tiny_study, store, Run(workers=2, backend="dask"))
+    with pytest.raises(ValueError, match="workers=2"):
         Run(backend="dask")
 
 
@@ -280,7 +282,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
     monkeypatch.setattr(running, "run_job", die)
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, max_folds=2)
     with Store(None) as store:
-        run_study(study, store, Run(jobs=2))
+        run_study(study, store, Run(workers=2))
         assert {e.status for e in store.results()} == {"failed"}
         assert all("process that trained it died" in e.outcome.error for e in store.results())
 
@@ -288,7 +290,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
 def test_data_that_cannot_be_read_stop_the_study(tmp_path):
     (tmp_path / "bad.txt").write_text("1 qid:1 1:x\n")
     study = make_study(str(tmp_path / "bad.txt"), ["mart"])
-    for run in (Run(), Run(jobs=2)):
+    for run in (Run(), Run(workers=2)):
         with Store(None) as store, pytest.raises(rankgrove.DataError, match=r"bad\.txt"):
             run_study(study, store, run)
 
@@ -341,7 +343,7 @@ def test_changed_data_are_other_cells(tiny_data, tiny_study):
     assert key not in keys
 
 
-@pytest.mark.parametrize("run", [Run(), Run(jobs=2, backend="threading")])
+@pytest.mark.parametrize("run", [Run(), Run(workers=2, backend="threading")])
 def test_bins_are_shared_by_fits_on_the_same_data(tiny_study, monkeypatch, run):
     from rankgrove import _native
 

@@ -91,7 +91,7 @@ def test_folders_of_folds_and_workers(frame, tmp_path):
     for name, chosen in parts.items():
         frame[frame["qid"].isin(chosen)].to_csv(tmp_path / f"{name}.csv", index=False)
     found = rankgrove.compare(
-        tmp_path, ["scores:column=theirs", TRAINED], ignore=["theirs"], jobs=2
+        tmp_path, ["scores:column=theirs", TRAINED], ignore=["theirs"], workers=2
     )
     test = frame[frame["qid"].isin(parts["test"])]
     assert ndcg(found, "scores:column=theirs") == pytest.approx(measured(test, test["theirs"]))

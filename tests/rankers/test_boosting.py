@@ -400,3 +400,20 @@ def test_oblivious_rankers_refuse_limits_of_leaves(limit, small_data):
     for ranker in (rankgrove.RCRank(**limit), rankgrove.MART(tree="oblivious", **limit)):
         with pytest.raises(ValueError, match=f"take no .*{name}"):
             ranker.fit(small_data)
+
+
+def test_seeds_choose_among_splits_of_equal_gain_without_any_sampling():
+    """Gradients are rounded at random: here two features gain the same but for the rounding."""
+    rng = np.random.default_rng(0)
+    first = rng.random(2000) < 0.5
+    X = np.zeros((4000, 2), np.float32)
+    X[::2, 0] = X[1::2, 1] = first  # of each pair of documents with equal labels, one
+    y = np.repeat(np.where(first, 2.0, rng.integers(0, 3, 2000)), 2)
+
+    def root(seed):
+        ranker = mart(n_estimators=1, max_leaf_nodes=2, random_state=seed)
+        return ranker.fit(X, y, group_sizes=[40] * 100).model_.ensemble.feature[0]
+
+    roots = [root(seed) for seed in range(12)]
+    assert set(roots) == {0, 1}
+    assert [root(seed) for seed in range(12)] == roots

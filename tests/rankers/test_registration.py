@@ -82,7 +82,7 @@ def test_the_command_line_imports_it(module, tmp_path, capsys):
 def test_workers_of_a_comparison_import_it(tmp_path, request, capsys):
     """Also those that were started before there was such a module, elsewhere."""
     data = make_ranking(15, docs_per_query=8, n_features=5, seed=1)
-    rankgrove.compare(data, ["mart:n_estimators=2"], folds=3, jobs=2)
+    rankgrove.compare(data, ["mart:n_estimators=2"], folds=3, workers=2)
     module = request.getfixturevalue("module")
     rankgrove.write_letor(data, tmp_path / "train.txt")
     command = "compare train.txt --ranker smooth-mart:n_estimators=2 --folds 3 --workers 2 --quiet"

@@ -6,7 +6,8 @@ KIND is one of
   n-min         min_samples_split (forests)        levels        listwise_levels (rf-hybrid)
   strength      single trees, split by split       features      number of features, best first
 
-Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results. Fits are stored
+Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
+bootstrap interval of each mean over queries (not for convergence and strength). Fits are stored
 there like those of `compare`, and go on where they were stopped.
 """
 
@@ -88,11 +89,14 @@ def run(arguments: argparse.Namespace) -> None:
         print_json({"files": [str(path) for path in written], "points": rows})
         return
     for curve in curves:
-        points = "  ".join(
-            f"{x:g}: {y:.4f}" for x, y in _few(list(zip(curve.x, curve.values, strict=True)))
-        )
-        show(f"{curve.name}  {points}")
+        own = [row for row in rows if row["curve"] == curve.name]
+        show(f"{curve.name}  {'  '.join(_point(*list(row.values())[1:]) for row in _few(own))}")
     show(f"written: {', '.join(str(path) for path in written)}")
+
+
+def _point(x: float, y: float, low: float | None = None, high: float | None = None) -> str:
+    interval = "" if low is None else f" [{low:.4f}, {high:.4f}]"
+    return f"{x:g}: {y:.4f}{interval}"
 
 
 def _few(points: list[Any], most: int = 10) -> list[Any]:

@@ -13,7 +13,7 @@ _ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|[\w.]+)")
 _NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 
 # Arguments in Python whose options have other names.
-_OTHER_NAMES = {"random_state": "seed", "jobs": "workers", "n_trials": "trials"}
+_OTHER_NAMES = {"random_state": "seed", "n_trials": "trials"}
 
 
 def in_options(message: str, arguments: argparse.Namespace) -> str:

@@ -29,10 +29,10 @@ def compare(
     seed: int = 0,
     early_stopping_rounds: int | None = None,
     label_shift: int = 0,
-    test: str = "randomisation",
+    significance_test: str = "randomisation",
     alpha: float = 0.05,
     out: str | os.PathLike[str] | None = None,
-    jobs: int = 1,
+    workers: int = 1,
     backend: str = "loky",
     n_jobs: int | None = None,
     memory_limit: int | None = None,
@@ -59,10 +59,10 @@ def compare(
     seed : of the division into folds, and of the first repeat of every ranker
     early_stopping_rounds : for rankers that learn in steps
     label_shift : added to all labels
-    test, alpha : of differences: ``"randomisation"``, ``"t"`` or ``"wilcoxon"``, and what p-value
-        (corrected by Holm) makes a difference real
+    significance_test, alpha : of differences: ``"randomisation"``, ``"t"`` or ``"wilcoxon"``, and
+        what p-value (corrected by Holm) makes a difference real
     out : folder of results: finished fits stay in it, and the same call goes on where it was
-    jobs, backend : fits at a time, and joblib's way to run them (``loky``, ``dask``, ``ray``)
+    workers, backend : fits at a time, and joblib's way to run them (``loky``, ``dask``, ``ray``)
     n_jobs : threads of each fit
     memory_limit : bytes for all running fits together; one that wants more fails
     verbose : whether to show progress bars
@@ -71,9 +71,11 @@ def compare(
     given = locals()
     options = {name: value for name, value in given.items() if name in NAMES}
     study = make_study(data, rankers, **options, **load_options)
-    run = Run(jobs=jobs, backend=backend, n_jobs=n_jobs, memory_limit=memory_limit)
+    run = Run(workers=workers, backend=backend, n_jobs=n_jobs, memory_limit=memory_limit)
     with Store(out) as store:
-        return compare_study(study, store, run, Significance(test, alpha), verbose=verbose)
+        return compare_study(
+            study, store, run, Significance(significance_test, alpha), verbose=verbose
+        )
 
 
 def compare_study(

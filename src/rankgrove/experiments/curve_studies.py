@@ -17,10 +17,12 @@ from rankgrove.errors import DataWarning
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.significance import bootstrap_interval
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Study
 from rankgrove.experiments.views import View
+from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.registry import ranker_class
 
 
@@ -99,7 +101,8 @@ def run_curve(
 
     Returns
     -------
-    a Curve of the first metric per data set and ranker: pooled means over the test queries. One of
+    a Curve of the first metric per data set and ranker: pooled means over the test queries, with
+    their 95 % bootstrap intervals. One of convergence or strength has no intervals; one of
     convergence has all steps of models that are neither stopped early nor cut by validation, up to
     the last of the longest fold; a fold that ended before counts with its last value
 
@@ -208,7 +211,20 @@ def _points(
                 _name(study, data, spec.label),
                 [result.values[metric] for _, result in good],
                 [value for value, _ in good],
+                _intervals(comparison, study.metrics[0], data, [r.ranker for _, r in good]),
             )
+
+
+def _intervals(
+    comparison: Comparison, metric: Metric, data: str, rankers: Sequence[str]
+) -> tuple[list[float], list[float]] | None:
+    """Return the bootstrap intervals of means over queries; None of a metric that has no such."""
+    rows = np.stack([comparison.per_query(data, ranker, str(metric)) for ranker in rankers])
+    counting = rows[:, np.isfinite(rows).all(axis=0)]
+    if type(metric).mean is not Metric.mean or counting.size == 0:
+        return None
+    low, high = bootstrap_interval(counting)
+    return low.tolist(), high.tolist()
 
 
 def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
@@ -292,9 +308,12 @@ def _name(study: Study, data: str, label: str) -> str:
 
 def curve_rows(curves: Sequence[Curve], kind: str, metric: str) -> list[dict[str, Any]]:
     """The points of curves as rows, for CSV and JSON."""
-    return [
-        {"curve": curve.name, KINDS[kind].title: float(x), metric: float(y)}
-        for curve in curves
-        for x, y in zip(curve.x, curve.values, strict=True)
-        if np.isfinite(y)
-    ]
+    rows: list[dict[str, Any]] = []
+    for curve in curves:
+        for place, (x, y) in enumerate(zip(curve.x, curve.values, strict=True)):
+            row = {"curve": curve.name, KINDS[kind].title: float(x), metric: float(y)}
+            if curve.interval is not None:
+                row |= {"low": curve.interval[0][place], "high": curve.interval[1][place]}
+            if np.isfinite(y):
+                rows.append(row)
+    return rows

@@ -16,16 +16,27 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 36, 46
 
 @dataclass(frozen=True)
 class Curve:
-    """Values of one metric on one set after steps (iterations 1, 2, ... unless given)."""
+    """Values of one metric on one set after steps (iterations 1, 2, ... unless given).
+
+    ``interval`` holds the lower and the upper ends of an interval around each value.
+    """
 
     name: str
     values: Sequence[float]
     steps: Sequence[float] | None = None
+    interval: tuple[Sequence[float], Sequence[float]] | None = None
 
     @property
     def x(self) -> Sequence[float]:
         """The steps."""
         return range(1, len(self.values) + 1) if self.steps is None else self.steps
+
+    def outline(self) -> list[tuple[float, float]]:
+        """Return the corners of the area of the intervals; none if there are no intervals."""
+        if self.interval is None:
+            return []
+        low, high = (list(zip(self.x, ends, strict=True)) for ends in self.interval)
+        return [point for point in low + high[::-1] if math.isfinite(point[1])]
 
     @property
     def has_few_points(self) -> bool:
@@ -70,9 +81,30 @@ def plot_curves(
     """Plot curves as a plotly figure."""
     graph_objects = require("plotly.graph_objects", "plots", "plotting")
     figure = graph_objects.Figure()
-    for curve in curves:
+    for number, curve in enumerate(curves):
+        colour = PALETTE[number % len(PALETTE)]
         mode = "lines+markers" if curve.has_few_points else "lines"
-        figure.add_scatter(x=list(curve.x), y=list(curve.values), name=curve.name, mode=mode)
+        figure.add_scatter(
+            x=list(curve.x),
+            y=list(curve.values),
+            name=curve.name,
+            mode=mode,
+            line={"color": colour},
+            legendgroup=str(number),
+        )
+        if outline := curve.outline():
+            across, down = zip(*outline, strict=True)
+            figure.add_scatter(
+                x=list(across),
+                y=list(down),
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.15,
+                mode="none",
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=str(number),
+            )
     figure.update_layout(
         title=title, xaxis_title=x_title, yaxis_title=y_title, template="plotly_white"
     )
@@ -89,6 +121,7 @@ def curves_svg(
 ) -> str:
     """Draw curves as SVG text; needs no plotting library."""
     finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
+    finite += [value for curve in curves for _, value in curve.outline()]
     if not finite:
         raise ValueError("there is no finite value to plot")
     first = min(min(curve.x) for curve in curves)
@@ -121,6 +154,7 @@ def curves_svg(
         points = [
             (x(i), y(v)) for i, v in zip(curve.x, curve.values, strict=True) if math.isfinite(v)
         ]
+        drawing.area([(x(i), y(v)) for i, v in curve.outline()], colour)
         drawing.polyline(points, colour)
         if curve.has_few_points:
             for across, down in points:

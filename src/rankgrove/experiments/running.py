@@ -41,30 +41,30 @@ class Run:
 
     Attributes
     ----------
-    jobs : cells at a time
+    workers : cells at a time
     backend : of joblib: ``"loky"`` (processes), ``"dask"``, ``"ray"``, ...
     n_jobs : threads of each fit; None: all cores, divided among the jobs
     memory_limit : bytes that all running cells may hold together; None: no limit
     """
 
-    jobs: int = 1
+    workers: int = 1
     backend: str = "loky"
     n_jobs: int | None = None
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise ValueError(f"jobs must be at least 1, not {self.jobs}")
-        if self.jobs == 1 and self.backend != "loky":
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, not {self.workers}")
+        if self.workers == 1 and self.backend != "loky":
             raise ValueError(
-                f"the backend {self.backend!r} runs fits side by side: say how many, as in jobs=2 "
-                "(--workers 2)"
+                f"the backend {self.backend!r} runs fits side by side: say how many, as in "
+                "workers=2 (--workers 2)"
             )
 
     @property
     def share(self) -> int | None:
-        """Bytes for each of the jobs."""
-        return None if self.memory_limit is None else self.memory_limit // self.jobs
+        """Bytes for each of the workers."""
+        return None if self.memory_limit is None else self.memory_limit // self.workers
 
 
 def run_study(
@@ -131,7 +131,7 @@ class StudyRun:
             remove_stale(self.store.folder)
         self.store.begin(self.study.describe())
         while True:
-            if self.run.jobs == 1 and self.run.memory_limit is None:
+            if self.run.workers == 1 and self.run.memory_limit is None:
                 self._run_here()
             else:
                 _run_in_workers(self)
@@ -206,7 +206,7 @@ def _run_in_workers(study_run: StudyRun) -> None:
     with FoldFiles(study_run.store.folder) as files, _OneWorker() as alone:
         feed = _Feed(study_run, files)
         try:
-            if study_run.run.jobs == 1:
+            if study_run.run.workers == 1:
                 for job in feed.jobs():
                     feed.take(*alone(job))
             else:
@@ -230,7 +230,7 @@ def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, CellOutcome]]:
     with _dask_client() if run.backend == "dask" else contextlib.nullcontext():
         with joblib.parallel_config(backend=run.backend):
             parallel = joblib.Parallel(
-                n_jobs=run.jobs,
+                n_jobs=run.workers,
                 return_as="generator_unordered",
                 pre_dispatch="n_jobs",
                 batch_size=1,

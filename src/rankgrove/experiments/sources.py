@@ -133,7 +133,18 @@ def read_study_data(data: Any, **options: Any) -> list[StudyData]:
         named = list(zip(_names(origins), origins, strict=True))
     if not named:
         raise ValueError("there is no data to compare rankers on")
+    reading = options.get("options") or {}
+    if reading and all(_in_memory(origin) for _, origin in named):
+        raise ValueError(
+            f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
+            "these are in memory"
+        )
     return [StudyData(name, origin, **options) for name, origin in named]
+
+
+def _in_memory(origin: Any) -> bool:
+    """Whether the documents are there already: a Dataset or a list of Folds."""
+    return not isinstance(origin, str | os.PathLike) and not is_table(origin)
 
 
 def fingerprint(parts: Sequence[Dataset]) -> str:
