@@ -54,8 +54,8 @@ def main(kind: str, folder: Path) -> None:
     elif kind == "threads":
         serving.SHORT_BODY = 0
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    port = listener.getsockname()[1]
-    run_server(HttpServer(service, listener), lambda: print(port, flush=True))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    run_server(HttpServer(service, listener), lambda: print("serving on", address, file=sys.stderr))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,25 @@
 """A score service under load: rankgrove's, and the same service around LightGBM's predict.
 
-One server process, one load generator (wrk) in another. A request has 100 documents of 136
+One server process, or two worker processes where a row says so, and one load generator (wrk) in
+another. A request has 100 documents of 136
 features, as JSON or as an Arrow stream; the model is a LambdaMART of 500 trees of 31 leaves, which
 LightGBM gets exported. The scores of each service are compared before it is measured. The scorer's
-share is what the server spent in predict, of its time from a request's arrival at the application
-to its answer; HTTP itself comes on top.
+share is what the server spent in predict, of its time from a request's first byte to its
+answer, waiting for its turn included.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,12 @@ from _report import Report, benchmark_arguments, ratio
 from rankgrove.datasets import make_ranking
 
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
-KINDS = {"rankgrove": "rankgrove", "threads": "rankgrove, all on threads", "lightgbm": "LightGBM"}
+KINDS = {
+    "rankgrove": "rankgrove",
+    "workers": "rankgrove, two workers",
+    "threads": "rankgrove, all on threads",
+    "lightgbm": "LightGBM",
+}
 CONNECTIONS = (1, 8)
 
 LUA = """
@@ -91,15 +99,27 @@ def prepare(folder: Path, quick: bool) -> tuple[list[tuple[str, Path]], np.ndarr
 
 @contextmanager
 def service(kind: str, folder: Path) -> Any:
-    script = Path(__file__).parent / "_serving_service.py"
-    process = subprocess.Popen(
-        [sys.executable, script, kind, folder], stdout=subprocess.PIPE, text=True
-    )
+    if kind == "workers":
+        command = [sys.executable, "-m", "rankgrove", "serve", f"web={folder / 'model.rg'}"]
+        command += ["--port", "0", "--n-jobs", "1", "--workers", "2"]
+    else:
+        command = [sys.executable, Path(__file__).parent / "_serving_service.py", kind, folder]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        yield address_in(process.stderr)
     finally:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)  # without draining
         process.wait()
+
+
+def address_in(log: Iterable[str]) -> str:
+    """Return the address that a server logs when it can answer."""
+    lines = []
+    for line in log:
+        lines.append(line)
+        if found := re.search(r" on (http://\S+)", line):
+            return found[1]
+    raise RuntimeError("the service did not start:\n" + "".join(lines))
 
 
 def check(address: str, body: tuple[str, Path], expected: np.ndarray) -> None:
@@ -169,7 +189,7 @@ def show(report: Report, rows: list[dict[str, Any]]) -> None:
                 if row["connections"] == connections
             ],
             caption=f"100 documents x 136 features, {connections} "
-            f"connection{'s' * (connections > 1)}, one server process",
+            f"connection{'s' * (connections > 1)}",
         )
 
 
