@@ -2,20 +2,23 @@
 
 The pages of ``docs/`` are copied to ``build/site-source``, with links that hold there. Other pages
 are written beside them: the reference of the Python API and of the command line, the measurements,
-and the texts of the repository's root. ``docs/index.md`` is the list of pages from which the
-navigation is made. Sphinx renders all of it; a warning is an error.
+the examples with their output, and the texts of the repository's root. ``docs/index.md`` is the
+list of pages from which the navigation is made. Sphinx renders all of it; a warning is an error.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import posixpath
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -32,6 +35,7 @@ ROOT_TEXTS = {
     "CONTRIBUTING.md": "background/contributing.md",
     "CHANGELOG.md": "background/changes.md",
     "benchmarks/results": "background/measurements.md",
+    "examples/README.md": "how-to/examples.md",
 }
 # Section of docs/index.md -> the folder whose index it becomes.
 SECTIONS = {
@@ -85,7 +89,8 @@ def write_source(source: Path) -> None:
         write(source, name.removeprefix("docs/"), moved_text(name, path.read_text()))
     for name, page in ROOT_TEXTS.items():
         if name.endswith(".md"):
-            write(source, page, moved_text(name, (REPOSITORY / name).read_text()))
+            text = moved_text(name, (REPOSITORY / name).read_text())
+            write(source, page, text + examples() if name.startswith("examples") else text)
     write(source, ROOT_TEXTS["benchmarks/results"], measurements())
     write(source, "reference/commands.md", commands())
     for name, text in api_pages().items():
@@ -139,6 +144,30 @@ def measurements() -> str:
         if not path.name.endswith(".quick.md")
     ]
     return "\n\n".join(parts)
+
+
+def examples() -> str:
+    """Return all examples with what they print."""
+    scripts = sorted((REPOSITORY / "examples").glob("*.py"))
+    with ThreadPoolExecutor(2) as pool:
+        return "".join(pool.map(example, scripts))
+
+
+def example(script: Path) -> str:
+    """Run an example; return its title, code and output."""
+    code = script.read_text()
+    summary = (ast.get_docstring(ast.parse(code)) or "").partition("\n")[0]
+    title, _, about = summary.partition(": ")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=folder)
+    if run.returncode:
+        raise SystemExit(f"{script}: {run.stderr}")
+    about = f"{about[:1].upper()}{about[1:]}\n\n" if about else ""
+    body = code.partition('"""\n\n')[2]
+    return (
+        f"\n## {title.rstrip('.')}\n\n{about}`examples/{script.name}`\n\n"
+        f"```python\n{body}```\n\n```text\n{run.stdout.rstrip()}\n```\n"
+    )
 
 
 def commands() -> str:

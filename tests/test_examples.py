@@ -1,0 +1,25 @@
+"""Every example runs and prints a result."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.docs, pytest.mark.process]
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_example_runs(script, tmp_path):
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip()
+    assert list(tmp_path.iterdir()) == []  # nothing is left behind
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 10
