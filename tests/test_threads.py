@@ -184,7 +184,7 @@ from rankgrove.datasets import make_ranking
 
 data = make_ranking(20, seed=1)
 rg.write_letor(data, "data.txt")
-letor.PIECE_BYTES = 1 << 12
+letor.BLOCK_BYTES = 1 << 12
 _thread.start_new_thread = threading._start_new_thread = lambda *_: 0
 assert rg.load("data.txt").n_rows == data.n_rows
 for ranker in (rg.MART(n_estimators=3, n_jobs=2), rg.RFPoint(n_estimators=4, n_jobs=2)):

@@ -32,15 +32,15 @@ PACKED = {
 
 @given(
     parts=st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\r", b"\n"))),
-    piece_bytes=st.integers(1, 50),
+    block_bytes=st.integers(1, 50),
 )
-def test_pieces_are_whole_lines_and_together_the_file(tmp_path_factory, parts, piece_bytes):
+def test_pieces_are_whole_lines_and_together_the_file(tmp_path_factory, parts, block_bytes):
     path = tmp_path_factory.mktemp("lines") / "data.txt"
     path.write_bytes(b"x" + b"\n".join(parts))
     with open_bytes(path) as stream:
-        pieces = [piece.tobytes() for piece in whole_lines(stream, piece_bytes)]
-    assert b"".join(pieces) == path.read_bytes()
-    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+        blocks = [block.tobytes() for block in whole_lines(stream, block_bytes)]
+    assert b"".join(blocks) == path.read_bytes()
+    assert all(block.endswith(b"\n") for block in blocks[:-1])
 
 
 @pytest.mark.parametrize("suffix", PACKED)
@@ -63,11 +63,11 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, change):
     path = tmp_path / "data.txt"
     path.write_bytes(TEXT)
     with open_bytes(path) as stream:
-        pieces = whole_lines(stream, 1000)
-        next(pieces)
+        blocks = whole_lines(stream, 1000)
+        next(blocks)
         os.truncate(path, max(len(TEXT) // 2, len(TEXT) + change) if change > 0 else len(TEXT) // 2)
         with pytest.raises(DataError, match=r"data\.txt: the file has changed while it was read"):
-            list(pieces)
+            list(blocks)
 
 
 def test_loading_a_file_that_shrinks_does_not_end_the_process(tmp_path):
@@ -105,7 +105,7 @@ def test_formats_that_jump_about_need_a_plain_file(tmp_path):
 
 def test_a_line_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 20)
-    monkeypatch.setattr("rankgrove.data.reading.letor.PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr("rankgrove.data.reading.letor.BLOCK_BYTES", 1 << 16)
     with pytest.raises(DataError, match="/dev/zero: a line is longer than 1 MB"):
         rg.load("/dev/zero")
 

@@ -280,7 +280,7 @@ def test_a_process_may_not_use_more_memory_than_its_limits(read, monkeypatch):
         read("0 qid:1 3:1\n" * 100)
     with pytest.raises(DataError, match="100 rows with 0 values do not fit into memory"):
         read("0 qid:1 3:1\n" * 100, sparse=True)
-    monkeypatch.setattr(letor, "PIECE_BYTES", 1)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 1)
     with pytest.raises(DataError, match=r"rows with [1-9][0-9]* values do not fit into memory"):
         read(("0 qid:1 " + " ".join(f"{i}:1" for i in range(1, 51)) + "\n") * 20, sparse=True)
 
@@ -322,14 +322,14 @@ def test_text_in_many_pieces_reads_the_same(read, monkeypatch):
     ]
     text = "\n".join(rows * 3)
     whole = read(text, absent="missing")
-    monkeypatch.setattr(letor, "PIECE_BYTES", 16)
-    for name in ("pieces.txt", "pieces.txt.gz"):
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 16)
+    for name in ("blocks.txt", "blocks.txt.gz"):
         data = text.encode() if name.endswith("txt") else gzip.compress(text.encode())
-        pieces = read(data, name, absent="missing")
-        np.testing.assert_array_equal(pieces.X, whole.X)
-        assert pieces.qid.tolist() == whole.qid.tolist()
-        assert pieces.comments.tolist() == whole.comments.tolist()
-        assert pieces.feature_names == whole.feature_names
+        blocks = read(data, name, absent="missing")
+        np.testing.assert_array_equal(blocks.X, whole.X)
+        assert blocks.qid.tolist() == whole.qid.tolist()
+        assert blocks.comments.tolist() == whole.comments.tolist()
+        assert blocks.feature_names == whole.feature_names
         with pytest.raises(DataError, match=r"line 16, column 9: .*'1:bad'"):
             read(_with_bad_line(data, name), name)
 

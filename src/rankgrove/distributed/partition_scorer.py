@@ -31,12 +31,12 @@ class PartitionScorer:
 
     def of_schema(self, schema: pa.Schema) -> PartitionScorer:
         """Return a scorer that knows the model's columns in tables of a schema."""
-        from rankgrove.data.reading.arrow import settled_columns
+        from rankgrove.data.reading.arrow import resolve_columns
 
         options = LoadOptions(
             like=Columns.of(self.ranker), unread=frozenset({"label", "query"}), ignore="texts"
         )
-        return PartitionScorer(self.ranker, settled_columns(schema, options).features)
+        return PartitionScorer(self.ranker, resolve_columns(schema, options).features)
 
     def table(self, table: pa.Table) -> Floats:
         """Return the scores of a table."""

@@ -177,23 +177,23 @@ def resolved_options(
     Return the options with every column named, so that all partitions are read alike, and the names
     of all columns that are read.
     """
-    from rankgrove.data.reading.arrow import settled_columns
+    from rankgrove.data.reading.arrow import resolve_columns
 
     for name, value in options.items():
         if name not in _OF_TABLES and value is not None:
             raise ValueError(f"{name} does not apply to a table")
     known = {name: value for name, value in options.items() if name in _OF_TABLES}
-    columns = settled_columns(schema, LoadOptions(**known))
-    settled: dict[str, Any] = {
+    columns = resolve_columns(schema, LoadOptions(**known))
+    resolved: dict[str, Any] = {
         "label": columns.label,
         "query": columns.query,
         "features": list(columns.features),
         **({} if columns.weight is None else {"weight": columns.weight}),
     }
-    others = {name: value for name, value in known.items() if name not in (*settled, "ignore")}
+    others = {name: value for name, value in known.items() if name not in (*resolved, "ignore")}
     sides = [columns.label, columns.query, columns.weight]
     wanted = dict.fromkeys([*(name for name in sides if name is not None), *columns.features])
-    return settled | others, list(wanted)
+    return resolved | others, list(wanted)
 
 
 def assign_partitions(partitions: Sequence[Partition], n_workers: int) -> list[list[Partition]]:

@@ -76,7 +76,7 @@ def parquet_batches(
     how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _READ_BYTES} if sparing else {}
     with naming(path), pq.ParquetFile(path, page_checksum_verification=True, **how) as file:
         schema = file.schema_arrow
-        columns = settled_columns(schema, options)
+        columns = resolve_columns(schema, options)
         wanted = columns.wanted()
         batches = file.iter_batches(_BLOCK_ROWS, columns=wanted, use_threads=not sparing)
         yield Batches(batches, file.metadata.num_rows, columns, schema, str(path))
@@ -95,7 +95,7 @@ def ipc_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
         except pa.ArrowInvalid:
             source.seek(0)
             reader = batches = pa.ipc.open_stream(source)
-        columns = settled_columns(reader.schema, options)
+        columns = resolve_columns(reader.schema, options)
         yield Batches(batches, None, columns, reader.schema, str(path))
 
 
@@ -142,7 +142,7 @@ def row_batches(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
     """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
     table = as_arrow(table)
-    return from_columns(table, settled_columns(table.schema, options), options, source)
+    return from_columns(table, resolve_columns(table.schema, options), options, source)
 
 
 def from_columns(
@@ -153,8 +153,8 @@ def from_columns(
     return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
 
 
-def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
-    """Find the columns; those that cannot be features must be ignored by name, others are told."""
+def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
+    """Find the columns; one that cannot be a feature is an error unless it is ignored."""
     columns = find_columns(schema.names, options)
     texts = [name for name in columns.features if not holds_numbers(schema.field(name).type)]
     if texts and columns.features != tuple(options.features or ()):
@@ -188,9 +188,9 @@ def settled_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
 
 
 def _example(field: pa.Field) -> str:
-    """Return what the column holds, if its reader has told."""
-    told = (field.metadata or {}).get(EXAMPLE)
-    return "" if told is None else f" (such as {told.decode()})"
+    """Return an example of what the column holds, if its reader gave one."""
+    example = (field.metadata or {}).get(EXAMPLE)
+    return "" if example is None else f" (such as {example.decode()})"
 
 
 def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:

@@ -22,8 +22,8 @@ from rankgrove.data.reading.arrow import (
     Batches,
     from_batches,
     naming,
+    resolve_columns,
     row_batches,
-    settled_columns,
 )
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.csv_blocks import (
@@ -67,7 +67,7 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
     with naming(path), open_bytes(path) as stream:
         names, separator, rows = _beginning(stream)
         found = _schema(names, rows)
-        columns = settled_columns(found, options)
+        columns = resolve_columns(found, options)
         types = _types(columns, found)
         batches = (
             batch

@@ -35,7 +35,7 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.sparse import SparseMatrix, worth_keeping
 from rankgrove.data.reading.arrow_columns import id_texts
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
-from rankgrove.data.reading.lines import PIECE_BYTES, whole_lines
+from rankgrove.data.reading.lines import BLOCK_BYTES, whole_lines
 from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.progress import progress_reporter
 from rankgrove.data.reading.side_files import find_group_sizes
@@ -61,7 +61,7 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
         sparse = stays_sparse(stream, options, n_features)
         reader = letor_reader(options, n_features, first_feature, with_qid, sparse)
         n_threads = resolve_n_jobs(options.n_jobs)
-        for text in letor_lines(stream, PIECE_BYTES * max(1, n_threads // 2)):
+        for text in letor_lines(stream, BLOCK_BYTES * max(1, n_threads // 2)):
             feed(reader, path, text, n_threads)
             report(stream.position(), stream.size)
     if reader.n_rows == 0:
@@ -106,7 +106,7 @@ def letor_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
 
 
 def _numbered_queries(path: Path, group_sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the number of each row's query; queries without rows cannot be told from ids."""
+    """Return the number of each row's query; ids do not show queries without rows."""
     groups = QueryGroups.from_sizes(group_sizes)
     if (groups.sizes == 0).any():
         raise DataError(f"{path}: query {int(groups.sizes.argmin())} has no documents")
@@ -213,8 +213,8 @@ def letor_reader(
     )
 
 
-def letor_lines(stream: ByteStream, piece_bytes: int) -> Iterator[npt.NDArray[np.uint8]]:
-    """Yield the text in pieces of whole lines, without a byte order mark."""
+def letor_lines(stream: ByteStream, block_bytes: int) -> Iterator[npt.NDArray[np.uint8]]:
+    """Yield the text in blocks of whole lines, without a byte order mark."""
     head = stream.peek(3)
     if not head:
         raise DataError(f"{stream.path}: the file is empty")
@@ -222,7 +222,7 @@ def letor_lines(stream: ByteStream, piece_bytes: int) -> Iterator[npt.NDArray[np
         raise DataError(f"{stream.path}: this is UTF-16 text; LETOR text must be ASCII or UTF-8")
     if head == _BYTE_ORDER_MARK:
         stream.read(3)
-    return whole_lines(stream, piece_bytes)
+    return whole_lines(stream, block_bytes)
 
 
 def declared_features(options: LoadOptions) -> tuple[int | None, int | None]:

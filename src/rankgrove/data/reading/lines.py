@@ -12,20 +12,20 @@ from rankgrove._background_call import BackgroundCall
 from rankgrove.data.reading.byte_stream import ByteStream
 from rankgrove.errors import DataError
 
-PIECE_BYTES = 1 << 20  # stays in the cache of a processor between reading and parsing
+BLOCK_BYTES = 1 << 20  # stays in the cache of a processor between reading and parsing
 MAX_LINE_BYTES = 64 << 20
 _NEWLINE = 10
 
 
 def whole_lines(
-    stream: ByteStream, piece_bytes: int = PIECE_BYTES
+    stream: ByteStream, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    """Cut a stream into pieces of about ``piece_bytes`` that end with a line.
+    """Cut a stream into blocks of about ``block_bytes`` that end with a line.
 
-    Only the last piece may lack its newline. A piece is valid until the next one is asked for;
+    Only the last block may lack its newline. A block is valid until the next one is asked for;
     meanwhile the next one is read, if the stream is a file (a pipe may keep us waiting).
     """
-    current, other = np.empty(piece_bytes, np.uint8), np.empty(0, np.uint8)
+    current, other = np.empty(block_bytes, np.uint8), np.empty(0, np.uint8)
     filled = _fill(stream, current, 0)
     while filled == len(current):
         end = _after_last_newline(current)

@@ -59,8 +59,8 @@ def _check_count(name: str, n_scores: int, n_rows: int) -> None:
 def _read_text(stream: ByteStream, name: str, n_rows: int) -> npt.NDArray[np.float64]:
     scores = np.empty(n_rows, np.float64)
     filled = blank = 0  # lines that held a score; blank lines after them
-    for piece in whole_lines(stream):
-        lines = piece.tobytes().splitlines()
+    for block in whole_lines(stream):
+        lines = block.tobytes().splitlines()
         n_lines = len(lines)
         while lines and not lines[-1].strip():
             lines.pop()

@@ -36,8 +36,8 @@ def read_group_sizes(path: Path) -> npt.NDArray[np.int64]:
     sizes: list[int] = []
     with open_bytes(path) as stream:
         number = 0
-        for piece in whole_lines(stream):
-            for line in piece.tobytes().splitlines():
+        for block in whole_lines(stream):
+            for line in block.tobytes().splitlines():
                 number += 1
                 token = line.strip()
                 if token.isdigit() and len(token) < 19:

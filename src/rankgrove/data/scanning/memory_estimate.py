@@ -22,7 +22,7 @@ def should_stream(paths: Sequence[Path], format: str | None = None) -> bool:
     The size is known for Parquet, and estimated from the first rows of text.
     """
     if not all(path.is_file() for path in paths):
-        return False  # a pipe can be read once, and what is not there will be told
+        return False  # a pipe can be read once, and a missing file is an error later
     needed = _TRAINING * sum(_matrix_bytes(path, format) for path in paths)
     return needed > free_memory() / 2
 
