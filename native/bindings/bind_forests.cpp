@@ -19,6 +19,7 @@
 #include "forests/growing/forest_grower.hpp"
 #include "forests/growing/forest_options.hpp"
 #include "forests/grown/out_of_bag.hpp"
+#include "metrics/ranking.hpp"
 #include "trees/tree.hpp"
 
 namespace rankgrove {
@@ -38,6 +39,12 @@ const std::map<std::string, NodeOrder> kOrders = {
     {"biggest-first", NodeOrder::biggest_first},
     {"most-relevant-first", NodeOrder::most_relevant_first},
     {"best-first", NodeOrder::best_first},
+};
+const std::map<std::string, MetricKind> kMetricKinds = {
+    {"position", MetricKind::position},
+    {"average-precision", MetricKind::average_precision},
+    {"reciprocal-rank", MetricKind::reciprocal_rank},
+    {"expected-reciprocal-rank", MetricKind::expected_reciprocal_rank},
 };
 const std::map<std::string, SampleUnit> kUnits = {
     {"queries", SampleUnit::queries},
@@ -104,8 +111,12 @@ std::shared_ptr<BoundTargets> make_targets(std::shared_ptr<const ForestFeatures>
 }
 
 void set_metric(BoundTargets& bound, In<double> gain, In<double> discount, In<double> scale,
-                In<double> weight) {
-  bound.targets.metric = make_metric(gain, discount, scale, weight, bound.features->offsets);
+                In<double> weight, const std::string& kind, std::optional<int64_t> k) {
+  ListwiseMetric metric = make_metric(gain, discount, scale, weight, bound.features->offsets);
+  metric.kind = named(kMetricKinds, kind, "kind of metric");
+  require_at_least<int64_t>("k", k.value_or(1), 1);
+  metric.k = k.value_or(kWholeList);
+  bound.targets.metric = std::move(metric);
 }
 
 // Wraps a Python function of two matrices, a row of sums per candidate split and child.
@@ -324,9 +335,11 @@ void bind_forests(nb::module_& m) {
            nb::arg("label").none() = nb::none(), nb::arg("class_value").none() = nb::none(),
            nb::arg("weight").none() = nb::none())
       .def("set_metric", &set_metric, nb::arg("gain"), nb::arg("discount"), nb::arg("scale"),
-           nb::arg("weight"),
-           "Set the metric of listwise splits: gain of each row, factor of each rank, and of each "
-           "query its weight / ideal DCG and its weight.");
+           nb::arg("weight"), nb::kw_only(), nb::arg("kind") = "position",
+           nb::arg("k").none() = nb::none(),
+           "Set the metric of listwise splits: gain of each row, factor of each rank (of the kind "
+           "'position'), and of each query its weight / ideal DCG and its weight. Other kinds "
+           "count the first k ranks.");
   bind_options(m);
   m.def("forest_criteria", &criteria,
         "Names of the native split criteria, and whether they need labels that are classes.");

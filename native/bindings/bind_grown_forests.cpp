@@ -98,7 +98,7 @@ nb::list strength_curves(nb::handle ensemble, In<int32_t> leaves, In<int64_t> of
                 leaves.data()[i] < trees.tree_offsets[tree + 1] - trees.tree_offsets[tree],
             "a leaf lies outside of its tree");
   }
-  const PositionMetric metric = make_metric(gain, discount, scale, weight, own_offsets);
+  const ListwiseMetric metric = make_metric(gain, discount, scale, weight, own_offsets);
   const std::vector<int32_t> query_of_row = queries_of_rows(own_offsets);
   std::vector<std::vector<double>> curves(static_cast<size_t>(n_trees));
   {

@@ -41,7 +41,7 @@ inline void require_drawable(const forests::ForestSample& sample,
           "there must be one weight per unit of sampling");
 }
 
-inline forests::PositionMetric make_metric(const In<double>& gain, const In<double>& discount,
+inline forests::ListwiseMetric make_metric(const In<double>& gain, const In<double>& discount,
                                            const In<double>& scale, const In<double>& weight,
                                            const std::vector<int64_t>& offsets) {
   const size_t n_queries = offsets.size() - 1;
@@ -53,7 +53,7 @@ inline forests::PositionMetric make_metric(const In<double>& gain, const In<doub
   for (size_t q = 0; q < n_queries; ++q) {
     longest = std::max(longest, static_cast<size_t>(offsets[q + 1] - offsets[q]));
   }
-  forests::PositionMetric metric;
+  forests::ListwiseMetric metric;
   metric.gain = copied(gain);
   metric.scale = copied(scale);
   metric.weight = copied(weight);

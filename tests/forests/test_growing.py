@@ -41,16 +41,62 @@ METRICS = {
         "normalize": False,
     },
 }
+
+
+def average_precision(k=None, cut=False):
+    def value(labels):
+        relevant = [r for r, c in enumerate(labels, 1) if c >= 1]
+        best = min(len(relevant), k) if cut else len(relevant)
+        shown = [r for r in relevant if k is None or r <= k]
+        return sum(i / r for i, r in enumerate(shown, 1)) / best if best else 0.0
+
+    return value
+
+
+def reciprocal_rank(k=None):
+    def value(labels):
+        first = next((r for r, c in enumerate(labels, 1) if c >= 2), math.inf)
+        return 1 / first if k is None or first <= k else 0.0
+
+    return value
+
+
+def expected_reciprocal_rank(k=None, max_grade=4, linear=False):
+    def value(labels):
+        total, reaches = 0.0, 1.0
+        for rank, c in enumerate(labels[:k], 1):
+            p = c / max_grade if linear else (2**c - 1) / 2**max_grade
+            total += reaches * p / rank
+            reaches *= 1 - p
+        return total
+
+    return value
+
+
+BY_ORDERS = {
+    "map": average_precision(),
+    "map@3": average_precision(3),
+    "map@2(denominator=k)": average_precision(2, cut=True),
+    "mrr(relevant_from=2)": reciprocal_rank(),
+    "mrr@2(relevant_from=2)": reciprocal_rank(2),
+    "err": expected_reciprocal_rank(),
+    "err@3": expected_reciprocal_rank(3),
+    "err(gain=linear,max_grade=3)": expected_reciprocal_rank(None, 3, linear=True),
+    "recall@2": lambda labels: (
+        sum(c >= 1 for c in labels[:2]) / max(1, sum(c >= 1 for c in labels))
+    ),
+}
+METRICS |= {name: {"value": value} for name, value in BY_ORDERS.items()}
 ORDERS = [
     *("breadth-first", "depth-first", "random"),
     *("biggest-first", "most-relevant-first", "best-first"),
 ]
 
 
-def small_data(seed, missing=False):
+def small_data(seed, missing=False, longest=7):
     """Few distinct values and labels: ties within features, and in scores across leaves."""
     rng = np.random.default_rng(seed)
-    sizes = rng.integers(0, 8, rng.integers(2, 7))
+    sizes = rng.integers(0, longest + 1, rng.integers(2, 7))
     sizes[0] = 1
     sizes[-1] = max(2, sizes[-1])
     n = int(sizes.sum())
@@ -127,8 +173,35 @@ def check_listwise(X, y, sizes, queries, metric, order, weight=None):
     return tree, members, settings, n_splits
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("metric", BY_ORDERS)
+def test_listwise_splits_are_the_best_by_all_orders_of_tied_documents(metric, weighted):
+    n_splits = 0
+    for seed in range(25):
+        X, y, sizes, queries = small_data(seed, missing=weighted, longest=6)
+        weight = None
+        if weighted:
+            weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2.0
+        order = ORDERS[seed % len(ORDERS)]
+        _, members, settings, n = check_listwise(X, y, sizes, queries, metric, order, weight)
+        n_splits += n
+        before = oracle.mean_metric(list(members.values()), y, queries, settings, weight)
+        if len(members) == 1:
+            best = max(
+                (
+                    oracle.mean_metric(list(parts), y, queries, settings, weight) - before
+                    for parts in oracle.partitions(members[0], X)
+                    if oracle.mean_score(parts[0], y, weight)
+                    != oracle.mean_score(parts[1], y, weight)
+                ),
+                default=0.0,
+            )
+            assert best < NOISE
+    assert n_splits > 15  # a first relevant document soon has nothing to gain
+
+
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [name for name in METRICS if name not in BY_ORDERS])
 def test_listwise_splits_are_the_best_by_equations_11_to_13(metric, order):
     n_splits = 0
     for seed in range(8):

@@ -6,11 +6,31 @@ equations 11-13, literally: the mean over all queries of the expected NDCG, befo
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 
 
-def expected_metric(labels, scores, gain, discount, normalize):
+@functools.cache
+def mean_over_orders(blocks, value):
+    """Mean of value(labels) over all orders of the labels inside each block."""
+    orders = [
+        [p for b in o for p in b] for o in itertools.product(*map(itertools.permutations, blocks))
+    ]
+    return sum(value(order) for order in orders) / len(orders)
+
+
+def expected_by_orders(labels, scores, value):
+    """Mean of value(labels in ranked order) over all orders of documents with equal scores."""
+    distinct = sorted(set(scores), reverse=True)
+    blocks = [sorted(c for c, s in zip(labels, scores, strict=True) if s == x) for x in distinct]
+    return mean_over_orders(tuple(map(tuple, blocks)), value)
+
+
+def expected_metric(labels, scores, gain=None, discount=None, normalize=True, value=None):
     """Equations 11-13 for one query: labels and scores of its documents."""
+    if value is not None:
+        return expected_by_orders(labels, scores, value)
     order = sorted(range(len(labels)), key=lambda i: -scores[i])
     total = 0.0
     for rank in range(len(order)):

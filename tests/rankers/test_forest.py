@@ -173,9 +173,8 @@ def test_strength_curve_is_the_expected_ndcg_after_each_split(name, small_data):
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("meanndcg", "meanndcg is no sum over ranks: use ndcg, dcg, p@k or rbp"),
-        ("map", "map is no sum over ranks"),
-        ("err@5", "err@5 is no sum over ranks"),
+        ("meanndcg", "the expected value of meanndcg over random orders of tied documents"),
+        ("rmse", "the expected value of rmse over random orders of tied documents"),
         ("p", "p needs a k, as in 'p@10'"),
         ("ndcg(empty=skip)", "empty=skip is not possible for single trees"),
         ("ndcg@3(ties=worst)", "ties=worst is not possible"),
@@ -189,6 +188,13 @@ def test_strength_curve_refuses_what_it_cannot_compute(metric, message, small_da
         forest.strength_curve(small_data, metric=metric)
     with pytest.raises(ValueError, match=re.escape(f"not '{metric}'")):
         make_ranker("rf-list", n_estimators=1, metric=metric).fit(small_data)
+
+
+@pytest.mark.parametrize("metric", ["map", "err@5", "mrr"])
+def test_strength_curve_takes_sums_over_ranks_alone(metric, small_data):
+    forest = make_ranker("rf-list", n_estimators=1, metric=metric).fit(small_data)
+    with pytest.raises(ValueError, match=f"{metric} is no sum over ranks"):
+        forest.strength_curve(small_data, metric=metric)
 
 
 def test_listwise_gains_add_up_to_the_strength_of_the_tree(small_data):
@@ -273,8 +279,10 @@ def test_a_metric_by_tables_is_the_metric_by_name(small_data):
 
 
 def test_errors_name_the_parameter_and_the_value(small_data):
-    with pytest.raises(ValueError, match=r"metric of RFList must be .* not 'map'"):
-        make_ranker("rf-list", metric="map").fit(small_data)
+    with pytest.raises(ValueError, match=r"metric of RFList must be .* not 'rmse'"):
+        make_ranker("rf-list", metric="rmse").fit(small_data)
+    with pytest.raises(ValueError, match="parameter gain_table has no effect on map"):
+        make_ranker("rf-list", metric="map", gain_table=[0, 1, 2, 3, 4]).fit(small_data)
     with pytest.raises(ValueError, match="sampling of RFList must be 'queries', not 'bootstrap'"):
         make_ranker("rf-list", sampling="bootstrap").fit(small_data)
     with pytest.raises(DataError, match=r"label of row 0 \(4\) lies beyond the table of gains"):

@@ -6,10 +6,20 @@
 
 namespace rankgrove::forests {
 
-// A metric of the form  sum over queries of scale[q] * sum over ranks r of discount(r) * gain(doc),
-// with tied documents sharing their ranks evenly.
-struct PositionMetric {
-  std::vector<double> gain;        // of each row
+// What a listwise metric does with the documents of a query.
+enum class MetricKind {
+  position,  // scale[q] * sum over ranks r of discount(r) * gain(document): see query_response.hpp
+  average_precision,  // these three: see block_metrics.hpp
+  reciprocal_rank,
+  expected_reciprocal_rank,
+};
+
+// A metric that listwise splits raise: a sum over queries, in which tied documents have a random
+// order.
+struct ListwiseMetric {
+  MetricKind kind = MetricKind::position;
+  int64_t k = 0;             // ranks that count; of all kinds but position, whose discounts end
+  std::vector<double> gain;  // of each row: its gain, its relevance or its chance to satisfy
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
   std::vector<double> weight;      // of each query in the mean
@@ -20,7 +30,7 @@ struct ForestTargets {
   std::vector<uint8_t> label;       // class of each row; empty if targets are not classes
   std::vector<double> class_value;  // target of each class
   std::vector<double> weight;       // of each row; empty if all weigh the same
-  PositionMetric metric;            // for listwise splits; empty without
+  ListwiseMetric metric;            // for listwise splits; empty without
 
   int32_t n_classes() const { return static_cast<int32_t>(class_value.size()); }
   bool has_classes() const { return !label.empty(); }

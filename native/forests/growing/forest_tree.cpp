@@ -8,8 +8,10 @@
 #include "forests/growing/found_split.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "forests/growing/node_queue.hpp"
+#include "forests/listwise/block_gains.hpp"
 #include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/listwise_splitter.hpp"
+#include "forests/listwise/trial_gains.hpp"
 #include "forests/nodes/node_splitter.hpp"
 #include "forests/nodes/stable_partition.hpp"
 #include "forests/pointwise/make_splitter.hpp"
@@ -56,13 +58,29 @@ class ForestTreeGrower {
 
  private:
   // Splits the upper levels; returns the leaves of the level below, which are left to pointwise
-  // splits. If there is such a level, nodes without a listwise gain are split pointwise as well:
-  // their children may gain again.
+  // splits.
   std::vector<WaitingNode> grow_listwise(const std::vector<WaitingNode>& roots) {
-    LeafTable leaves(data_.features.offsets, data_.targets.metric);
+    switch (data_.targets.metric.kind) {
+      case MetricKind::average_precision:
+        return split_listwise<BlockGains<Code, AveragePrecisionBlocks>>(roots);
+      case MetricKind::reciprocal_rank:
+        return split_listwise<BlockGains<Code, ReciprocalRankBlocks>>(roots);
+      case MetricKind::expected_reciprocal_rank:
+        return split_listwise<BlockGains<Code, ExpectedReciprocalRankBlocks>>(roots);
+      case MetricKind::position:
+        break;
+    }
+    return split_listwise<TrialGains<Code>>(roots);
+  }
+
+  // If there is a level below, nodes without a listwise gain are split pointwise as well: their
+  // children may gain again.
+  template <typename Gains>
+  std::vector<WaitingNode> split_listwise(const std::vector<WaitingNode>& roots) {
+    typename Gains::Table leaves(data_.features.offsets, data_.targets.metric);
     const double total_weight = start_queries(leaves);
     std::unique_ptr<NodeSplitter<Code>> splitter =
-        std::make_unique<ListwiseSplitter<Code>>(data_, options_, leaves, total_weight);
+        std::make_unique<ListwiseSplitter<Code, Gains>>(data_, options_, leaves, total_weight);
     if (options_.listwise_levels != kUnlimited) {
       splitter =
           std::make_unique<FallbackSplitter<Code>>(std::move(splitter), pointwise_splitter());
@@ -82,28 +100,27 @@ class ForestTreeGrower {
   }
 
   // Puts all documents into the root; returns the weight of all queries of the sample.
-  double start_queries(LeafTable& leaves) const {
+  template <typename Table>
+  double start_queries(Table& leaves) const {
     double total_weight = 0;
     for (size_t i = 0; i < rows_.size();) {
       const int32_t query = data_.features.query_of_row[rows_[i]];
-      const Portion all = portion_of(query, i, rows_.size());
-      leaves.start_query(query, tree_[0].value, all);
+      leaves.start_query(query, tree_[0].value, portion_of(leaves, query, i, rows_.size()));
       total_weight += data_.targets.metric.weight[query];
     }
     return total_weight;
   }
 
   // Documents of a query among rows i .. end - 1, if they come first there; i moves behind them.
-  template <typename Index>
-  Portion portion_of(int32_t query, Index& i, Index end) const {
-    Portion portion;
-    while (i < end && data_.features.query_of_row[rows_[i]] == query) {
-      portion.add(data_.targets.metric.gain[rows_[i++]]);
-    }
-    return portion;
+  template <typename Table, typename Index>
+  auto portion_of(const Table& leaves, int32_t query, Index& i, Index end) const {
+    const Index begin = i;
+    while (i < end && data_.features.query_of_row[rows_[i]] == query) ++i;
+    return leaves.portion(rows_.data() + begin, static_cast<int64_t>(i - begin));
   }
 
-  void move_documents(LeafTable& leaves, double score, const WaitingNode& left,
+  template <typename Table>
+  void move_documents(Table& leaves, double score, const WaitingNode& left,
                       const WaitingNode& right) const {
     int64_t i = left.begin;
     int64_t j = right.begin;
@@ -111,8 +128,8 @@ class ForestTreeGrower {
       const int32_t next_left = i < left.end ? rows_[i] : kUnlimited;
       const int32_t next_right = j < right.end ? rows_[j] : kUnlimited;
       const int32_t query = data_.features.query_of_row[std::min(next_left, next_right)];
-      const Portion on_left = portion_of(query, i, left.end);
-      const Portion on_right = portion_of(query, j, right.end);
+      const auto on_left = portion_of(leaves, query, i, left.end);
+      const auto on_right = portion_of(leaves, query, j, right.end);
       leaves.split(query, score, left.value, on_left, right.value, on_right);
     }
   }

@@ -13,7 +13,7 @@ class Regrowth {
  public:
   Regrowth(const EnsembleArrays& trees, int64_t tree, const int32_t* leaves,
            const std::vector<int64_t>& offsets, const std::vector<int32_t>& query_of_row,
-           const PositionMetric& metric)
+           const ListwiseMetric& metric)
       : left_(&trees.left[trees.tree_offsets[tree]]),
         value_(&trees.value[trees.tree_offsets[tree]]),
         n_nodes_(static_cast<int32_t>(trees.tree_offsets[tree + 1] - trees.tree_offsets[tree])),
@@ -115,7 +115,7 @@ class Regrowth {
   const double* value_;
   int32_t n_nodes_;
   const std::vector<int32_t>& query_of_row_;
-  const PositionMetric& metric_;
+  const ListwiseMetric& metric_;
   LeafTable table_;
   std::vector<int32_t> rows_;
   std::vector<int32_t> place_of_row_;
@@ -129,7 +129,7 @@ class Regrowth {
 std::vector<double> strength_curve(const EnsembleArrays& trees, int64_t tree, const int32_t* leaves,
                                    const std::vector<int64_t>& offsets,
                                    const std::vector<int32_t>& query_of_row,
-                                   const PositionMetric& metric) {
+                                   const ListwiseMetric& metric) {
   return Regrowth(trees, tree, leaves, offsets, query_of_row, metric).curve();
 }
 

@@ -14,6 +14,6 @@ namespace rankgrove::forests {
 std::vector<double> strength_curve(const EnsembleArrays& trees, int64_t tree, const int32_t* leaves,
                                    const std::vector<int64_t>& offsets,
                                    const std::vector<int32_t>& query_of_row,
-                                   const PositionMetric& metric);
+                                   const ListwiseMetric& metric);
 
 }  // namespace rankgrove::forests

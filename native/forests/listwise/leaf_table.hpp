@@ -13,6 +13,7 @@
 
 #include "common/simd.hpp"
 #include "forests/data/forest_targets.hpp"
+#include "forests/listwise/point_places.hpp"
 
 namespace rankgrove::forests {
 
@@ -51,27 +52,25 @@ struct ColumnsOf {
   Number* moved_up;
 
   // Number of the first block whose score is not above this one.
-  int32_t find(double wanted) const {
-    int32_t begin = 0;
-    for (int32_t n = size; n > 0;) {  // without branches that nobody can predict
-      const int32_t half = (n + 1) / 2;
-      begin += score[begin + half - 1] > wanted ? half : 0;
-      n -= half;
-    }
-    return begin;
-  }
+  int32_t find(double wanted) const { return find_score(score, size, wanted); }
 };
 
 using BlockColumns = ColumnsOf<const double, const Block>;
 
 class LeafTable {
  public:
-  LeafTable(const std::vector<int64_t>& offsets, const PositionMetric& metric)
+  LeafTable(const std::vector<int64_t>& offsets, const ListwiseMetric& metric)
       : offsets_(offsets),
         metric_(metric),
         blocks_(static_cast<size_t>(offsets.back())),
         numbers_(kNumbers * blocks_.size()),
         sizes_(offsets.size() - 1, 0) {}
+
+  Portion portion(const int32_t* rows, int64_t n) const {
+    Portion portion;
+    for (int64_t i = 0; i < n; ++i) portion.add(metric_.gain[rows[i]]);
+    return portion;
+  }
 
   // Puts all given documents of a query into one block.
   void start_query(int32_t query, double score, const Portion& all) {
@@ -218,7 +217,7 @@ class LeafTable {
   }
 
   const std::vector<int64_t>& offsets_;
-  const PositionMetric& metric_;
+  const ListwiseMetric& metric_;
   // A query with n documents has at most n blocks.
   std::vector<Block> blocks_;
   std::vector<double> numbers_;  // all other columns

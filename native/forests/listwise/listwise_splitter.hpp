@@ -30,31 +30,27 @@
 
 #include "forests/data/forest_data.hpp"
 #include "forests/growing/forest_options.hpp"
-#include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/node_queries.hpp"
-#include "forests/listwise/query_response.hpp"
 #include "forests/listwise/threshold_trials.hpp"
-#include "forests/listwise/trial_gains.hpp"
 #include "forests/nodes/node_codes.hpp"
 #include "forests/nodes/node_splitter.hpp"
 
 namespace rankgrove::forests {
 
-template <typename Code>
+// Gains finds the gains of trials: TrialGains or BlockGains.
+template <typename Code, typename Gains>
 class ListwiseSplitter final : public NodeSplitter<Code> {
  public:
   // `total_weight` is the weight of all queries of the sample.
-  ListwiseSplitter(const ForestData& data, const ForestOptions& options, const LeafTable& leaves,
-                   double total_weight)
+  ListwiseSplitter(const ForestData& data, const ForestOptions& options,
+                   const typename Gains::Table& leaves, double total_weight)
       : options_(options),
-        leaves_(leaves),
         total_weight_(total_weight),
         codes_(data.features),
         draw_(data.features.binned->n_features()),
         queries_(data),
         trials_(data, options),
-        response_(data.targets.metric, leaves),
-        gains_(trials_) {}
+        gains_(data, leaves, trials_) {}
 
   NodeSplit find(const NodeRows& documents, const WaitingNode& node, Random& random) override {
     score_ = node.value;
@@ -62,9 +58,6 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
     queries_.collect(documents, options_.query_fraction, random);
     const std::vector<NodeQuery>& queries = queries_.all();
     if (queries.empty()) return best_;
-    for (size_t i = 0; i < std::min<size_t>(2, queries.size()); ++i) {
-      leaves_.prefetch_scores(queries[i].query);
-    }
     best_gain_ =
         options_.min_gain * total_weight_ + kGainNoise * static_cast<double>(queries.size());
     trials_.start_node(documents, score_);
@@ -72,10 +65,10 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
         draw_, options_.max_features, codes_, documents.rows, documents.n, features_, random,
         [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
           trials_.add_feature(codes_.codes(slot), slot, feature, low, high, random);
-          if (trials_.full()) judge_trials();
+          if (trials_.full()) judge_trials(documents);
           return true;
         });
-    judge_trials();
+    judge_trials(documents);
     if (best_.found()) {
       best_.gain = best_gain_ / total_weight_;
       best_.bin = trials_.centered_bin(best_, best_next_);
@@ -87,17 +80,10 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
 
  private:
   // Keeps the best of the trials so far, and forgets the others.
-  void judge_trials() {
+  void judge_trials(const NodeRows& documents) {
     if (trials_.size() == 0) return;
     trials_.number_points();
-    gains_.start();
-    const std::vector<NodeQuery>& queries = queries_.all();
-    for (size_t i = 0; i < queries.size(); ++i) {
-      if (i + 2 < queries.size()) leaves_.prefetch_scores(queries[i + 2].query);
-      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query, score_);
-      response_.start(queries[i], score_, trials_.points());
-      gains_.add(queries[i], response_, queries_.gains());
-    }
+    gains_.find(queries_, documents, score_);
     gains_.visit([&](int32_t number, double gain) {
       if (!(gain > best_gain_)) return;
       const Trial& trial = trials_[number];
@@ -112,14 +98,12 @@ class ListwiseSplitter final : public NodeSplitter<Code> {
   }
 
   const ForestOptions& options_;
-  const LeafTable& leaves_;
   double total_weight_;
   NodeCodes<Code> codes_;
   FeatureDraw draw_;
   NodeQueries queries_;
   ThresholdTrials<Code> trials_;
-  QueryResponse response_;
-  TrialGains<Code> gains_;
+  Gains gains_;
   std::vector<int32_t> features_;
 
   double score_ = 0.0;  // of the node

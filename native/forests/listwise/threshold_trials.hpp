@@ -25,7 +25,7 @@
 #include "forests/data/forest_data.hpp"
 #include "forests/growing/forest_options.hpp"
 #include "forests/listwise/point_index.hpp"
-#include "forests/listwise/query_response.hpp"
+#include "forests/listwise/point_places.hpp"
 #include "forests/nodes/candidate_list.hpp"
 #include "forests/nodes/node_splitter.hpp"
 
@@ -107,10 +107,10 @@ class ThresholdTrials {
   const PointIndex& points() const { return points_; }
 
   // Trials of a walk that reach beyond the points from which on a query's blocks are passed.
-  Reach reach(const Walk& walk, const QueryResponse& response) const {
+  Reach reach(const Walk& walk, const PointPlaces& places) const {
     const Reach* reaches = reaches_.data() + walk.first_reach;
-    const Reach& above = reaches[response.near_end() + 1];
-    const Reach& below = reaches[response.near_begin()];
+    const Reach& above = reaches[places.near_end() + 1];
+    const Reach& below = reaches[places.near_begin()];
     return {std::min(above.right_begin, below.right_begin),
             std::max(above.left_end, below.left_end)};
   }

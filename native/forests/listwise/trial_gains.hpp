@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "forests/data/forest_data.hpp"
+#include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/node_queries.hpp"
 #include "forests/listwise/query_response.hpp"
 #include "forests/listwise/threshold_trials.hpp"
@@ -26,23 +28,23 @@ namespace rankgrove::forests {
 template <typename Code>
 class TrialGains {
  public:
-  explicit TrialGains(const ThresholdTrials<Code>& trials) : trials_(trials) {}
+  using Table = LeafTable;
 
-  void start() {
-    const auto n = static_cast<size_t>(trials_.size());
-    common_ = 0.0;
-    all_right_ = {};
-    far_.assign(n, 0.0);
-    near_steps_.assign(n + trials_.walks().size(), {});
-  }
+  TrialGains(const ForestData& data, const LeafTable& leaves, const ThresholdTrials<Code>& trials)
+      : leaves_(leaves), trials_(trials), response_(data.targets.metric, leaves) {}
 
-  // Adds a query; document_gain are those of the node's documents.
-  void add(const NodeQuery& query, const QueryResponse& response, const double* document_gain) {
-    common_ += response.removal();
-    if (query.all.count <= kFew) {
-      add_few(query, response, document_gain + query.first_document);
-    } else {
-      add_many(query, response, document_gain + query.first_document);
+  // Finds the gains of all trials of a node with this score.
+  void find(const NodeQueries& node_queries, const NodeRows&, double score) {
+    start();
+    const std::vector<NodeQuery>& queries = node_queries.all();
+    for (size_t i = 0; i < std::min<size_t>(2, queries.size()); ++i) {
+      leaves_.prefetch_scores(queries[i].query);
+    }
+    for (size_t i = 0; i < queries.size(); ++i) {
+      if (i + 2 < queries.size()) leaves_.prefetch_scores(queries[i + 2].query);
+      if (i + 1 < queries.size()) leaves_.prefetch(queries[i + 1].query, score);
+      response_.start(queries[i], score, trials_.points());
+      add(queries[i], response_, node_queries.gains());
     }
   }
 
@@ -63,6 +65,24 @@ class TrialGains {
   }
 
  private:
+  void start() {
+    const auto n = static_cast<size_t>(trials_.size());
+    common_ = 0.0;
+    all_right_ = {};
+    far_.assign(n, 0.0);
+    near_steps_.assign(n + trials_.walks().size(), {});
+  }
+
+  // Adds a query; document_gain are those of the node's documents.
+  void add(const NodeQuery& query, const QueryResponse& response, const double* document_gain) {
+    common_ += response.removal();
+    if (query.all.count <= kFew) {
+      add_few(query, response, document_gain + query.first_document);
+    } else {
+      add_many(query, response, document_gain + query.first_document);
+    }
+  }
+
   struct Near {
     double left_above = 0.0;
     double left_below = 0.0;
@@ -87,7 +107,7 @@ class TrialGains {
     int32_t number = 0;
     for (const Walk& walk : trials_.walks()) {
       const int32_t* joins = trials_.joins(walk) + query.first_document;
-      const auto [right_begin, left_end] = trials_.reach(walk, response);
+      const auto [right_begin, left_end] = trials_.reach(walk, response.places());
       int32_t left = 0;
       int32_t from = walk.begin;
       while (true) {
@@ -116,7 +136,7 @@ class TrialGains {
 
   // Lists the near and far parts of all portions.
   void list_portions(int32_t m, const QueryResponse& response, const double* gain) {
-    n_places_ = response.n_places();
+    n_places_ = response.places().size();
     lines_.resize(n_places_);
     portions_.resize(n_places_ << m);
     for (int32_t c = 1; c <= m; ++c) {
@@ -147,7 +167,7 @@ class TrialGains {
   void add_far_few(int32_t portion, const QueryResponse& response, Side side, int32_t begin,
                    int32_t end) {
     const double* far = portions_.data() + portion * n_places_;
-    const int32_t* place = response.places();
+    const int32_t* place = response.places().places();
     const int32_t* point = trials_.child_points() + side;
     for (int32_t i = begin; i < end; ++i) far_[i] += far[place[point[2 * i]]];
   }
@@ -162,7 +182,7 @@ class TrialGains {
       arrivals_.clear();
       for (int32_t d = 0; d < all.count; ++d) arrivals_.emplace_back(joins[d], d);
       std::sort(arrivals_.begin(), arrivals_.end());
-      const auto [right_begin, left_end] = trials_.reach(walk, response);
+      const auto [right_begin, left_end] = trials_.reach(walk, response.places());
       // The left child has the same documents of the query from one arrival to the next.
       Portion left;
       Near before = near(left, all);
@@ -187,7 +207,7 @@ class TrialGains {
 
   // Lines of 0 .. m documents.
   void list_lines(int32_t m, const QueryResponse& response) {
-    n_places_ = response.n_places();
+    n_places_ = response.places().size();
     lines_.assign((m + 1) * n_places_, Line{0.0, 0.0});
     lines_above_.assign(m + 1, Line{0.0, 0.0});
     lines_below_.assign(m + 1, Line{0.0, 0.0});
@@ -208,12 +228,14 @@ class TrialGains {
   void add_far(const Portion& portion, const QueryResponse& response, Side side, int32_t begin,
                int32_t end) {
     const Line* line = lines_.data() + portion.count * n_places_;
-    const int32_t* place = response.places();
+    const int32_t* place = response.places().places();
     const int32_t* point = trials_.child_points() + side;
     for (int32_t i = begin; i < end; ++i) far_[i] += line[place[point[2 * i]]].at(portion.gain);
   }
 
+  const LeafTable& leaves_;
   const ThresholdTrials<Code>& trials_;
+  QueryResponse response_;
   double common_ = 0.0;           // to all trials
   Near all_right_;                // as long as nothing is on the left
   std::vector<Near> near_steps_;  // at each trial, and one more for each walk

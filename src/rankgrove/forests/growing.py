@@ -17,7 +17,7 @@ from rankgrove.data.matrix import sparse
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
-from rankgrove.forests.listwise_metric import PositionMetric
+from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.bin_cache import cached_bins, cached_codes
 
@@ -138,7 +138,7 @@ class ForestGrower:
         by: str,
         leaf_score: str = "label",
         weight: Floats | None = None,
-        metric: PositionMetric | None = None,
+        metric: ListwiseMetric | None = None,
     ) -> _native.ForestTargets:
         """Prepare the native targets: labels, weights and a metric, in grouped order.
 
@@ -159,7 +159,14 @@ class ForestGrower:
             weight,
         )
         if metric is not None:
-            targets.set_metric(metric.gain, metric.discount, metric.scale, metric.weight)
+            targets.set_metric(
+                metric.gain,
+                metric.discount,
+                metric.scale,
+                metric.weight,
+                kind=metric.kind,
+                k=metric.k,
+            )
         return targets
 
     def grow(

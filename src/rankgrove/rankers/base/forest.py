@@ -21,7 +21,7 @@ from rankgrove.forests.growing import (
     leaf_scores,
     value_type,
 )
-from rankgrove.forests.listwise_metric import PositionMetric
+from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.out_of_bag import OutOfBag, oob_metric
 from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
 from rankgrove.forests.seeded_trees import SeededTrees
@@ -153,7 +153,7 @@ class ForestRanker(BaseRanker):
         assert self.node_order is not None
         return self.node_order
 
-    def _metric(self, data: RankingInput) -> PositionMetric | None:
+    def _metric(self, data: RankingInput) -> ListwiseMetric | None:
         """Return the metric that listwise splits raise."""
         return None
 

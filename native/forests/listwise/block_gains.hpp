@@ -1,0 +1,323 @@
+// Gains of a node's trials by a metric that is a sum over blocks (block_metrics.hpp), summed up
+// query by query.
+//
+// What one child does to a query is independent of what the other does: the child above stands
+// before the blocks that it passes, the child below no longer does. A response is divided into a
+// near and a far part as in query_response.hpp; but it follows from which documents move, not from
+// the sum of their gains, and is found anew for every portion of a query's documents.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "forests/data/forest_data.hpp"
+#include "forests/listwise/block_table.hpp"
+#include "forests/listwise/node_queries.hpp"
+#include "forests/listwise/point_places.hpp"
+#include "forests/listwise/threshold_trials.hpp"
+
+namespace rankgrove::forests {
+
+template <typename Code, typename Metric>
+class BlockGains {
+ public:
+  using Table = BlockTable<Metric>;
+
+  BlockGains(const ForestData& data, const Table& table, const ThresholdTrials<Code>& trials)
+      : scale_(data.targets.metric.scale),
+        table_(table),
+        metric_(table.metric()),
+        trials_(trials) {}
+
+  // Finds the gains of all trials of a node with this score.
+  void find(const NodeQueries& queries, const NodeRows& documents, double score) {
+    const auto n = static_cast<size_t>(trials_.size());
+    common_ = 0.0;
+    far_.assign(n, 0.0);
+    near_steps_.assign(n + trials_.walks().size(), {});
+    for (const NodeQuery& query : queries.all()) {
+      start_query(query, documents.rows + query.first_document, score);
+      int32_t number = 0;
+      for (const Walk& walk : trials_.walks()) add_walk(query, walk, number++);
+    }
+  }
+
+  // Calls each(trial, gain) for all trials in order.
+  template <typename Each>
+  void visit(Each&& each) const {
+    const int32_t first_above = trials_.points().first_above();
+    size_t step = 0;
+    for (const Walk& walk : trials_.walks()) {
+      Near near;
+      for (int32_t i = walk.begin; i < walk.end; ++i) {
+        near.add(near_steps_[step++]);
+        const bool left_above = trials_.child_points()[2 * i] >= first_above;
+        each(i, common_ + far_[i] + (left_above ? near.left_above : near.left_below));
+      }
+      ++step;  // documents that never join the left child
+    }
+  }
+
+ private:
+  enum Side { kLeft, kRight };
+
+  struct Near {
+    double left_above = 0.0;
+    double left_below = 0.0;
+    void add(const Near& other) {
+      left_above += other.left_above;
+      left_below += other.left_below;
+    }
+  };
+
+  // Some of the query's documents in the node, which grow by one document after the other.
+  struct Portion {
+    int32_t count = 0;
+    double sum = Metric::kNothing;
+    std::vector<double> passes;
+    std::vector<double> worths;  // for ties with a block
+
+    void clear(size_t most) {
+      count = 0;
+      sum = Metric::kNothing;
+      worths.clear();
+      if constexpr (Metric::kHasPasses) {
+        if (passes.size() <= most) passes.resize(most + 1);
+        passes[0] = 1.0;
+      }
+    }
+    void add(double one) {
+      ++count;
+      sum = Metric::joined(sum, one);
+      if constexpr (Metric::kHasPasses) {
+        worths.push_back(one);
+        add_pass(one, count, passes.data());
+      }
+    }
+    TiedDocuments documents() const { return {count, sum, passes.data()}; }
+  };
+
+  void start_query(const NodeQuery& query, const int32_t* rows, double score) {
+    n_blocks_ = table_.size(query.query);
+    blocks_ = table_.blocks(query.query);
+    own_ = find_score(table_.scores(query.query), n_blocks_, score);
+    places_.start(table_.scores(query.query), n_blocks_, own_, trials_.points());
+    const TiedBlock& own = blocks_[own_];
+    query_scale_ = scale_[query.query];
+    const int32_t m = query.all.count;
+    ones_.resize(m);
+    for (int32_t d = 0; d < m; ++d) ones_[d] = Metric::of_document(table_.worth(rows[d]));
+    // The documents of other leaves with the same score.
+    others_.clear(static_cast<size_t>(own.documents.count));
+    const RowSpan all = table_.rows(query.query, own);
+    for (int64_t i = 0, j = 0; i < all.count; ++i) {
+      if (j < m && rows[j] == all.rows[i]) {
+        ++j;
+      } else {
+        others_.add(Metric::of_document(table_.worth(all.rows[i])));
+      }
+    }
+    others_value_ =
+        others_.count > 0 ? metric_.value(own.start, own.before, others_.documents()) : 0.0;
+    common_ += query_scale_ * (others_value_ - own.value);
+    above_.resize(n_blocks_ + 1);
+    below_.resize(n_blocks_ + 1);
+    below_before_.resize(n_blocks_ + 1);
+  }
+
+  void add_walk(const NodeQuery& query, const Walk& walk, int32_t number) {
+    const int32_t m = query.all.count;
+    const int32_t* joins = trials_.joins(walk) + query.first_document;
+    arrivals_.clear();
+    for (int32_t d = 0; d < m; ++d) arrivals_.emplace_back(joins[d], d);
+    std::sort(arrivals_.begin(), arrivals_.end());
+    const auto [right_begin, left_end] = trials_.reach(walk, places_);
+    // rest_[k]: what the k documents that join first are not.
+    rest_.resize(m + 1);
+    first_.resize(m + 1);
+    rest_[m] = first_[0] = Metric::kNothing;
+    for (int32_t k = m; k-- > 0;) {
+      rest_[k] = Metric::joined(rest_[k + 1], ones_[arrivals_[k].second]);
+    }
+    Near* steps = near_steps_.data() + number;
+    portion_.clear(m);
+    Near before;
+    for (int32_t k = 0; k < m;) {
+      const int32_t join = arrivals_[k].first;
+      for (; k < m && arrivals_[k].first == join; ++k) {
+        portion_.add(ones_[arrivals_[k].second]);
+        first_[k + 1] = portion_.sum;
+      }
+      if (join == walk.end) break;
+      const int32_t end = k < m ? arrivals_[k].first : walk.end;
+      start_portion(rest_[k]);
+      const Near now{near_above_, near_below_};
+      add_difference(steps[join], now, before);
+      before = now;
+      add_far(kLeft, join, std::min(end, left_end));
+    }
+    // The right child, from its smallest portion on.
+    portion_.clear(m);
+    int32_t k = m;
+    while (k > 0 && arrivals_[k - 1].first == walk.end) add_last(--k);
+    int32_t end = walk.end;
+    Near behind;  // in the trials behind these
+    while (true) {
+      const int32_t begin = k > 0 ? arrivals_[k - 1].first : walk.begin;
+      Near now;
+      if (portion_.count > 0) {
+        start_portion(first_[k]);
+        now = {near_below_, near_above_};
+        add_far(kRight, std::max(begin, right_begin), end);
+      }
+      add_difference(steps[end], behind, now);
+      behind = now;
+      if (k == 0) break;
+      end = begin;
+      while (k > 0 && arrivals_[k - 1].first == begin) add_last(--k);
+    }
+    steps[walk.begin].add(behind);
+  }
+
+  void add_last(int32_t k) { portion_.add(ones_[arrivals_[k].second]); }
+
+  static void add_difference(Near& step, const Near& now, const Near& before) {
+    step.left_above += now.left_above - before.left_above;
+    step.left_below += now.left_below - before.left_below;
+  }
+
+  // `rest` is what the node's other documents of the query join to.
+  void start_portion(double rest) {
+    const TiedBlock& own = blocks_[own_];
+    const TiedDocuments moved = portion_.documents();
+    above_value_ = metric_.value(own.start, own.before, moved);
+    near_above_ = above_value_;
+    if (others_.count > 0) {
+      near_above_ += metric_.value(own.start + moved.count, Metric::joined(own.before, moved.sum),
+                                   others_.documents()) -
+                     others_value_;
+    }
+    below_before_[own_] = Metric::joined(Metric::joined(own.before, others_.sum), rest);
+    near_below_ =
+        metric_.value(own.start + own.documents.count - moved.count, below_before_[own_], moved);
+    near_above_ *= query_scale_;
+    below_value_ = near_below_;
+    near_below_ *= query_scale_;
+    above_[own_] = below_[own_] = 0.0;
+    above_known_ = below_known_ = own_;
+  }
+
+  void add_far(Side side, int32_t begin, int32_t end) {
+    const int32_t* place = places_.places();
+    const int32_t* point = trials_.child_points() + side;
+    const int32_t first_above = trials_.points().first_above();
+    int32_t last = own_;
+    double value = 0.0;
+    for (int32_t i = begin; i < end; ++i) {
+      const int32_t next = place[point[2 * i]];
+      if (next != last) {
+        last = next;
+        value = next == own_ ? 0.0 : far(next, point[2 * i] >= first_above);
+      }
+      far_[i] += value;
+    }
+  }
+
+  // The far part of the portion's response at a place.
+  double far(int32_t place, bool above) {
+    const bool tied = place >= n_blocks_;
+    const int32_t i = tied ? places_.ties()[place - n_blocks_] : place;
+    const TiedBlock& block = blocks_[i];
+    const TiedDocuments moved = portion_.documents();
+    if (above) {
+      know_above(tied ? i + 1 : i);
+      if (!tied) {
+        return query_scale_ *
+               (above_[i] + metric_.value(block.start, block.before, moved) - above_value_);
+      }
+      return query_scale_ *
+             (above_[i + 1] + metric_.value(block.start, block.before, merged(block)) -
+              block.value - above_value_);
+    }
+    know_below(tied ? i - 1 : i);
+    if (!tied) {
+      return query_scale_ * (below_[i] +
+                             metric_.value(block.start + block.documents.count - moved.count,
+                                           below_before_[i], moved) -
+                             below_value_);
+    }
+    return query_scale_ *
+           (below_[i - 1] +
+            metric_.value(block.start - moved.count, below_before_[i - 1], merged(block)) -
+            block.value - below_value_);
+  }
+
+  // What blocks i .. own - 1 gain if the portion stands before them.
+  void know_above(int32_t i) {
+    for (; above_known_ > i; --above_known_) {
+      const TiedBlock& block = blocks_[above_known_ - 1];
+      above_[above_known_ - 1] =
+          above_[above_known_] - block.value +
+          metric_.value(block.start + portion_.count, Metric::joined(block.before, portion_.sum),
+                        block.documents);
+    }
+  }
+
+  // What blocks own + 1 .. i gain if the portion no longer stands before them.
+  void know_below(int32_t i) {
+    for (; below_known_ < i; ++below_known_) {
+      const TiedBlock& block = blocks_[below_known_ + 1];
+      const double before = below_before_[below_known_];
+      below_[below_known_ + 1] =
+          below_[below_known_] - block.value +
+          metric_.value(block.start - portion_.count, before, block.documents);
+      below_before_[below_known_ + 1] = Metric::joined(before, block.documents.sum);
+    }
+  }
+
+  // The portion and a block in one.
+  TiedDocuments merged(const TiedBlock& block) {
+    const int32_t count = block.documents.count;
+    const double sum = Metric::joined(block.documents.sum, portion_.sum);
+    if constexpr (Metric::kHasPasses) {
+      merged_.resize(static_cast<size_t>(count + portion_.count) + 1);
+      std::copy_n(block.documents.passes, count + 1, merged_.begin());
+      for (int32_t d = 0; d < portion_.count; ++d) {
+        add_pass(portion_.worths[d], count + d + 1, merged_.data());
+      }
+    }
+    return {count + portion_.count, sum, merged_.data()};
+  }
+
+  const std::vector<double>& scale_;
+  const Table& table_;
+  const Metric& metric_;
+  const ThresholdTrials<Code>& trials_;
+  double common_ = 0.0;           // to all trials
+  std::vector<Near> near_steps_;  // at each trial, and one more for each walk
+  std::vector<double> far_;       // of each trial
+
+  // The query at hand.
+  int32_t n_blocks_ = 0;
+  const TiedBlock* blocks_ = nullptr;
+  int32_t own_ = 0;
+  double query_scale_ = 0.0;
+  PointPlaces places_;
+  std::vector<double> ones_;  // its documents in the node
+  Portion others_;
+  double others_value_ = 0.0;
+  std::vector<std::pair<int32_t, int32_t>> arrivals_;  // trial, document
+  std::vector<double> rest_, first_;
+
+  // The portion at hand.
+  Portion portion_;
+  double near_above_ = 0.0, near_below_ = 0.0;
+  double above_value_ = 0.0, below_value_ = 0.0;
+  std::vector<double> above_, below_, below_before_;
+  int32_t above_known_ = 0, below_known_ = 0;
+  std::vector<double> merged_;
+};
+
+}  // namespace rankgrove::forests
