@@ -67,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("process")
+        if item.path.parent.name in ("cli", "experiments"):  # commands print warnings about data
+            item.add_marker(pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning"))
         if item.get_closest_marker("cluster"):  # they share one cluster: one worker runs them all
             item.add_marker(pytest.mark.xdist_group("cluster"))
     if config.getoption("--quick"):

@@ -100,6 +100,8 @@ def own_modules(monkeypatch, tmp_path):
             del sys.modules[name]
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(REPOSITORY)) for p in PAGES])
 @pytest.mark.usefixtures("own_modules")
 def test_page_runs(page, tmp_path, monkeypatch, shell_path):

@@ -28,6 +28,7 @@ def test_no_heavy_library_is_imported(statement):
     assert modules_after(statement) & HEAVY == set()
 
 
+@pytest.mark.process
 def test_training_from_a_small_file_imports_no_heavy_library(tmp_path, monkeypatch):
     from rankgrove.datasets import make_ranking
 

@@ -42,6 +42,7 @@ def squared(scores, labels, queries, weights):
     return scores - labels, np.ones_like(scores)
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize(
     ("name", "ranker"),
     [

@@ -91,6 +91,7 @@ def test_without_names_on_both_sides_the_number_of_columns_must_agree(names):
         columns.match(X[:, :2])
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_a_model_without_names_takes_columns_as_they_stand():
     np.testing.assert_array_equal(Columns(None, 3).match(table("polars", NAMES[::-1])), X[:, ::-1])
 
@@ -124,6 +125,7 @@ def test_advice_for_text_that_lacks_the_last_features():
         Columns(None, 6).match(dataset(X))
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
@@ -207,6 +209,7 @@ def test_columns_that_look_like_a_ranking_are_features_with_a_warning(name):
         assert load(frame, features=["bm25_score", name]).n_features == 2
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 def test_a_frame_of_features_that_holds_the_labels_is_warned_of():
     frame = pandas.DataFrame(X, columns=["bm25", "label", "score"])
     with pytest.warns(DataWarning, match="they are features: 'label', 'score'"):
@@ -302,6 +305,7 @@ def test_folds_are_matched_by_name(halves, tmp_path):
     np.testing.assert_array_equal(fold.test.X, second[first.columns[:5]])
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 def test_a_path_is_not_taken_for_a_matrix():
     model = MART(n_estimators=1).fit(X, [1, 0], qid=[1, 1])
     with pytest.raises(DataError, match=r"rankgrove\.load\('test\.txt'\)"):

@@ -52,6 +52,7 @@ def test_query_ids_stay_text_unless_all_are_plain_integers(read):
     assert read("qid,label,a\n-7,0,1\n0,1,1\n").qid.dtype == np.int64
 
 
+@pytest.mark.filterwarnings("ignore:columns that look")
 def test_text_columns_can_be_left_out(read):
     text = "query,rel,title,score\nq,1,hello,0.5\n"
     with pytest.raises(DataError, match=r"data\.csv: .*ignore=\['title'\] \(--ignore title "):

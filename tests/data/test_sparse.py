@@ -249,6 +249,7 @@ def test_a_dense_matrix_has_no_use_for_the_option():
         rankgrove.load(DENSE, [0, 1, 2], qid=[1, 1, 1], sparse="yes")
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 @pytest.mark.parametrize("fill", [0, np.nan])
 def test_sparse_pandas_frames_stay_sparse(fill, monkeypatch):
     pandas = pytest.importorskip("pandas")

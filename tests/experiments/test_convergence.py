@@ -35,6 +35,8 @@ def test_points_are_few_and_denser_at_the_beginning(small_data):
     assert gaps == sorted(gaps)
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
+@pytest.mark.filterwarnings("ignore:permutation importances has")
 def test_ties_are_broken_by_document_ids(small_data):
     ids = np.random.default_rng(0).permutation(small_data.n_rows).astype(str)
     data = Dataset(small_data.X, small_data.y, small_data.qid, doc_ids=ids)

@@ -157,6 +157,7 @@ def test_what_a_criterion_returns_or_raises_wrong_names_it(own_module, small_dat
             fit("rf-point", small_data, "broken", n_jobs=n_jobs)
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 def test_a_criterion_may_rule_splits_out(own_module, small_data):
     rankgrove.register_criterion("never")(lambda left, right: np.full(len(left.weight), -np.inf))
     assert (fit("rf-point", small_data, "never").n_leaves == 1).all()

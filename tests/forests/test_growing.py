@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeRegressor
 from oracles import forest as oracle
 from rankgrove.rankers.base.registry import make_ranker
 
+pytestmark = [pytest.mark.filterwarnings("ignore:every document gets the same score")]
+
 NOISE = 1e-12
 METRICS = {
     "ndcg": {"gain": lambda c: 2**c - 1, "discount": lambda r: 1 / math.log2(r + 1)},

@@ -147,6 +147,8 @@ def test_squared_error_of_any_class_values(name, labels, leaf_score):
     check_same(tree, grow(X, y, weight=np.ones(len(y)), **common))
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", CRITERIA)

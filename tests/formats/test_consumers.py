@@ -75,6 +75,7 @@ def off_rounded_thresholds(ranker, X):
     return X
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize(
     "name", ["boosted", "single leaf", "forest", "fill", "base score", "xgboost"]
 )

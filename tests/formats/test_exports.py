@@ -82,6 +82,7 @@ def test_libraries_give_the_same_scores(name, to, tmp_path):
         assert_close(target_of(to).evaluate(export.path.read_bytes(), X, NAMES), asked[1], to)
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("to", ENGINES)
 def test_search_engines_give_the_same_scores(name, to, tmp_path):

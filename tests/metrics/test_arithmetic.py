@@ -43,6 +43,7 @@ def test_a_label_without_a_gain_is_the_same_error_everywhere(way, label, gain, t
         WAYS[way](np.array([0.0, 1.0, 1.0, label]), gain, table)
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 @pytest.mark.parametrize("gain", ["exp", "linear"])
 def test_err_is_trained_on_the_probabilities_that_it_is_measured_on(gain):
     from rankgrove.metrics.arithmetic import satisfaction_worth, worths

@@ -30,6 +30,7 @@ def test_each_value_is_that_of_the_metric_alone():
     assert together.to_dict() == {text: together[text] for text in TEXTS}
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_preset_applies_to_names_and_not_to_metrics():
     result = evaluate(
         [0, 0], [1, 2], qid=["a", "a"], metrics=["ndcg", metric("ndcg@5")], preset="yahoo"

@@ -52,6 +52,8 @@ def test_text_of_any_metric_reads_back_as_an_equal_one(measured):
     assert pickle.loads(pickle.dumps(measured)) == measured == copy.deepcopy(measured)
 
 
+@pytest.mark.filterwarnings("ignore:.*no label is relevant")
+@pytest.mark.filterwarnings("ignore:no label is relevant")
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", METRICS)
 def test_every_preset_completes_every_metric(name, preset):
@@ -223,6 +225,7 @@ def test_weights_equal_repeated_queries(case):
         assert weighted == pytest.approx(repeated, abs=1e-12), name
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_every_query_skipped_is_nan():
     assert np.isnan(metric("ndcg", empty="skip")([0, 0], [1, 2], group_sizes=[2]))
 

@@ -48,6 +48,7 @@ def test_value_without_tie_rule_follows_the_definition(text):
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 @given(documents=small_query, text=st.sampled_from(METRIC_TEXTS), ties=st.sampled_from(TIES))
 def test_any_small_query_follows_the_definition(documents, text, ties):
     measured = metric(text).replace(ties=ties)
@@ -56,6 +57,7 @@ def test_any_small_query_follows_the_definition(documents, text, ties):
     np.testing.assert_allclose(value, query_value(measured, y, scores), rtol=0, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 @given(documents=small_query, text=st.sampled_from(METRIC_TEXTS))
 def test_worst_and_best_case_bound_every_tie_rule(documents, text):
     y, scores = map(list, zip(*documents, strict=True))
@@ -71,6 +73,7 @@ def test_worst_and_best_case_bound_every_tie_rule(documents, text):
         assert value["worst"] - 1e-12 <= value[ties] <= value["best"] + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 @given(
     documents=small_query,
     text=st.sampled_from(METRIC_TEXTS),

@@ -220,6 +220,7 @@ def test_a_function_cannot_change_the_data(unregistered):
         metric("sorting")([1, 0], np.array([1.0, 2.0]), group_sizes=[2])
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_results_of_one_number_in_any_form_and_empty_queries(unregistered):
     forms = iter([np.float32(1), np.array(2), 3, None, True])
     register_metric("forms", of="ranked")(lambda labels: next(forms))
@@ -249,6 +250,7 @@ def test_bad_definitions_are_refused(unregistered):
             register_metric(arguments["name"], of=arguments.get("of"))(function)
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_the_same_function_may_be_defined_again(unregistered):
     def define(value):
         @register_metric("again", of="ranked")

@@ -42,6 +42,7 @@ def path(tmp_path_factory):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 @pytest.mark.parametrize("door", DOORS)
 def test_other_readings_are_refused(path, door):
     data = rankgrove.load(path, absent="zero")

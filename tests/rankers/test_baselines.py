@@ -72,6 +72,7 @@ class TestRandomRanking:
         assert counts.min() > 0.8 * len(scores) / 10
         assert abs(np.corrcoef(scores, labels)[0, 1]) < 0.05
 
+    @pytest.mark.filterwarnings("ignore:.*every label is")
     def test_both_zeros_are_one_value(self):
         ranker = rankgrove.RandomRanking(random_state=0).fit([[1.0]], [0], qid=[1])
         assert ranker.predict([[0.0]]) == ranker.predict([[-0.0]]) == ranker.predict([[np.nan]])

@@ -84,6 +84,7 @@ def test_weights_stay_a_distribution_and_only_out_of_bag_documents_move(monkeypa
     assert not np.array_equal(seen[0][0], seen[1][0])
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_gradient_of_one_tree_without_sampling_is_mart():
     data = make_ranking(40, docs_per_query=20, n_features=6, seed=2)
     y = data.y - data.y.mean()  # MART starts at the mean, the forests at 0

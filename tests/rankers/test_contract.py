@@ -19,6 +19,13 @@ from rankgrove.rankers.base.registry import ranker_class, ranker_names
 from rankgrove.training.missing import fill_values
 from support.rankers import quick
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the objective of RankSVM may be"),
+    pytest.mark.filterwarnings("ignore:X has names for its columns"),
+    pytest.mark.filterwarnings("ignore:every document gets the same score"),
+    pytest.mark.filterwarnings("ignore:.*every label is"),
+]
+
 NAMES = ranker_names()
 
 

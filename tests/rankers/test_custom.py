@@ -24,6 +24,7 @@ def list_entropy(scores, y, qid, weight):
     return p - gains / gains.sum(), p * (1 - p)
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_vectorised_objective(small_data):
     y = small_data.y - small_data.y.mean()  # so that MART starts at 0, too
     ours = CustomMART(objective=least_squares, **SETTINGS).fit(small_data.X, y, qid=small_data.qid)
@@ -75,6 +76,7 @@ def test_errors_name_the_callers_query(small_data, per_query):
         ranker.fit(small_data.X, small_data.y, qid=names)
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_a_function_honours_weights_by_itself(small_data):
     weight = np.random.default_rng(0).integers(0, 3, small_data.n_rows).astype(float)
     arguments = (small_data.X, small_data.y - small_data.y @ weight / weight.sum())

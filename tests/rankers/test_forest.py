@@ -68,6 +68,7 @@ def test_subsample_is_a_fraction_or_a_number_of_queries(small_data, subsample, e
     assert forest.model_.ensemble.count[0] == len(rows)
 
 
+@pytest.mark.filterwarnings("ignore:oob_score")
 @pytest.mark.parametrize("name", FORESTS)
 def test_a_forest_in_parts_is_the_forest(name, small_data):
     common = {"random_state": 3, "oob_score": True}
@@ -278,6 +279,7 @@ def test_a_metric_by_tables_is_the_metric_by_name(small_data):
     np.testing.assert_array_equal(by_name.model_.ensemble.value, by_table.model_.ensemble.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_errors_name_the_parameter_and_the_value(small_data):
     with pytest.raises(ValueError, match=r"metric of RFList must be .* not 'rmse'"):
         make_ranker("rf-list", metric="rmse").fit(small_data)
@@ -347,6 +349,7 @@ def test_labels_that_differ_in_their_last_bits_alone_are_told_apart(leaf_score):
     np.testing.assert_array_equal(np.argsort(scores, kind="stable"), np.argsort(y, kind="stable"))
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 def test_forests_on_plain_labels_keep_four_bytes_per_value(small_data):
     for y in (small_data.y, np.ones(len(small_data.y)), small_data.y - 2):
         forest = make_ranker("rf-point", n_estimators=1, random_state=0)

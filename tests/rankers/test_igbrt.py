@@ -29,6 +29,7 @@ def igbrt(**params):
     return IGBRT(**{"n_estimators": 4, "random_state": 0, **size, **params})
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 @pytest.mark.parametrize("task", TASKS)
 def test_boosting_fits_what_the_forest_left(data, task):
     """Algorithm 3: the residuals of the forest are the targets of plain GBRT trees."""
@@ -101,6 +102,7 @@ def test_metrics_of_the_training_data_are_those_of_the_model(data, task):
         igbrt(task=task, forest=forest(task=task).fit(data), residuals="oob").fit(data)
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_classification_is_the_expected_grade_of_binary_forests(data):
     ranker = forest(task="classification", oob_score=True).fit(data)
     grades = np.unique(data.y)

@@ -42,6 +42,7 @@ def forest(**params):
 
 
 class TestColumnsInAnotherOrder:
+    @pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
     def test_eval_set(self, data, frame, mixed):
         fit = {"y": data.y, "qid": data.qid}
         same = boosted().fit(frame, **fit, eval_set=(frame.copy(), data.y, data.qid))
@@ -163,6 +164,7 @@ class TestTreesOfDifferences:
             pair.predict(rows, np.full(len(rows), 7))
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 def test_other_labels_for_the_training_matrix_are_other_data(data):
     flipped = data.y.max() - data.y
     ranker = boosted().fit(
@@ -285,6 +287,7 @@ class TestWords:
         assert ranker.evals_result_["valid"]["map"] == [ranker.score(data, metric="map")]
         assert ranker.best_iteration_ is None
 
+    @pytest.mark.filterwarnings("ignore:every document gets the same score")
     @pytest.mark.parametrize("make", [boosted, forest])
     def test_numbers_beyond_32_bits_are_refused_by_name(self, data, make):
         for name in ("max_leaf_nodes", "max_depth", "min_samples_leaf", "n_estimators"):
@@ -308,6 +311,8 @@ class TestWords:
 class TestMeasuring:
     """Whoever measures a Dataset (fit, score, evaluate) takes its ids and all its rows alike."""
 
+    @pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
+    @pytest.mark.filterwarnings("ignore:every document gets the same score")
     def test_document_ids_break_ties_everywhere(self, data):
         ids = [f"d{number}" for number in np.random.default_rng(0).permutation(data.n_rows)]
         given = rankgrove.Dataset(data.X, data.y, data.qid, doc_ids=ids)
@@ -319,6 +324,7 @@ class TestMeasuring:
         assert ranker.score(given, metric=name) == expected
         assert ranker.evals_result_["watched"][name] == [expected]
 
+    @pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
     def test_weights_belong_to_training_alone(self, data):
         weight = np.arange(data.n_rows) % 3 == 0
         given = rankgrove.Dataset(data.X, data.y, data.qid, sample_weight=weight)
@@ -337,6 +343,7 @@ class TestMeasuring:
         with pytest.raises(DataError, match="a Dataset brings its labels"):
             ranker.score(data, data.y)
 
+    @pytest.mark.filterwarnings("ignore:fit. X has")
     def test_a_column_named_y_is_no_label(self, data):
         frame = pandas.DataFrame(abs(data.X), columns=["y", *"abcdefghijklmnop"][: data.n_features])
         ranker = rankgrove.MART(n_estimators=1).fit(frame, data.y, qid=data.qid)

@@ -164,6 +164,7 @@ def test_grid_search_needs_no_routing_with_a_scoring_function(data):
     assert search.best_score_ > 0.5
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 @pytest.mark.parametrize("name", ["mart", "lambdamart", "rf-point", "rf-list", "rf-pair", "broof"])
 def test_weight_0_is_removal(name, data):
     kept = np.random.default_rng(0).random(data.n_rows) < 0.7

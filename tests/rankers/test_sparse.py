@@ -44,6 +44,7 @@ def same_models(one, other):
     return to_bytes(one) == to_bytes(other)
 
 
+@pytest.mark.filterwarnings("ignore:the objective of RankSVM may be")
 @pytest.mark.parametrize("name", ranker_names())
 def test_every_ranker_learns_the_same_from_sparse_and_dense_data(name):
     X, y, qid = make()
@@ -199,6 +200,7 @@ def sparse_matrices(draw):
     )
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.slow
 @given(sparse_matrices(), st.sampled_from(["keep", "mean", "median"]), st.sampled_from([3, 255]))
 @settings(max_examples=150, deadline=None)

@@ -12,6 +12,8 @@ from rankgrove.data.scanning.scan import Scan
 from rankgrove.datasets import make_ranking
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
+pytestmark = [pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")]
+
 SMALL = {
     "igbrt": {"n_forest_trees": 3},
     "broof": {"n_trees": 3},
@@ -64,6 +66,8 @@ def files(data, tmp_path_factory):
     return folder
 
 
+@pytest.mark.filterwarnings("ignore:every document gets the same score")
+@pytest.mark.filterwarnings("ignore:the objective of RankSVM may be")
 @pytest.mark.parametrize("name", ranker_names())
 @pytest.mark.parametrize("suffix", ["parquet", "txt"])
 def test_paths_give_the_bits_of_arrays(name, suffix, files, tmp_path):

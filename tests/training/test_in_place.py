@@ -163,6 +163,7 @@ def test_every_family_and_policy(name, missing):
     )
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 @pytest.mark.parametrize("make", [lambda X: X, lambda X: X.astype(np.float32), np.asfortranarray])
 @pytest.mark.parametrize("missing", ["keep", "mean", "median"])
 def test_rows_of_weight_0_are_left_out(make, missing):
@@ -173,6 +174,7 @@ def test_rows_of_weight_0_are_left_out(make, missing):
     assert learnt(make(VALUES), sample_weight=weight, **options) == alone
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 def test_validation_sets_are_matched_by_name_where_they_are():
     ranker = rankgrove.LambdaMART(n_estimators=5, random_state=0)
     frame, order = pd.DataFrame(VALUES, columns=NAMES), RNG.permutation(N_FEATURES)

@@ -58,6 +58,7 @@ def test_honest_sets_pass_silently(part):
         fit(data, held_out)
 
 
+@pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
 @pytest.mark.parametrize("name", ["lambdamart", "mcrank", "rf-list", "adarank", "rcrank"])
 def test_an_unfit_label_is_told_by_the_row_of_the_caller(name):
     data = make_ranking(12, seed=0)

@@ -122,6 +122,7 @@ def test_distant_documents_are_as_exact_as_near_ones():
         assert_close(array, want)
 
 
+@pytest.mark.filterwarnings("ignore:no label is relevant")
 @pytest.mark.parametrize("metric", ["ndcg", "map", "err", "mrr"])
 def test_equal_labels_and_single_documents_have_no_gradient(metric):
     data = training_data([1, 20, 0, 5], n_grades=1)
@@ -181,6 +182,7 @@ def test_labels_without_a_gain_are_named():
         LambdaGradients(data, "dcg")
 
 
+@pytest.mark.filterwarnings("ignore:.*every label is")
 @pytest.mark.parametrize("gain", ["exp", "linear"])
 @pytest.mark.parametrize("max_grade", [None, 6.0])
 def test_err_has_the_probabilities_of_the_metric(gain, max_grade):
