@@ -17,6 +17,7 @@ from rankgrove.data.reading.options import (
     LoadOptions,
     ScanArguments,
     _option,
+    choices_of,
     takes_options,
 )
 from rankgrove.distributed.partitions import READING_OPTIONS
@@ -38,6 +39,20 @@ def test_signature_and_docstring_are_those_of_the_declaration(function, declarat
 def test_an_unknown_option_is_refused_by_the_name_of_the_function(function, declaration):
     with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected .*'lable'"):
         function("train.txt", lable="y")
+
+
+def test_the_source_may_be_given_by_name(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
+    assert rankgrove.load(source=path).n_rows == rankgrove.scan(source=path).n_rows == 2
+
+
+@pytest.mark.parametrize("type", [bool, bool | None])
+def test_a_truth_on_the_command_line_is_a_flag(type):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--flag", **cli_options._argument_of(type, choices_of(type)))
+    given = [parser.parse_args(words).flag for words in ([], ["--flag"], ["--no-flag"])]
+    assert given == [None, True, False]
 
 
 def test_every_option_of_readers_is_accepted_by_one():

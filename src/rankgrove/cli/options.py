@@ -65,6 +65,8 @@ def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argpa
 
 def _argument_of(type: Any, choices: tuple[Any, ...] | None) -> dict[str, Any]:
     """Return how argparse reads a value of a type; None, the default, is nothing given."""
+    if type is bool or bool in get_args(type):
+        return {"action": argparse.BooleanOptionalAction, "default": None}
     if choices is not None:
         given = [choice for choice in choices if choice is not None]
         return {"choices": given, "type": given[0].__class__}

@@ -19,7 +19,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy.typing as npt
 
@@ -338,9 +338,9 @@ def takes_options(
         signature = own.replace(parameters=[source, *declared.values()])
 
         @functools.wraps(function)
-        def checked(source: Any, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
+        def checked(*arguments: Any, **options: Any) -> _T:
             try:
-                bound = signature.bind(source, *arguments, **options)
+                bound = signature.bind(*arguments, **options)
             except TypeError as error:
                 raise TypeError(f"{function.__name__}() {error}") from None
             return function(**bound.arguments)
@@ -348,7 +348,7 @@ def takes_options(
         described = _described(declaration, declared)
         checked.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("OPTIONS", described)
         checked.__signature__ = signature  # type: ignore[attr-defined]
-        return checked
+        return cast(Callable[Concatenate[Any, _P], _T], checked)
 
     return decorate
 
