@@ -1,5 +1,6 @@
-"""Synthetic judgments of realistic shape, for trials, tests and benchmarks."""
+"""Synthetic judgments of realistic shape, and loaders of public collections."""
 
+from rankgrove.datasets.collections import load_istella, load_letor, load_mslr, load_yahoo
 from rankgrove.datasets.ranking import make_ranking
 
-__all__ = ["make_ranking"]
+__all__ = ["load_istella", "load_letor", "load_mslr", "load_yahoo", "make_ranking"]
