@@ -44,7 +44,7 @@ $(VENV)/.created:
 # (incrementally, in build/) whenever a native source changes.
 $(VENV)/.package: $(VENV)/.created $(NATIVE) CMakeLists.txt pyproject.toml
 	@echo "installing rankgrove: its native core is compiled now, which takes some minutes the first time"
-	$(PY) -m pip install -q --no-build-isolation -e '.[plots]'
+	$(PY) tools/install.py --no-build-isolation -e '.[plots]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.package pyproject.toml
