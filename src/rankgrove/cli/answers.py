@@ -88,7 +88,7 @@ class SplitImportances(Importances):
 
     @classmethod
     def of(cls, ranker: Any) -> SplitImportances:
-        """Ask a ranker."""
+        """Compute the answer from a ranker."""
         numbers = np.c_[ranker.importances("gain"), ranker.importances("split")]
         return cls(
             "importance: share of the total gain, share of the splits",
@@ -105,7 +105,7 @@ class PermutationImportances(Importances):
     def of(
         cls, ranker: Any, data: Any, metric: str, n_repeats: int, seed: int
     ) -> PermutationImportances:
-        """Ask a ranker, on judged data."""
+        """Compute the answer from a ranker and judged data."""
         losses = ranker.importances(
             "permutation", data, metric=metric, n_repeats=n_repeats, random_state=seed
         )
@@ -119,7 +119,7 @@ class EffectImportances(Importances):
 
     @classmethod
     def of(cls, ranker: Any, data: Any) -> EffectImportances:
-        """Ask a ranker, on documents."""
+        """Compute the answer from a ranker and documents."""
         found: Explanation = ranker.explain(data)
         title = f"mean size of the effect on the {found.scale} of {len(found.values):,} documents"
         return cls(title, ("effect",), found.features, found.importances()[:, None])
@@ -130,7 +130,7 @@ class Interactions(Importances):
 
     @classmethod
     def of(cls, ranker: Any, data: Any) -> Interactions:
-        """Ask a ranker, on documents; a block of rows at a time, as pairs are many."""
+        """Compute the answer from a ranker and documents, a block of rows at a time."""
         names = feature_names(ranker.model_)
         matrix = ranker.model_.columns.match(data)
         block = max(1, 2**24 // max(1, len(names) ** 2))
@@ -155,7 +155,7 @@ class Dependence(Answer):
 
     @classmethod
     def of(cls, ranker: Any, data: Any, features: Sequence[str]) -> Dependence:
-        """Ask a ranker, on documents."""
+        """Compute the answer from a ranker and documents."""
         return cls(
             partial_dependence(ranker, data, features, n_values=20 if len(features) == 1 else 8)
         )
@@ -202,7 +202,7 @@ class TopOfList(Answer):
 
     @classmethod
     def of(cls, ranker: Any, data: Any, query: str, top: int) -> TopOfList:
-        """Ask a ranker, on the documents of the query."""
+        """Compute the answer from a ranker and the documents of the query."""
         return cls(query, ranker.explain(data).query(top=top))
 
     @property
@@ -243,7 +243,7 @@ class OneDocument(Answer):
 
     @classmethod
     def of(cls, ranker: Any, data: Any, query: str, document: str) -> OneDocument:
-        """Ask a ranker, on the documents of the query."""
+        """Compute the answer from a ranker and the documents of the query."""
         found = ranker.explain(data)
         row = found.row_of(document, query)
         return cls(query, found.name_of(row), row, found)
@@ -294,7 +294,7 @@ class TwoDocuments(Answer):
 
     @classmethod
     def of(cls, ranker: Any, data: Any, query: str, first: str, second: str) -> TwoDocuments:
-        """Ask a ranker, on the documents of the query."""
+        """Compute the answer from a ranker and the documents of the query."""
         found: Explanation = ranker.explain(data)
         rows = found.row_of(first, query), found.row_of(second, query)
         return cls(query, found.compare(*rows))
@@ -340,6 +340,6 @@ def _number(value: float) -> str:
 
 
 def _more(rows: Any, shown: Any) -> list[str]:
-    """Tell of features that are not in the table."""
+    """Return a line about the features that are not in the table."""
     n_more = len(rows) - len(shown)
     return [f"and {n_more} more (--show 0 lists all)"] if n_more > 0 else []

@@ -168,7 +168,7 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
         try:
             comparison = compare_study(study, store, run, significance, verbose=verbose)
         except KeyboardInterrupt:
-            tell_of_resuming(arguments.out)
+            print_how_to_resume(arguments.out)
             raise
     if all(result.failure for data in comparison.datasets for result in comparison.results(data)):
         first = comparison.results(comparison.datasets[0])[0]
@@ -176,8 +176,8 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
     return comparison
 
 
-def tell_of_resuming(folder: str) -> None:
-    """Say how a study that Ctrl-C ended goes on."""
+def print_how_to_resume(folder: str) -> None:
+    """Print how to resume a study that Ctrl-C ended."""
     print(
         f"what is finished is kept in {folder}; the same command goes on from there",
         file=sys.stderr,

@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from rankgrove.cli.compare import add_run_options, tell_of_resuming
+from rankgrove.cli.compare import add_run_options, print_how_to_resume
 from rankgrove.cli.options import (
     add_data_options,
     add_fold_options,
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
             with StudyProgress() if shown else nullcontext() as progress:
                 curves = run_curve(arguments.kind, study, store, how, arguments.points, progress)
         except KeyboardInterrupt:
-            tell_of_resuming(arguments.out)
+            print_how_to_resume(arguments.out)
             raise
     metric = str(study.metrics[0])
     rows = curve_rows(curves, arguments.kind, metric)

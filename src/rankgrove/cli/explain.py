@@ -1,4 +1,4 @@
-"""Say why documents are ranked as they are, and which features matter.
+"""Explain why documents are ranked as they are, and which features matter.
 
   MODEL                                 which features the model splits by
   MODEL DATA                            which features move the scores of these documents

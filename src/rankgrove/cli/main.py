@@ -108,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _drop_unwritten() -> None:
-    """Let go of output that cannot be written: Python would complain once more at exit."""
+    """Discard output that cannot be written, which Python would report again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -12,7 +12,7 @@ from rankgrove.data.core.columns import Columns
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
-    """Tell whether a file is LETOR text."""
+    """Return whether a file is LETOR text."""
     from rankgrove.data.reading.readers import reader_of
 
     return reader_of(Path(path), arguments.format).name == "letor"
@@ -31,7 +31,7 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
 
 
 def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
-    """Tell whether training data are streamed: as the options say, else by their size."""
+    """Return whether training data are streamed: as the options say, else by their size."""
     from rankgrove.data.reading.loading import files_in, is_folder
     from rankgrove.data.scanning.memory_estimate import should_stream
 

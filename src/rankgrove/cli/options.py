@@ -233,7 +233,7 @@ def positive_int(text: str) -> int:
 
 
 def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Let argparse show the message of a ValueError, which it would replace by its own."""
+    """Pass the message of a ValueError to argparse, which would replace it by its own."""
 
     def convert(text: str) -> _T:
         try:

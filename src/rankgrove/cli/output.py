@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any, otherwise: Callable[[Any], Any] | None = None) -> None:
-    """Print one JSON document; what JSON cannot say (NaN, infinity) becomes null.
+    """Print one JSON document; what JSON cannot represent (NaN, infinity) becomes null.
 
     ``otherwise`` makes something of objects that are no data.
     """

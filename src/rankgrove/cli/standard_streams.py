@@ -22,7 +22,7 @@ class WholeWrites(io.RawIOBase):
         self.name = name
 
     def writable(self) -> bool:
-        """Tell that this is written to."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
@@ -30,7 +30,7 @@ class WholeWrites(io.RawIOBase):
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Tell whether this is a terminal."""
+        """Return whether this is a terminal."""
         return os.isatty(self._descriptor)
 
     def write(self, data: Any) -> int:

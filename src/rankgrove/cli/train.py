@@ -164,7 +164,7 @@ def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train, save, and say what came out; a model that Ctrl-C cut short is saved, too."""
+    """Train, save and print a summary; a model that Ctrl-C cut short is saved, too."""
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
     from rankgrove.data.core.dataset import Dataset
@@ -244,7 +244,7 @@ def _ranker(arguments: argparse.Namespace) -> Any:
 
 
 def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
-    """Fit the ranker; tell whether Ctrl-C ended it when something was finished."""
+    """Fit the ranker; return whether Ctrl-C ended it when something was finished."""
     try:
         ranker.fit(train, **options)
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import argparse
 import sys
 from typing import Any
 
-from rankgrove.cli.compare import given_study_options, tell_of_resuming
+from rankgrove.cli.compare import given_study_options, print_how_to_resume
 from rankgrove.cli.options import (
     add_data_options,
     add_early_stopping_option,
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
                 study, store, n_trials=arguments.trials, n_jobs=arguments.n_jobs, on_trial=tell
             )
         except KeyboardInterrupt:
-            tell_of_resuming(arguments.out)
+            print_how_to_resume(arguments.out)
             raise
     best = f"{found.spec.use}:{_text(found.best.params)}"
     if arguments.json:

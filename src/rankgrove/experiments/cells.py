@@ -1,4 +1,4 @@
-"""One cell of a study: fit, score the test part, measure. Nothing here knows of stores."""
+"""One cell of a study: fit, score the test part, measure. It does not depend on stores."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class CellOutcome:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained contestant: how it scores, and what is known of it."""
+    """A trained ranker of a cell: its scoring function and its description."""
 
     score: Score
     seconds: float | None = None
@@ -125,7 +125,7 @@ def run_cell(
     callbacks: list[Any] | None = None,
     kept: CacheEntry | None = None,
 ) -> CellOutcome:
-    """Fit and measure; whatever goes wrong becomes the error of the outcome.
+    """Fit and measure; an exception becomes the error of the outcome.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
 
 
 def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> None:
-    """Keep what a report shows of a model, if its kind can tell it."""
+    """Return what a report shows of a model, if its kind supports it."""
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
     every = _shows_all_steps(cell)
@@ -316,7 +316,7 @@ def _shows_all_steps(cell: Cell) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """Say why a cell has no result."""
+    """Return why a cell has no result."""
     # Under a limit of memory, the stack of a new thread is often what finds none.
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         return f"not enough memory{f' ({error})' if str(error) else ''}"

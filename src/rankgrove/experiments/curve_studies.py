@@ -97,7 +97,7 @@ def run_curve(
 ) -> list[Curve]:
     """Measure every ranker of a study at every point of a curve.
 
-    Rankers that have no such curve are told by a DataWarning.
+    A DataWarning names rankers that have no such curve.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def run_curve(
 
 
 def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
-    """The curves among what was found; of the others, why there is none: told, if some are left."""
+    """Return the curves; warn of the reasons why others are missing, or raise if all are."""
     curves, reasons = [], []
     for curve in found:
         if isinstance(curve, str):
@@ -177,7 +177,7 @@ def _varying(
             yield refused[0][1]
             continue
         for value, reason in refused:
-            _tell_of_no_point(spec, value, reason)
+            _warn_of_missing_point(spec, value, reason)
         varied += own
     if varied:
         whole = replace(study, specs=[point for _, _, point in varied], baseline=None)
@@ -185,7 +185,7 @@ def _varying(
         yield from _points(Comparison.from_store(store), study, varied)
 
 
-def _tell_of_no_point(spec: Spec, value: float, reason: str) -> None:
+def _warn_of_missing_point(spec: Spec, value: float, reason: str) -> None:
     message = f"{spec.label} has no point at {value:g}: {reason}"
     warnings.warn(message, DataWarning, stacklevel=3)
 
@@ -206,7 +206,7 @@ def _points(
                 continue
             for value, result in mine:
                 if result.failure:
-                    _tell_of_no_point(spec, value, result.failure)
+                    _warn_of_missing_point(spec, value, result.failure)
             yield Curve(
                 _name(study, data, spec.label),
                 [result.values[metric] for _, result in good],

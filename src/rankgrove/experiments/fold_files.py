@@ -54,7 +54,7 @@ class FoldFiles:
         self._tidy(path)
 
     def closed(self, path: str) -> None:
-        """Let it be removed once its jobs are done."""
+        """Mark it for removal once its jobs are done."""
         self._closed.add(path)
         self._tidy(path)
 

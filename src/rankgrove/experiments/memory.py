@@ -61,7 +61,7 @@ def read_size(text: str) -> int:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Let this process allocate no more than so many bytes: beyond is a MemoryError.
+    """Limit the bytes that this process allocates; beyond is a MemoryError.
 
     Where the system cannot limit a process, nothing happens.
     """

@@ -24,7 +24,7 @@ class OwnModules:
 
     @classmethod
     def of_this_process(cls) -> OwnModules:
-        """Return the modules whose rankers and criteria this process knows, but rankgrove's own.
+        """Return the modules that registered rankers and criteria here, except rankgrove's own.
 
         What a program itself or a notebook defines (``__main__``) has no module to import. Metrics
         are not looked for: they are sent as they are.
@@ -35,7 +35,7 @@ class OwnModules:
         return cls(tuple(names), tuple(sorted({f for name in names for f in _folders(_top(name))})))
 
     def load(self) -> None:
-        """Import what is there; a fit says so if its ranker's module is not."""
+        """Import the modules that exist; a fit whose ranker's module is missing raises."""
         sys.path += [folder for folder in self.folders if folder not in sys.path]
         importlib.invalidate_caches()
         for name in self.names:

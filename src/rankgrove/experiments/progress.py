@@ -11,26 +11,26 @@ from rankgrove.experiments.study import Cell, Study
 
 
 class NoProgress:
-    """Shows nothing; what a run calls as it goes on."""
+    """The calls of a run that report progress; this one shows nothing."""
 
     def study(self, study: Study) -> None:
-        """Tell which study begins."""
+        """Report the start of a study."""
 
     def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
-        """Tell that a fold begins."""
+        """Report the start of a fold."""
 
     def begin(self, cell: Cell) -> list[Any]:
-        """Tell that a cell begins; return callbacks for its fit."""
+        """Report the start of a cell; return callbacks for its fit."""
         return []
 
     def skipped(self, cell: Cell) -> None:
-        """Tell that a cell is finished already, or computed elsewhere."""
+        """Report a cell that was finished before, or elsewhere."""
 
     def done(self, cell: Cell, outcome: CellOutcome) -> None:
-        """Tell that a cell is finished."""
+        """Report the end of a cell."""
 
     def waiting(self, n_cells: int) -> None:
-        """Tell that only cells of other processes are left."""
+        """Report that only cells of other processes are left."""
 
 
 class StudyProgress(NoProgress):
@@ -62,7 +62,7 @@ class StudyProgress(NoProgress):
         self._bars.stop()
 
     def study(self, study: Study) -> None:
-        """Know how much there is to do, as far as folders do not hold another number of folds."""
+        """Set the number of cells; folders may hold another number of folds than expected."""
         n_cells = sum(
             1 if spec.library == "scores" else len(spec.settings) * study.repeats
             for spec in study.specs
@@ -103,7 +103,7 @@ class StudyProgress(NoProgress):
             )
 
     def waiting(self, n_cells: int) -> None:
-        """Say that others are at work."""
+        """Show that other processes are at work."""
         self._bars.update(self._fit, description=f"{n_cells} cells run in other processes")
 
     def _advance(self) -> None:

@@ -115,7 +115,7 @@ def _mapped(path: str) -> Fold:
 
 
 class StudyRun:
-    """One run of a study into a store: what is computed, how, and who hears of it."""
+    """One run of a study into a store, with its settings and its progress."""
 
     def __init__(
         self, study: Study, store: Store, run: Run, progress: StudyProgress | NoProgress
@@ -255,7 +255,7 @@ def _dask_client() -> contextlib.AbstractContextManager[Any]:
 
 
 def _register_ray() -> None:
-    """Let joblib know Ray, which it does not by itself, as a backend that tells of results at once.
+    """Register Ray with joblib, as a backend that returns results as they are finished.
 
     Ray's inherits from the one of multiprocessing that it does not, but it has all that it takes.
     """

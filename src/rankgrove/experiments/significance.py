@@ -163,7 +163,7 @@ def pair_differences(values: npt.ArrayLike, pairs: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class PairTable:
-    """Pairs of rankers and what tells them apart, one entry per pair.
+    """Pairs of rankers and the tests of their differences, one entry per pair.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ def tiers(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> list[list[int]]:
-    """Groups of rankers that cannot be told apart, the best group first.
+    """Groups of rankers without a significant difference, the best group first.
 
     Two rankers share a tier exactly if their difference is not significant: if the p-value of their
     pair, corrected by Holm over all pairs, is above ``alpha``. Every tier is as large as it can be.

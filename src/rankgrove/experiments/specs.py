@@ -236,7 +236,7 @@ def _refuse_fitted(name: str, use: str, value: Any) -> None:
 
 
 def _refuse(name: str, use: str) -> None:
-    """Raise an error that says what name of a parameter was meant."""
+    """Raise an error that suggests the right name of a parameter."""
     try:
         ranker_class(use)(**{name: None})
     except TypeError as error:

@@ -262,7 +262,7 @@ class Store:
             )
 
     def forget_failures(self) -> None:
-        """Let failed cells be computed again."""
+        """Delete failed cells, so that they are computed again."""
         with self._transaction() as base:
             base.execute("DELETE FROM cells WHERE status = 'failed'")
 

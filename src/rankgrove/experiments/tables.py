@@ -183,7 +183,7 @@ def as_html(comparison: Comparison) -> str:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """What machines want to know."""
+    """Return the comparison as values for JSON."""
     ranker, settings = None, None
     with contextlib.suppress(ValueError):
         ranker, settings = comparison.best()
@@ -231,7 +231,7 @@ def _main_table(comparison: Comparison, data: str) -> TextTable:
 
 
 def order_note(comparison: Comparison, result: RankerResult) -> str:
-    """Say what a ranker is worth without the order of rows among equal scores."""
+    """Return the note on values that depend on the order of rows with equal scores."""
     names = comparison.short_names
     values = (f"{names[name]} {value:.4f}" for name, value in result.tie_free_values.items())
     return (

@@ -111,7 +111,7 @@ def _wrong_width(row: int, count: int, names: list[str] | None, model: Model) ->
 
 
 def _problem_of_rows(problem: Problem, asked: Body, model: Model) -> RequestError:
-    """Say what the native reader found wrong with the rows."""
+    """Return the error that the native reader found in the rows."""
     kind, row, column, token = problem
     if kind == "ragged":
         width = model.columns.count if asked.columns is None else len(asked.columns)
@@ -207,7 +207,7 @@ def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
 
 
 def _misfit(message: str, body: bytes) -> RequestError:
-    """Say which value outside of the rows has the wrong type."""
+    """Return the error of a value outside of the rows that has the wrong type."""
     found = _PATH.search(message)
     steps: list[Any] = [
         name or int(number) for name, number in _STEP.findall(found[1] if found else "")

@@ -1,4 +1,4 @@
-"""How much one client may ask of a server."""
+"""Limits on the requests of one client."""
 
 from __future__ import annotations
 

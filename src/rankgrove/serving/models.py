@@ -63,7 +63,7 @@ class ServedModel:
         return self.model.scores(documents.X, documents.groups, n_jobs)
 
     def describe(self) -> dict[str, Any]:
-        """Say what the model is."""
+        """Describe the model."""
         names = self.model.columns.names
         written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.modified))
         return {
@@ -116,7 +116,7 @@ class ModelStore:
         return self._models.get(self.names[0] if name is None else name)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Say what a model is, and what is wrong with the newest file, if it could not be used."""
+        """Describe a model, and the error of its newest file if that could not be loaded."""
         return self._models[name].describe() | {"problem": self._problems.get(name)}
 
     def refresh(self) -> None:

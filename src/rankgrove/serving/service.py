@@ -160,7 +160,7 @@ class Service:
             return response
 
     def _inform(self, head: RequestHead, parts: list[str]) -> DeferredResponse:
-        """Return what answers a path that says something about the service."""
+        """Return the response to a path about the service itself."""
         answer: DeferredResponse
         match parts:
             case ["models"]:
@@ -191,7 +191,7 @@ class Service:
         return json_response(self.store.describe(name))
 
     def _ready(self) -> HttpResponse:
-        """Say whether a request would be taken now."""
+        """Return whether a request would be accepted now."""
         if self.draining or self.in_progress >= self.limits.max_concurrent:
             status = "draining" if self.draining else "busy"
             return json_response({"status": status}, errors.BUSY)
