@@ -6,6 +6,7 @@ pip wrote is shown in full if it fails.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,12 @@ def main(arguments: list[str]) -> int:
         return subprocess.run([*pip, "-q"]).returncode
     lines = []
     with subprocess.Popen(
-        [*pip, "-v"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        [*pip, "-v"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},  # lines arrive as they are written
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
