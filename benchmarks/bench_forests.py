@@ -174,6 +174,8 @@ def contestants(n: int, n_list: int) -> dict[str, tuple[Callable[[Task], Forest]
         "rf-rand": (rankgrove_forest("rf-rand", n), "sk-extra"),
         "rf-hybrid": (rankgrove_forest("rf-hybrid", n, listwise_levels=6), "sk-entropy"),
         "rf-list": (rankgrove_forest("rf-list", n_list), "sk-entropy"),
+        "rf-list-map": (rankgrove_forest("rf-list", n_list, metric="map"), "rf-list"),
+        "rf-list-err": (rankgrove_forest("rf-list", n_list, metric="err"), "rf-list"),
     }
 
 

@@ -417,3 +417,17 @@ def test_seeds_choose_among_splits_of_equal_gain_without_any_sampling():
     roots = [root(seed) for seed in range(12)]
     assert set(roots) == {0, 1}
     assert [root(seed) for seed in range(12)] == roots
+
+
+@pytest.mark.parametrize("name", ["gbrt", "mart"])
+def test_start_is_the_score_before_the_first_tree(name):
+    data = make_ranking(20, seed=1)
+    for start, base in (("mean", data.y.mean()), ("zero", 0.0)):
+        ranker = rankgrove.make_ranker(
+            name, start=start, n_estimators=1, learning_rate=0.5, l2=0.0
+        ).fit(data)
+        leaves, leaf = np.unique(ranker.apply(data)[:, 0], return_inverse=True)
+        means = np.bincount(leaf, data.y) / np.bincount(leaf)
+        assert len(leaves) > 2
+        expected = base + 0.5 * (means[leaf] - base)
+        np.testing.assert_allclose(ranker.predict(data), expected, atol=1e-3)

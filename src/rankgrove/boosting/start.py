@@ -38,12 +38,14 @@ class Start:
     training_outputs: Floats | None = None
 
     @classmethod
-    def of(cls, model: Model | None, objective: Objective, owner: str) -> Start:
+    def of(
+        cls, model: Model | None, objective: Objective, owner: str, *, from_zero: bool = False
+    ) -> Start:
         """Return the initial scores, and how the background model is combined with new trees."""
         base = objective.base_score()
-        if model is None:
-            return cls(base)
         zero = np.zeros_like(base)
+        if model is None:
+            return cls(zero if from_zero else base)
         if (
             isinstance(model, TreesModel)
             and model.link == objective.link

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.problems import ProblemsSquaredError
+from rankgrove.boosting.start import Start
 from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.common_parameters import START, START_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.ordinal import TASKS, problems_of
@@ -22,9 +25,9 @@ class GBRT(BoostedRanker):
     Initialized Gradient Boosted Regression Trees*, 2011, algorithm 2).
 
     Each tree of depth 4 is fitted to the residuals :math:`r_i = y_i - T(x_i)` with all features,
-    and added as :math:`T \leftarrow T + \alpha T_t`. Scores start at the mean label (the paper
-    starts at 0; the first tree then fits the mean as well). As in the paper, missing values are
-    taken for 0 unless ``missing`` says otherwise.
+    and added as :math:`T \leftarrow T + \alpha T_t`. Scores start at the mean label; with
+    ``start="zero"`` at 0, as in the paper, and trees fit the mean as well. As in the paper, missing
+    values are taken for 0 unless ``missing`` says otherwise.
 
     With ``task="classification"`` (section 6) there is one problem per grade c but the lowest,
     whose targets are 1 where the label reaches c, else 0; the score is the expected grade
@@ -41,7 +44,12 @@ class GBRT(BoostedRanker):
         Choice(*TASKS),
         "what is learnt: the label, or for each grade but the lowest whether the label reaches it",
     )
+    start: str = param("mean", START, START_MEANING)
 
     def _objective(self, data: TrainingData) -> Objective:
         problems = problems_of(data.y, self.task, type(self).__name__, data.shard)
         return ProblemsSquaredError(data, problems)
+
+    def _start(self, fit: Fit, objective: Objective) -> Start:
+        zero = self.start == "zero"
+        return Start.of(fit.background, objective, type(self).__name__, from_zero=zero)

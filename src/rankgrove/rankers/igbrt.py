@@ -113,7 +113,9 @@ class IGBRT(GBRT):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
-        return {**super()._unused_parameters(data), **dict.fromkeys(idle, "beside a forest")}
+        unused = {"start": "where boosting starts from a forest"}
+        unused |= dict.fromkeys(idle, "beside a forest")
+        return {**super()._unused_parameters(data), **unused}
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees of the forest a fit grows (0 if it is given), and boosted ones."""

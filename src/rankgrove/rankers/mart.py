@@ -6,10 +6,12 @@ from typing import Any
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.mart import TARGETS, SquaredError
+from rankgrove.boosting.start import Start
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
-from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
+from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING, START, START_MEANING
 from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
 
@@ -42,6 +44,7 @@ class MART(BoostedRanker):
         "the query (c-MART-1)",
     )
     gain: Any = param("exp", GAIN, GAIN_MEANING)
+    start: str = param("mean", START, START_MEANING)
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = {"gain": "with target='label'"} if self.target == "label" else {}
@@ -49,3 +52,7 @@ class MART(BoostedRanker):
 
     def _objective(self, data: TrainingData) -> Objective:
         return SquaredError(data, target=self.target, gain=self.gain)
+
+    def _start(self, fit: Fit, objective: Objective) -> Start:
+        zero = self.start == "zero"
+        return Start.of(fit.background, objective, type(self).__name__, from_zero=zero)

@@ -26,6 +26,7 @@ _TABLE = AnyOf(Nothing(), TABLE)
     "rf-list",
     paper="Ibrahim and Carman 2016",
     optimises="NDCG itself (or DCG, P@k, RBP, MAP, MRR, ERR)",
+    variants={"RF-list-S5": {"subsample": 0.05}, "RF-list-S30": {"subsample": 0.3}},
 )
 class RFList(ForestRanker):
     r"""Listwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective

@@ -16,6 +16,7 @@ from rankgrove.rankers.base.registry import register_ranker
     "rf-point",
     paper="Ibrahim and Carman 2016",
     optimises="entropy of the labels",
+    variants={"RF-point-S5": {"subsample": 0.05}, "RF-point-S30": {"subsample": 0.3}},
 )
 class RFPoint(ForestRanker):
     """Pointwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective

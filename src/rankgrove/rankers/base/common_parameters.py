@@ -43,6 +43,12 @@ GAIN_MEANING = (
     "worth of a label r: 'exp' is 2^r - 1, 'linear' is r, a table lists the gain of each label"
 )
 
+START = Choice("mean", "zero")
+START_MEANING = (
+    "score of every document before the first tree: the mean of what is fitted, or 0 (a model that "
+    "is continued gives the scores in any case)"
+)
+
 
 def _is_metric(value: Any) -> bool:
     from rankgrove.metrics.metric import Metric
