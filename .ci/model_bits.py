@@ -20,6 +20,8 @@ LOSSES: dict[str, dict[str, Any]] = {
     "queryrmse": {},
     "querysoftmax": {},
     "querycrossentropy": {"max_grade": 4},
+    "lambdaloss": {},
+    "yetiloss": {},
     "pairlogit": {},
 }
 

@@ -33,6 +33,8 @@ NAMES = (
     "querysoftmax",
     "querycrossentropy",
     "pairlogit",
+    "lambdaloss",
+    "yetiloss",
     "rcrank",
 )
 CLASSICAL = (

@@ -26,29 +26,66 @@ const std::map<std::string, LambdaMetric> kLambdaMetrics = {
     {"map", LambdaMetric::kAveragePrecision},
     {"err", LambdaMetric::kExpectedReciprocalRank},
     {"mrr", LambdaMetric::kReciprocalRank},
+    {"ndcg-loss1", LambdaMetric::kNdcgLoss1},
+    {"ndcg-loss2", LambdaMetric::kNdcgLoss2},
+    {"ndcg-loss2++", LambdaMetric::kNdcgLoss2PlusPlus},
+    {"arp-loss1", LambdaMetric::kArpLoss1},
+    {"arp-loss2", LambdaMetric::kArpLoss2},
 };
 
 LambdaOptions make_lambda_options(const std::string& metric, int64_t k, int64_t truncation,
-                                  double sigma, bool query_norm, bool difference_norm) {
+                                  double sigma, bool query_norm, bool difference_norm, double mu,
+                                  double noise) {
   require(k >= 1, "k must be at least 1, not " + std::to_string(k));
   require(truncation >= 1, "truncation must be at least 1, not " + std::to_string(truncation));
   require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
-  return {
-      named(kLambdaMetrics, metric, "metric"), k, truncation, sigma, query_norm, difference_norm};
+  require(std::isfinite(mu) && mu >= 0, "mu must not be negative");
+  require(std::isfinite(noise) && noise >= 0, "noise must not be negative");
+  return {named(kLambdaMetrics, metric, "metric"),
+          k,
+          truncation,
+          sigma,
+          query_norm,
+          difference_norm,
+          mu,
+          noise};
 }
 
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
                               std::optional<In<double>> weight, const LambdaOptions& options,
-                              int n_threads, Out<float> gradients, Out<float> hessians) {
+                              uint64_t seed, uint64_t iteration, int64_t first_query, int n_threads,
+                              Out<float> gradients, Out<float> hessians) {
   const size_t n = scores.shape(0);
-  const Queries queries = checked_queries(offsets, n);
+  Queries queries = checked_queries(offsets, n);
+  queries.first_number = first_query;
   require_length(value, n, "value");
   require_length(gradients, n, "gradients");
   require_length(hessians, n, "hessians");
   const double* weights = optional_data(weight, n, "weight");
   nb::gil_scoped_release unlocked;
-  lambda_gradients(queries, scores.data(), value.data(), weights, options, n_threads,
-                   gradients.data(), hessians.data());
+  lambda_gradients(queries, scores.data(), value.data(), weights, options, seed, iteration,
+                   n_threads, gradients.data(), hessians.data());
+}
+
+void yetiloss_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
+                                const std::string& metric, int64_t k,
+                                std::optional<In<double>> weight, int64_t n_permutations,
+                                uint64_t seed, uint64_t iteration, int64_t first_query,
+                                int n_threads, Out<float> gradients, Out<float> hessians) {
+  const size_t n = scores.shape(0);
+  Queries queries = checked_queries(offsets, n);
+  queries.first_number = first_query;
+  require_length(value, n, "value");
+  require_length(gradients, n, "gradients");
+  require_length(hessians, n, "hessians");
+  require(k >= 1, "k must be at least 1, not " + std::to_string(k));
+  require(n_permutations >= 1,
+          "n_permutations must be at least 1, not " + std::to_string(n_permutations));
+  const LambdaMetric kind = named(kLambdaMetrics, metric, "metric");
+  const double* weights = optional_data(weight, n, "weight");
+  nb::gil_scoped_release unlocked;
+  yetiloss_gradients(queries, scores.data(), value.data(), kind, k, weights, n_permutations, seed,
+                     iteration, n_threads, gradients.data(), hessians.data());
 }
 
 void squared_error_gradients_checked(In<double> scores, In<double> target,
@@ -308,6 +345,11 @@ void bind_objectives(nb::module_& m) {
         nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings.");
+  m.def("yetiloss_gradients", &yetiloss_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
+        nb::arg("value"), nb::arg("metric"), nb::arg("k"), nb::arg("weight").none(),
+        nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of neighbours in perturbed rankings, weighted by a metric's change.");
   m.def("pair_logit_gradients", &pair_logit_gradients_checked, nb::arg("offsets"),
         nb::arg("scores"), nb::arg("labels"), nb::arg("order"), nb::arg("weight").none(),
         nb::arg("power"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),
@@ -333,9 +375,10 @@ void bind_objectives(nb::module_& m) {
   nb::class_<LambdaOptions>(m, "LambdaOptions", "What LambdaMART optimises, checked.")
       .def(nb::new_(&make_lambda_options), nb::kw_only(), nb::arg("metric"), nb::arg("k"),
            nb::arg("truncation"), nb::arg("sigma"), nb::arg("query_norm"),
-           nb::arg("difference_norm"));
+           nb::arg("difference_norm"), nb::arg("mu") = 0.0, nb::arg("noise") = 0.0);
   m.def("lambda_gradients", &lambda_gradients_checked, nb::arg("offsets"), nb::arg("scores"),
-        nb::arg("value"), nb::arg("weight").none(), nb::arg("options"), nb::arg("n_threads"),
+        nb::arg("value"), nb::arg("weight").none(), nb::arg("options"), nb::arg("seed"),
+        nb::arg("iteration"), nb::arg("first_query"), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill LambdaMART gradients and Hessians.");
 }

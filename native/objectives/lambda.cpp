@@ -1,8 +1,11 @@
 #include "objectives/lambda.hpp"
 
 #include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
+#include "common/random.hpp"
 #include "metrics/ranking_order.hpp"
 #include "objectives/array_math.hpp"
 #include "objectives/lambda_deltas.hpp"
@@ -13,8 +16,9 @@ namespace {
 
 template <typename Delta>
 struct LambdaScratch {
-  LambdaScratch(size_t k, size_t longest)
-      : delta_of(k, longest),
+  LambdaScratch(Delta made, size_t longest)
+      : delta_of(std::move(made)),
+        noisy(longest),
         sorted(longest),
         score(longest + kPairPadding),
         decay(longest + kPairPadding),
@@ -25,7 +29,7 @@ struct LambdaScratch {
 
   Delta delta_of;
   RankingOrder ranking;
-  std::vector<double> sorted;
+  std::vector<double> noisy, sorted;
   std::vector<float> score, decay, value, delta, gradient, hessian;  // in rank order
 };
 
@@ -64,32 +68,54 @@ double one_query(const double* scores, const float* value, size_t n, const int32
       base = i;
       exp_array(s.sorted.data() + i, s.sorted[i], options.sigma, n - i, s.decay.data() + i);
     }
-    s.delta_of.fill(i, s.delta.data());
-    const PairSums sums = add_pairs(s.delta.data(), s.decay.data(), s.score.data(), i, n,
-                                    regularised, s.gradient.data(), s.hessian.data());
-    s.gradient[i] += sums.gradient;
-    s.hessian[i] += sums.hessian;
-    lambda_sum += static_cast<double>(sums.lambda);
+    const auto add_row = [&] {
+      const PairSums sums = add_pairs(s.delta.data(), s.decay.data(), s.score.data(), i, n,
+                                      regularised, s.gradient.data(), s.hessian.data());
+      s.gradient[i] += sums.gradient;
+      s.hessian[i] += sums.hessian;
+      lambda_sum += static_cast<double>(sums.lambda);
+    };
+    s.delta_of.fill(i, n, s.delta.data());
+    add_row();
+    if constexpr (requires { s.delta_of.fill_reverse(i, n, s.delta.data()); }) {
+      s.delta_of.fill_reverse(i, n, s.delta.data());
+      add_row();
+    }
   }
   return lambda_sum;
 }
 
+// scores + noise log(u / (1 - u)), u uniform in (0, 1).
+void add_noise(const double* scores, size_t n, double noise, Random random, double* noisy) {
+  for (size_t i = 0; i < n; ++i) {
+    const double u = std::max(random.uniform(), std::numeric_limits<double>::epsilon());
+    noisy[i] = scores[i] + noise * std::log(u / (1.0 - u));
+  }
+}
+
+// delta says how pairs weigh; each thread works with a copy.
 template <typename Delta>
 void all_queries(const Queries& queries, const double* scores, const float* value,
-                 const double* weight, const LambdaOptions& options, int n_threads,
-                 float* gradients, float* hessians) {
+                 const double* weight, const LambdaOptions& options, uint64_t seed,
+                 uint64_t iteration, int n_threads, const Delta& delta, float* gradients,
+                 float* hessians) {
   const auto longest = static_cast<size_t>(queries.longest());
-  const auto make_scratch = [&] {
-    return LambdaScratch<Delta>(static_cast<size_t>(options.k), longest);
-  };
+  const auto make_scratch = [&] { return LambdaScratch<Delta>(delta, longest); };
+  const uint64_t iteration_seed = seed ^ mix64(iteration);
   const double pairs = std::min(static_cast<double>(options.truncation), queries.mean_size());
   const double cost = kNanosecondsPerDocument + kNanosecondsPerPair * pairs;
   for_each_query(queries, n_threads, cost, make_scratch, [&](int64_t q, LambdaScratch<Delta>& s) {
     const int64_t first = queries.offsets[q];
     const auto n = static_cast<size_t>(queries.size(q));
     if (n == 0) return;
-    const int32_t* order = s.ranking.sort(scores + first, n);
-    const double lambda_sum = one_query(scores + first, value + first, n, order, options, s);
+    const double* score = scores + first;
+    if (options.noise > 0) {
+      Random random(iteration_seed, queries.number(q));
+      add_noise(score, n, options.noise, random, s.noisy.data());
+      score = s.noisy.data();
+    }
+    const int32_t* order = s.ranking.sort(score, n);
+    const double lambda_sum = one_query(score, value + first, n, order, options, s);
 
     double scale = options.sigma;
     const double documents_sum = 2.0 * options.sigma * lambda_sum;  // both documents of each pair
@@ -108,20 +134,33 @@ void all_queries(const Queries& queries, const double* scores, const float* valu
 }  // namespace
 
 void lambda_gradients(const Queries& queries, const double* scores, const float* value,
-                      const double* weight, const LambdaOptions& options, int n_threads,
-                      float* gradients, float* hessians) {
-  const auto run = [&]<typename Delta>() {
-    all_queries<Delta>(queries, scores, value, weight, options, n_threads, gradients, hessians);
+                      const double* weight, const LambdaOptions& options, uint64_t seed,
+                      uint64_t iteration, int n_threads, float* gradients, float* hessians) {
+  const auto run = [&](const auto& delta) {
+    all_queries(queries, scores, value, weight, options, seed, iteration, n_threads, delta,
+                gradients, hessians);
   };
+  const auto longest = static_cast<size_t>(queries.longest());
+  const auto k = static_cast<size_t>(options.k);
   switch (options.metric) {
     case LambdaMetric::kNdcg:
-      return run.template operator()<NdcgDelta>();
+      return run(NdcgDelta(k, longest));
     case LambdaMetric::kAveragePrecision:
-      return run.template operator()<AveragePrecisionDelta>();
+      return run(AveragePrecisionDelta(k, longest));
     case LambdaMetric::kExpectedReciprocalRank:
-      return run.template operator()<ExpectedReciprocalRankDelta>();
+      return run(ExpectedReciprocalRankDelta(k, longest));
     case LambdaMetric::kReciprocalRank:
-      return run.template operator()<ReciprocalRankDelta>();
+      return run(ReciprocalRankDelta(k, longest));
+    case LambdaMetric::kNdcgLoss1:
+      return run(OwnWeightDelta(true, longest));
+    case LambdaMetric::kNdcgLoss2:
+      return run(RankDistanceDelta(0.0f, 1.0f, longest));
+    case LambdaMetric::kNdcgLoss2PlusPlus:
+      return run(RankDistanceDelta(1.0f, static_cast<float>(options.mu), longest));
+    case LambdaMetric::kArpLoss1:
+      return run(OwnWeightDelta(false, longest));
+    case LambdaMetric::kArpLoss2:
+      return run(LabelDifferenceDelta());
   }
 }
 

@@ -8,7 +8,18 @@
 
 namespace rankgrove {
 
-enum class LambdaMetric { kNdcg, kAveragePrecision, kExpectedReciprocalRank, kReciprocalRank };
+// Metrics, and the losses of LambdaLoss, whose pair weights stand in for changes of a metric.
+enum class LambdaMetric {
+  kNdcg,
+  kAveragePrecision,
+  kExpectedReciprocalRank,
+  kReciprocalRank,
+  kNdcgLoss1,
+  kNdcgLoss2,
+  kNdcgLoss2PlusPlus,
+  kArpLoss1,
+  kArpLoss2,
+};
 
 struct LambdaOptions {
   LambdaMetric metric;
@@ -17,11 +28,14 @@ struct LambdaOptions {
   double sigma;
   bool query_norm;       // scale a query by log2(1 + sum) / sum, sum over the lambdas of documents
   bool difference_norm;  // divide |delta| by 0.01 + |s_i - s_j|
+  double mu;             // of NDCG-Loss2++
+  double noise;          // scale of the logistic noise that is added to the scores; 0: none
 };
 
 // value: see lambda_deltas.hpp. weight may be null. Fills gradients and hessians of all documents.
+// Noise is drawn anew for each (seed, iteration, query).
 void lambda_gradients(const Queries& queries, const double* scores, const float* value,
-                      const double* weight, const LambdaOptions& options, int n_threads,
-                      float* gradients, float* hessians);
+                      const double* weight, const LambdaOptions& options, uint64_t seed,
+                      uint64_t iteration, int n_threads, float* gradients, float* hessians);
 
 }  // namespace rankgrove

@@ -4,7 +4,7 @@
 // serves one query at a time, documents in rank order, ranks counted from 0:
 //   start(value, n)   takes what the metric needs of each document (see each class);
 //   last_rank()       is the number of leading ranks that can change the metric at all;
-//   fill(i, delta)    writes delta[j] = metric(now) - metric(i and j swapped) for j in (i, n).
+//   fill(i, end, delta)  writes delta[j] = metric(now) - metric(i and j swapped) for j in (i, end).
 // An oracle in the tests swaps and evaluates anew. Signs follow from the metrics: moving the better
 // of two documents up never hurts.
 #pragma once
@@ -21,7 +21,7 @@ class NdcgDelta {
   NdcgDelta(size_t k, size_t longest);
   void start(const float* value, size_t n) { value_ = value, n_ = n; }
   size_t last_rank() const;
-  void fill(size_t i, float* delta) const;
+  void fill(size_t i, size_t end, float* delta) const;
 
  private:
   std::vector<float> discount_;
@@ -36,7 +36,7 @@ class AveragePrecisionDelta {
   AveragePrecisionDelta(size_t /*k*/, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const { return n_relevant_ > 0 ? n_ : 0; }
-  void fill(size_t i, float* delta) const;
+  void fill(size_t i, size_t end, float* delta) const;
 
  private:
   const float* value_ = nullptr;
@@ -52,7 +52,7 @@ class ExpectedReciprocalRankDelta {
   ExpectedReciprocalRankDelta(size_t k, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const;
-  void fill(size_t i, float* delta) const;
+  void fill(size_t i, size_t end, float* delta) const;
 
  private:
   const float* value_ = nullptr;
@@ -67,7 +67,7 @@ class ReciprocalRankDelta {
   ReciprocalRankDelta(size_t k, size_t longest);
   void start(const float* value, size_t n);
   size_t last_rank() const;
-  void fill(size_t i, float* delta) const;
+  void fill(size_t i, size_t end, float* delta) const;
 
  private:
   float reciprocal(size_t rank) const {
@@ -78,6 +78,55 @@ class ReciprocalRankDelta {
   size_t k_;
   size_t first_ = 0;   // rank of the first relevant document, n if there is none
   size_t second_ = 0;  // of the second
+};
+
+// The pair weights of LambdaLoss, signed as changes of a metric are.
+
+// value: gain / ideal DCG of the query. NDCG-Loss2 and NDCG-Loss2++: (G_i - G_j) times
+// rank_part (1 / D_i - 1 / D_j) + mu (1 / D_m - 1 / D_{m + 1}), with m = |i - j| and the discounts
+// D_r = log2(1 + r) of ranks counted from 1.
+class RankDistanceDelta {
+ public:
+  RankDistanceDelta(float rank_part, float mu, size_t longest);
+  void start(const float* value, size_t n) { value_ = value, n_ = n; }
+  size_t last_rank() const { return n_; }
+  void fill(size_t i, size_t end, float* delta) const;
+
+ private:
+  float rank_part_, mu_;
+  std::vector<float> discount_;
+  std::vector<float> gap_;  // by the distance of ranks
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+};
+
+// value: label. ARP-Loss2: y_i - y_j.
+class LabelDifferenceDelta {
+ public:
+  void start(const float* value, size_t n) { value_ = value, n_ = n; }
+  size_t last_rank() const { return n_; }
+  void fill(size_t i, size_t end, float* delta) const;
+
+ private:
+  const float* value_ = nullptr;
+  size_t n_ = 0;
+};
+
+// value: gain / ideal DCG, or label. NDCG-Loss1 and ARP-Loss1: every document wants to stand above
+// every other one, with the weight w = value / D (discounted) or value. A pair thus counts twice:
+// fill writes the wish of i (w_i), fill_reverse that of j (-w_j).
+class OwnWeightDelta {
+ public:
+  OwnWeightDelta(bool discounted, size_t longest);
+  void start(const float* value, size_t n);
+  size_t last_rank() const { return n_; }
+  void fill(size_t i, size_t end, float* delta) const;
+  void fill_reverse(size_t i, size_t end, float* delta) const;
+
+ private:
+  std::vector<float> discount_;
+  std::vector<float> weight_;
+  size_t n_ = 0;
 };
 
 }  // namespace rankgrove

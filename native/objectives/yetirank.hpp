@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "objectives/lambda.hpp"
 #include "objectives/queries.hpp"
 
 namespace rankgrove {
@@ -17,5 +18,13 @@ void yetirank_gradients(const Queries& queries, const double* scores, const doub
                         const double* rank_weight, const double* weight, int64_t n_permutations,
                         uint64_t seed, uint64_t iteration, int n_threads, float* gradients,
                         float* hessians);
+
+// YetiLoss (Lyzhin, Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to
+// Rank?", 2023): the same, with pairs weighted by the change of a metric, cut at k, when the two
+// neighbours swap places in the perturbed ranking. value: see lambda_deltas.hpp.
+void yetiloss_gradients(const Queries& queries, const double* scores, const float* value,
+                        LambdaMetric metric, int64_t k, const double* weight,
+                        int64_t n_permutations, uint64_t seed, uint64_t iteration, int n_threads,
+                        float* gradients, float* hessians);
 
 }  // namespace rankgrove

@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.gbrt import GBRT
     from rankgrove.rankers.igbrt import IGBRT
     from rankgrove.rankers.klmart import KLMART
+    from rankgrove.rankers.lambdaloss import LambdaLoss
     from rankgrove.rankers.lambdamart import LambdaMART
     from rankgrove.rankers.listmle import ListMLE
     from rankgrove.rankers.mart import MART
@@ -65,6 +66,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.rf_rand import RFRand
     from rankgrove.rankers.single_feature import SingleFeature
     from rankgrove.rankers.xendcg import XENDCG
+    from rankgrove.rankers.yetiloss import YetiLoss
     from rankgrove.rankers.yetirank import YetiRank
     from rankgrove.trees.ensemble import TreeEnsemble
 
@@ -88,6 +90,7 @@ __all__ = [
     "EarlyExit",
     "ExtraTrees",
     "ImportedRanker",
+    "LambdaLoss",
     "LambdaMART",
     "ListMLE",
     "McRank",
@@ -112,6 +115,7 @@ __all__ = [
     "RankgroveError",
     "SingleFeature",
     "TreeEnsemble",
+    "YetiLoss",
     "YetiRank",
     "__version__",
     "align_features",

@@ -39,7 +39,10 @@ class LambdaMART(BoostedRanker):
     count, and NDCG without a cut-off divides by the ideal DCG of that many ranks. With ``norm``,
     each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a query whose
     scores are all equal), and then the gradients and Hessians of a query are multiplied by
-    :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas.
+    :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas. With ``noise`` c, each
+    iteration replaces the scores by :math:`s_i + c \log\frac{u_i}{1 - u_i}` with fresh uniform
+    :math:`u_i` before it ranks them and computes the lambdas (stochastic LambdaMART; Lyzhin,
+    Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to Rank?", 2023).
 
     Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", 2010.
     """
@@ -68,14 +71,12 @@ class LambdaMART(BoostedRanker):
         AnyOf(Real(0, 53, above=True), Nothing()),
         "highest label of the scale, for ERR; None: the highest in the training data",
     )
+    noise: float = param(
+        0.0, Real(0, 1e6), "scale of logistic noise on the scores in each iteration; 0: none"
+    )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        metric = self.metric.partition("@")[0]
-        uses = {"gain": ("ndcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
-        idle = {
-            name: f"with metric={self.metric!r}" for name, of in uses.items() if metric not in of
-        }
-        return {**super()._unused_parameters(data), **idle}
+        return {**super()._unused_parameters(data), **unused_by_metric(self.metric)}
 
     def _objective(self, data: TrainingData) -> Objective:
         metric, _, k = self.metric.partition("@")
@@ -90,4 +91,12 @@ class LambdaMART(BoostedRanker):
             gain=self.gain,
             relevant_from=self.relevant_from,
             max_grade=self.max_grade,
+            noise=self.noise,
         )
+
+
+def unused_by_metric(metric: str) -> dict[str, str]:
+    """Return the parameters that have no effect with a metric to be optimised, and when."""
+    uses = {"gain": ("ndcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
+    name = metric.partition("@")[0]
+    return {key: f"with metric={metric!r}" for key, of in uses.items() if name not in of}

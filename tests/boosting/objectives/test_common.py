@@ -9,6 +9,7 @@ from tests.boosting.objectives.support import run, training_data
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.cosmart import CosineDistance
 from rankgrove.boosting.objectives.klmart import KullbackLeibler
+from rankgrove.boosting.objectives.lambdaloss import LambdaLossGradients
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
 from rankgrove.boosting.objectives.mart import SquaredError
 from rankgrove.boosting.objectives.mcrank import GradeProbabilities
@@ -18,6 +19,7 @@ from rankgrove.boosting.objectives.querycrossentropy import ShiftedLogistic
 from rankgrove.boosting.objectives.queryrmse import CentredSquaredError
 from rankgrove.boosting.objectives.querysoftmax import SoftmaxCrossEntropy
 from rankgrove.boosting.objectives.xendcg import CrossEntropyNDCG
+from rankgrove.boosting.objectives.yetiloss import YetiLossPairs
 from rankgrove.boosting.objectives.yetirank import YetiRankPairs
 
 OBJECTIVES = [
@@ -31,6 +33,9 @@ OBJECTIVES = [
     YetiRankPairs,
     CentredSquaredError,
     SoftmaxCrossEntropy,
+    LambdaLossGradients,
+    YetiLossPairs,
+    partial(LambdaGradients, noise=0.5),
     PairwiseLogistic,
     partial(ShiftedLogistic, max_grade=4.0),
 ]

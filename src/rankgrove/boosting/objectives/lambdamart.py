@@ -56,6 +56,8 @@ class LambdaGradients(Objective):
     relevant_from : lowest label that is relevant, for MAP and MRR
     max_grade : ERR's probability of satisfaction is (2^label - 1) / 2^max_grade, or label /
         max_grade with the linear gain, as in the metric; None takes the highest label of y
+    noise : scale of the logistic noise that each iteration adds to the scores before it ranks them
+        and computes the lambdas; 0: none
     """
 
     def __init__(
@@ -70,16 +72,14 @@ class LambdaGradients(Objective):
         gain: Gain = "exp",
         relevant_from: float = 1.0,
         max_grade: float | None = None,
+        noise: float = 0.0,
     ) -> None:
-        if metric not in METRICS:
-            raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
-        if metric == "map" and k is not None:
-            raise ValueError(f"MAP is defined on the whole list: leave out the cut-off {k}")
+        refuse_metric(metric, k)
         self.data = data
         self.metric = metric
         self.k = k or max(1, data.n_documents)
         if truncation is None:
-            _warn_of_many_pairs(data)
+            warn_of_many_pairs(data)
         self.options = _native.LambdaOptions(
             metric=metric,
             k=self.k,
@@ -87,15 +87,9 @@ class LambdaGradients(Objective):
             sigma=sigma,
             query_norm=query_norm,
             difference_norm=difference_norm,
+            noise=noise,
         )
-        if metric == "ndcg":
-            value = gains_over_ideal(data.offsets, label_gains(data.y, gain), k or truncation)
-        elif metric == "err":
-            value = _satisfaction(data, gain, max_grade)
-        else:
-            value = worths(data.y, relevance_worth(relevant_from))
-            _warn_of_irrelevant_labels(data, value, relevant_from)
-        self.value = value.astype(np.float32)
+        self.value = metric_values(data, metric, k or truncation, gain, relevant_from, max_grade)
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -108,10 +102,40 @@ class LambdaGradients(Objective):
             self.value,
             self.data.weight,
             self.options,
+            self.data.seed,
+            iteration,
+            self.data.shard.first_query,
             self.data.n_threads,
             gradients[0],
             hessians[0],
         )
+
+
+def refuse_metric(metric: str, k: int | None) -> None:
+    """Refuse a metric whose changes are not known."""
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
+    if metric == "map" and k is not None:
+        raise ValueError(f"MAP is defined on the whole list: leave out the cut-off {k}")
+
+
+def metric_values(
+    data: TrainingData,
+    metric: str,
+    ideal_k: int | None,
+    gain: Gain,
+    relevant_from: float,
+    max_grade: float | None,
+) -> Floats32:
+    """Return what a metric reads of each document; ``ideal_k`` cuts the ideal DCG."""
+    if metric == "ndcg":
+        value = gains_over_ideal(data.offsets, label_gains(data.y, gain), ideal_k)
+    elif metric == "err":
+        value = _satisfaction(data, gain, max_grade)
+    else:
+        value = worths(data.y, relevance_worth(relevant_from))
+        _warn_of_irrelevant_labels(data, value, relevant_from)
+    return value.astype(np.float32)
 
 
 def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_from: float) -> None:
@@ -130,7 +154,8 @@ def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Fl
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
 
 
-def _warn_of_many_pairs(data: TrainingData) -> None:
+def warn_of_many_pairs(data: TrainingData) -> None:
+    """Warn of a query so long that all of its pairs take seconds."""
     longest = int(np.diff(data.offsets).max(initial=0))
     if longest > _LONG_LIST:
         warnings.warn(

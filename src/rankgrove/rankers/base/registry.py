@@ -42,6 +42,7 @@ OWN_RANKERS = {
     "igbrt": ("rankgrove.rankers.igbrt", "IGBRT"),
     "imported": ("rankgrove.rankers.base.imported", "ImportedRanker"),
     "klmart": ("rankgrove.rankers.klmart", "KLMART"),
+    "lambdaloss": ("rankgrove.rankers.lambdaloss", "LambdaLoss"),
     "lambdamart": ("rankgrove.rankers.lambdamart", "LambdaMART"),
     "listmle": ("rankgrove.rankers.listmle", "ListMLE"),
     "mart": ("rankgrove.rankers.mart", "MART"),
@@ -63,6 +64,7 @@ OWN_RANKERS = {
     "rf-rand": ("rankgrove.rankers.rf_rand", "RFRand"),
     "single-feature": ("rankgrove.rankers.single_feature", "SingleFeature"),
     "xendcg": ("rankgrove.rankers.xendcg", "XENDCG"),
+    "yetiloss": ("rankgrove.rankers.yetiloss", "YetiLoss"),
     "yetirank": ("rankgrove.rankers.yetirank", "YetiRank"),
 }
 _NOT_LISTED = frozenset({"custom", "imported"})
