@@ -208,10 +208,7 @@ Values grouped_labels(const JudgedQueries& queries) {
   return to_numpy(std::move(labels));
 }
 
-}  // namespace
-
-void bind_metrics(nb::module_& m) {
-  nb::register_exception_translator(&raise_label_error);
+void bind_judgments(nb::module_& m) {
   nb::class_<JudgedQueries>(m, "JudgedQueries", "Labels of a data set, grouped by query.")
       .def(nb::new_(&judged_queries), nb::arg("labels"), nb::arg("offsets"),
            nb::arg("order").none() = nb::none())
@@ -233,8 +230,6 @@ void bind_metrics(nb::module_& m) {
           nb::arg("kind"), nb::arg("max_grade"))
       .def("of", &label_worths, nb::arg("labels"), "Worth of each label.");
 
-  nb::class_<QueryMetric>(m, "QueryMetric", "A metric prepared for a set of judged queries.");
-
   m.def(
       "discount_table",
       [](const std::string& kind, double power, int64_t n) {
@@ -244,7 +239,10 @@ void bind_metrics(nb::module_& m) {
 
   m.def("ideal_dcg", &ideal_dcg_of_queries, nb::arg("offsets"), nb::arg("gains"),
         nb::arg("discounts"), "Largest sum of discount x gain that each query allows.");
+}
 
+// Metrics with weights of ranks.
+void bind_gain_metrics(nb::module_& m) {
   m.def(
       "cumulated_gain",
       [](Queries queries, const Worth& worth, In<double> weights, const std::string& divisor,
@@ -276,7 +274,24 @@ void bind_metrics(nb::module_& m) {
       },
       nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::kw_only(), nb::arg("k").none(),
       nb::arg("ties"), nb::arg("empty"));
+}
 
+// Metrics of the ranks of relevant documents that have no other options than a list's.
+template <typename Metric>
+void bind_relevance_metric(nb::module_& m, const char* name) {
+  m.def(
+      name,
+      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
+         double empty) -> std::shared_ptr<QueryMetric> {
+        const ListRules rules = list_rules(k, ties, "pad", empty);
+        nb::gil_scoped_release release;
+        return std::make_shared<Metric>(queries, queries->worths(worth), rules);
+      },
+      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
+      nb::arg("empty"));
+}
+
+void bind_other_metrics(nb::module_& m) {
   m.def(
       "average_precision",
       [](Queries queries, const Worth& worth, bool cut_divisor, std::optional<int64_t> k,
@@ -289,27 +304,8 @@ void bind_metrics(nb::module_& m) {
       nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("cut_divisor"),
       nb::arg("k").none(), nb::arg("ties"), nb::arg("empty"));
 
-  m.def(
-      "reciprocal_rank",
-      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
-         double empty) -> std::shared_ptr<QueryMetric> {
-        const ListRules rules = list_rules(k, ties, "pad", empty);
-        nb::gil_scoped_release release;
-        return std::make_shared<ReciprocalRank>(queries, queries->worths(worth), rules);
-      },
-      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
-      nb::arg("empty"));
-
-  m.def(
-      "expected_reciprocal_rank",
-      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
-         double empty) -> std::shared_ptr<QueryMetric> {
-        const ListRules rules = list_rules(k, ties, "pad", empty);
-        nb::gil_scoped_release release;
-        return std::make_shared<ExpectedReciprocalRank>(queries, queries->worths(worth), rules);
-      },
-      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
-      nb::arg("empty"));
+  bind_relevance_metric<ReciprocalRank>(m, "reciprocal_rank");
+  bind_relevance_metric<ExpectedReciprocalRank>(m, "expected_reciprocal_rank");
 
   m.def(
       "root_mean_squared_error",
@@ -324,7 +320,9 @@ void bind_metrics(nb::module_& m) {
         return std::make_shared<KendallTau>(queries, correct_ties, empty);
       },
       nb::arg("queries"), nb::kw_only(), nb::arg("correct_ties"), nb::arg("empty"));
+}
 
+void bind_evaluation(nb::module_& m) {
   m.def("evaluate_metrics", &evaluate<double>, nb::arg("metrics"), nb::arg("scores").noconvert(),
         nb::arg("n_threads"),
         "Values of each metric for each query, metric by metric; NaN marks a skipped query.");
@@ -350,6 +348,17 @@ void bind_metrics(nb::module_& m) {
       },
       nb::arg("values"), nb::arg("weights").none() = nb::none(),
       "Weighted mean of the values that are not NaN.");
+}
+
+}  // namespace
+
+void bind_metrics(nb::module_& m) {
+  nb::register_exception_translator(&raise_label_error);
+  nb::class_<QueryMetric>(m, "QueryMetric", "A metric prepared for a set of judged queries.");
+  bind_judgments(m);
+  bind_gain_metrics(m);
+  bind_other_metrics(m);
+  bind_evaluation(m);
 }
 
 }  // namespace rankgrove

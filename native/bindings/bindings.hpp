@@ -1,4 +1,4 @@
-// What every binding file shares: array types, and the list of rooms that module.cpp opens.
+// Shared by all binding files: array types, checks, and the functions that module.cpp calls.
 //
 // Bindings check what Python hands over (shape, range, length) and release the GIL around kernels;
 // kernels below them trust their arguments.

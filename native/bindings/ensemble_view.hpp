@@ -56,7 +56,8 @@ class EnsembleView {
                 as_span(threshold_),
                 as_span(left_),
                 as_span(missing_left_),
-                as_span(value_)} {
+                as_span(value_),
+                {}} {
     nb::gil_scoped_release released;
     check_ensemble(arrays_);
   }

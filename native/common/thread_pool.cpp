@@ -12,26 +12,32 @@
 namespace rankgrove {
 namespace {
 
-// How often a waiting thread looks before it sleeps: a few microseconds, less than it takes to
-// wake it up.
-constexpr int kLooks = 100;
-// How long a worker looks out while it is watched for, how long its caller waits for it without
-// sleeping, and how long it may have to wait before the machine is taken to be busy; from then on
-// nobody is called for short jobs for a time, which doubles until it is at its longest.
-constexpr std::chrono::microseconds kLookout{100};
-constexpr std::chrono::microseconds kWakeUp{50};
-constexpr std::chrono::microseconds kPatience{300};
-constexpr int64_t kShortestDistrust = 10'000'000;
-constexpr int64_t kLongestDistrust = 250'000'000;
-// Asking for a few threads more than there are cores is allowed, for trials on small machines.
+// Constants of spinning, sleeping and backing off. They change speed, never results. Waking a
+// sleeping thread takes some 50 us, polling once some tens of nanoseconds.
+//
+//   constant            chosen for
+//   kPolls              a spin of a few microseconds, less than a wake-up costs
+//   kWorkerSpin         a worker stays awake between the short jobs of one tree
+//   kCallerSpin         a caller spins for its last worker as long as a wake-up would take
+//   kLateWorker         a worker later than this (and than the job took) was descheduled: the
+//                       machine is busy, and short jobs use no workers for a back-off time
+//   kShortestBackOff,   the back-off time, which doubles from the shortest to the longest
+//   kLongestBackOff     (nanoseconds)
+//   kAlwaysAllowed      threads that may be requested on machines with fewer cores, for tests
+constexpr int kPolls = 100;
+constexpr std::chrono::microseconds kWorkerSpin{100};
+constexpr std::chrono::microseconds kCallerSpin{50};
+constexpr std::chrono::microseconds kLateWorker{300};
+constexpr int64_t kShortestBackOff = 10'000'000;
+constexpr int64_t kLongestBackOff = 250'000'000;
 constexpr int kAlwaysAllowed = 8;
 
 thread_local bool is_inside_job = false;
 std::atomic<ThreadPool*> shared_pool{nullptr};
 
 template <typename Condition>
-bool look_for(Condition&& condition) {
-  for (int i = 0; i < kLooks; ++i) {
+bool spin_until(Condition&& condition) {
+  for (int i = 0; i < kPolls; ++i) {
     if (condition()) return true;
     cpu_pause();
   }
@@ -106,7 +112,7 @@ void ThreadPool::run_job(Job& job) {
 // The lock is held for moments, and a thread that sleeps until it is free sleeps for longer.
 std::unique_lock<std::mutex> ThreadPool::lock_soon() {
   std::unique_lock lock(mutex_, std::defer_lock);
-  if (!look_for([&] { return lock.try_lock(); })) lock.lock();
+  if (!spin_until([&] { return lock.try_lock(); })) lock.lock();
   return lock;
 }
 
@@ -120,12 +126,12 @@ void ThreadPool::wake(int wanted) {
   for (int i = 0; i < n_to_wake; ++i) opened_.notify_one();
 }
 
-// Workers that are about to leave are waited for awake, for as long as it would take to wake up.
+// Spins for workers that are about to leave, as long as a wake-up would take, then sleeps.
 void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   const auto all_left = [&] { return job.inside.load() == 0; };
-  bool left = look_for(all_left);
+  bool left = spin_until(all_left);
   const Clock::time_point finished = Clock::now();
-  while (!left && Clock::now() < finished + kWakeUp) left = look_for(all_left);
+  while (!left && Clock::now() < finished + kCallerSpin) left = spin_until(all_left);
   if (left) {
     distrust_ = distrust_ - distrust_ / 16;
     return;
@@ -135,15 +141,15 @@ void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   left_.wait(lock, all_left);
   --n_waiting_;
   const Clock::time_point now = Clock::now();
-  if (now - finished < std::max<Clock::duration>(kPatience, finished - started)) return;
-  distrust_ = std::clamp(2 * distrust_, kShortestDistrust, kLongestDistrust);
+  if (now - finished < std::max<Clock::duration>(kLateWorker, finished - started)) return;
+  distrust_ = std::clamp(2 * distrust_, kShortestBackOff, kLongestBackOff);
   trusted_from_ = now.time_since_epoch().count() + distrust_;
 }
 
 // The job may be gone as soon as the last worker has left it.
 void ThreadPool::leave(Job& job) {
   if (job.inside.fetch_sub(1) != 1 || n_waiting_.load() == 0) return;
-  const std::unique_lock lock = lock_soon();  // a caller that has looked is asleep by now
+  const std::unique_lock lock = lock_soon();  // a caller that has polled is asleep by now
   left_.notify_all();
 }
 
@@ -162,9 +168,9 @@ void ThreadPool::serve() {
   is_inside_job = true;
   const auto has_jobs = [&] { return has_jobs_.load(std::memory_order_relaxed); };
   for (;;) {
-    bool found = look_for(has_jobs);
-    const Clock::time_point until = Clock::now() + kLookout;
-    while (!found && watched() && trusted() && Clock::now() < until) found = look_for(has_jobs);
+    bool found = spin_until(has_jobs);
+    const Clock::time_point until = Clock::now() + kWorkerSpin;
+    while (!found && watched() && trusted() && Clock::now() < until) found = spin_until(has_jobs);
     std::unique_lock lock = lock_soon();
     Job* job = join();
     if (job == nullptr && !found) {

@@ -74,8 +74,8 @@ void BinFinder::add(const ColumnTable& x, const TableRows& rows, int n_threads) 
                  });
     parallel_for(
         width, n_threads, kNanosecondsPerSort * rows.n, [] { return std::vector<uint32_t>(); },
-        [&](int64_t j, std::vector<uint32_t>& room) {
-          found_[n_before + first + j] = find_feature_bins(keys[j], {}, max_bins_, room);
+        [&](int64_t j, std::vector<uint32_t>& scratch) {
+          found_[n_before + first + j] = find_feature_bins(keys[j], {}, max_bins_, scratch);
           std::vector<uint32_t>().swap(keys[j]);
         });
   }

@@ -13,7 +13,7 @@ float key_value(uint32_t key) {
 }
 
 // Least-significant-digit radix sort in three passes of 11 bits.
-void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& room) {
+void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
   constexpr int kBits = 11;
   constexpr uint32_t kMask = (1u << kBits) - 1;
   if (keys.size() < 1024) {
@@ -26,7 +26,7 @@ void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& room) {
     ++counts[(1u << kBits) + ((key >> kBits) & kMask)];
     ++counts[(2u << kBits) + (key >> (2 * kBits))];
   }
-  room.resize(keys.size());
+  scratch.resize(keys.size());
   for (int pass = 0; pass < 3; ++pass) {
     uint32_t* count = counts.data() + (pass << kBits);
     const int shift = pass * kBits;
@@ -37,8 +37,8 @@ void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& room) {
       count[digit] = position;
       position += n;
     }
-    for (const uint32_t key : keys) room[count[(key >> shift) & kMask]++] = key;
-    keys.swap(room);
+    for (const uint32_t key : keys) scratch[count[(key >> shift) & kMask]++] = key;
+    keys.swap(scratch);
   }
 }
 
@@ -126,8 +126,8 @@ std::vector<float> quantile_cuts(const DistinctValues& distinct, int32_t max_bin
 }  // namespace
 
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
-                              int32_t max_bins, std::vector<uint32_t>& room) {
-  radix_sort(keys, room);
+                              int32_t max_bins, std::vector<uint32_t>& scratch) {
+  radix_sort(keys, scratch);
   const auto end = std::lower_bound(keys.begin(), keys.end(), kMissingKey);
   FeatureBins result;
   result.has_missing = end != keys.end();

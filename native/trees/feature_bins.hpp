@@ -35,9 +35,9 @@ struct UnlistedValue {
 };
 
 // Finds the bins of a feature from the keys of its rows (missing ones among them), which it sorts.
-// `room` is for that; its memory serves the next feature, too.
+// `scratch` is the buffer of the sort; callers reuse it for the next feature.
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
-                              int32_t max_bins, std::vector<uint32_t>& room);
+                              int32_t max_bins, std::vector<uint32_t>& scratch);
 
 // Puts the bins of all features together.
 std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,

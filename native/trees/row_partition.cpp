@@ -13,8 +13,8 @@ constexpr double kNanosecondsPerRow = 2.0;
 
 }  // namespace
 
-void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* room) {
-  room_ = room;
+void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch) {
+  scratch_ = scratch;
   rows_.resize(n_rows);
   if (rows) {
     std::copy_n(rows, n_rows, rows_.begin());
@@ -33,8 +33,8 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
     const int64_t last = std::min(end, first + kBlock);
-    int32_t* left = room_ + first;
-    int32_t* right = room_ + last - 1;
+    int32_t* left = scratch_ + first;
+    int32_t* right = scratch_ + last - 1;
     for (int64_t i = first; i < last; ++i) {
       const int32_t row = rows_[i];
       const int32_t code = codes[row];
@@ -44,7 +44,7 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
       left += goes_left;
       right -= !goes_left;
     }
-    n_left[block] = left - (room_ + first);
+    n_left[block] = left - (scratch_ + first);
   });
   std::vector<int64_t> left_start(n_blocks + 1, begin);
   for (int64_t b = 0; b < n_blocks; ++b) left_start[b + 1] = left_start[b] + n_left[b];
@@ -52,9 +52,9 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock / 2, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
     const int64_t last = std::min(end, first + kBlock);
-    std::copy_n(room_ + first, n_left[block], rows_.begin() + left_start[block]);
+    std::copy_n(scratch_ + first, n_left[block], rows_.begin() + left_start[block]);
     const int64_t rights_before = (first - begin) - (left_start[block] - begin);
-    std::reverse_copy(room_ + first + n_left[block], room_ + last,
+    std::reverse_copy(scratch_ + first + n_left[block], scratch_ + last,
                       rows_.begin() + middle + rights_before);
   });
   return middle;

@@ -13,9 +13,9 @@ class RowPartition {
  public:
   explicit RowPartition(const BinnedMatrix& binned) : binned_(binned) {}
 
-  // Starts over with one range that holds `rows` (all rows of the matrix if null). Splits work in
-  // `room`, which is as long and holds nothing between two of them.
-  void reset(const int32_t* rows, int64_t n_rows, int32_t* room);
+  // Starts over with one range that holds `rows` (all rows of the matrix if null). Splits use
+  // `scratch`, a buffer of the same length whose contents are not kept between splits.
+  void reset(const int32_t* rows, int64_t n_rows, int32_t* scratch);
 
   // Reorders a range, keeping the order within each side, and returns where the right side begins.
   int64_t split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads);
@@ -36,8 +36,8 @@ class RowPartition {
 
   const BinnedMatrix& binned_;
   std::vector<int32_t> rows_;
-  int32_t* room_ = nullptr;
-  mutable std::vector<uint8_t> column8_;  // room for the codes of a sparse column
+  int32_t* scratch_ = nullptr;
+  mutable std::vector<uint8_t> column8_;  // scratch for the codes of a sparse column
   mutable std::vector<uint16_t> column16_;
 };
 

@@ -179,16 +179,16 @@ std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
   std::vector<FeatureBins> found(x.n_features);
   const double cost = kNanosecondsPerSort * static_cast<double>(starts.back()) /
                       static_cast<double>(std::max(x.n_features, 1));
-  struct Rooms {
+  struct Scratch {
     std::vector<uint32_t> column, sorting;
   };
   parallel_for(
-      x.n_features, n_threads, cost, [] { return Rooms(); },
-      [&](int64_t f, Rooms& rooms) {
-        rooms.column.assign(keys.begin() + starts[f], keys.begin() + starts[f + 1]);
+      x.n_features, n_threads, cost, [] { return Scratch(); },
+      [&](int64_t f, Scratch& scratch) {
+        scratch.column.assign(keys.begin() + starts[f], keys.begin() + starts[f + 1]);
         const int64_t n_absent = x.n_rows - (starts[f + 1] - starts[f]);
         const UnlistedValue unlisted{filled(x.absent, fill[f]), n_absent};
-        found[f] = find_feature_bins(rooms.column, unlisted, max_bins, rooms.sorting);
+        found[f] = find_feature_bins(scratch.column, unlisted, max_bins, scratch.sorting);
       });
   return join_bins(found, fill);
 }

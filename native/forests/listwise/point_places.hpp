@@ -82,7 +82,7 @@ class PointPlaces {
     near_end_ = own_ > 0 ? edges_[own_ - 1].below : n_points;
     near_begin_ = own_ + 1 < n_blocks_ ? edges_[own_ + 1].not_above : 0;
     std::fill(place + near_begin_, place + near_end_, own_);
-    // What is written too far is put right by the next block.
+    // Writes go in chunks of kSlack and may overshoot; the next block overwrites the excess.
     for (int32_t i = own_ - 1; i >= 0 && edges_[i].below < n_points; --i) {
       const int32_t end = i > 0 ? edges_[i - 1].below : n_points;
       int32_t point = edges_[i].not_above;

@@ -10,7 +10,7 @@
 // both of which depend on c alone and on where x lies among the query's blocks. What the two
 // children do adds up.
 //
-// It is told in two parts: the *near* one, as if no block were passed, and the *far* one, the rest.
+// It has two parts: the *near* one, as if no block were passed, and the *far* one, the rest.
 #pragma once
 
 #include <algorithm>
