@@ -84,10 +84,7 @@ def test_empty_folder_names_the_layout(name, tmp_path):
 
 @pytest.mark.data
 @pytest.mark.parametrize(("part", "n_features"), [("mq2008", 46), ("ohsumed/QueryLevelNorm", 45)])
-def test_real_letor(part, n_features, repository):
-    folder = repository.parent / "shared" / "data" / part
-    if not folder.is_dir():
-        pytest.skip("needs the LETOR data sets beside the checkout")
-    fold = next(datasets.load_letor(folder))
+def test_real_letor(part, n_features, letor_data):
+    fold = next(datasets.load_letor(letor_data / part))
     assert fold.train.n_features == n_features
     assert fold.train.n_queries > fold.test.n_queries
