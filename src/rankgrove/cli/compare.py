@@ -155,7 +155,7 @@ def run(arguments: argparse.Namespace) -> None:
 def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
     """Run a study as the options say."""
     from rankgrove.experiments.comparing import compare_study
-    from rankgrove.experiments.comparison import Significance
+    from rankgrove.experiments.results import Significance
     from rankgrove.experiments.running import Run
     from rankgrove.experiments.store import Store
 

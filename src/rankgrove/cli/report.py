@@ -33,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.experiments.comparison import Comparison, Significance
+    from rankgrove.experiments.comparison import Comparison
     from rankgrove.experiments.report import write_report
+    from rankgrove.experiments.results import Significance
     from rankgrove.experiments.store import Store
 
     with Store.existing(arguments.results) as store:

@@ -8,8 +8,9 @@ from typing import Any
 from rankgrove.data.core.dataset import concatenate
 from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.cells import fit_cell
-from rankgrove.experiments.comparison import Comparison, Significance
+from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.progress import NoProgress, StudyProgress
+from rankgrove.experiments.results import Significance
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Study, make_study

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rankgrove.experiments.comparison import Comparison
+from rankgrove.experiments.results import ComparisonResults
 
 Rows = list[dict[str, Any]]
 
 
-def by_ranker(comparison: Comparison) -> Rows:
+def by_ranker(comparison: ComparisonResults) -> Rows:
     """One row per data set and ranker."""
     rows = []
     for data in comparison.datasets:
@@ -36,7 +35,7 @@ def by_ranker(comparison: Comparison) -> Rows:
     return rows
 
 
-def by_fold(comparison: Comparison) -> Rows:
+def by_fold(comparison: ComparisonResults) -> Rows:
     """One row per data set, ranker and fold."""
     return [
         {
@@ -53,7 +52,7 @@ def by_fold(comparison: Comparison) -> Rows:
     ]
 
 
-def by_cell(comparison: Comparison) -> Rows:
+def by_cell(comparison: ComparisonResults) -> Rows:
     """One row per fit: setting, seed, validation value, test means, costs, error."""
     rows = []
     for cell in comparison.cells:
@@ -82,7 +81,7 @@ def by_cell(comparison: Comparison) -> Rows:
     return rows
 
 
-def by_query(comparison: Comparison) -> Rows:
+def by_query(comparison: ComparisonResults) -> Rows:
     """One row per data set, fold, query and ranker; values are means over repeats."""
     rows = []
     for data in comparison.datasets:
@@ -107,7 +106,7 @@ def by_query(comparison: Comparison) -> Rows:
     return rows
 
 
-def by_pair(comparison: Comparison) -> Rows:
+def by_pair(comparison: ComparisonResults) -> Rows:
     """One row per data set and pair of rankers: tests of the first metric, pooled and per fold."""
     rows = []
     for data in comparison.datasets:
@@ -126,7 +125,7 @@ def by_pair(comparison: Comparison) -> Rows:
     return rows
 
 
-def _against_baseline(comparison: Comparison, data: str) -> dict[str, dict[str, Any]]:
+def _against_baseline(comparison: ComparisonResults, data: str) -> dict[str, dict[str, Any]]:
     if comparison.baseline is None:
         return {}
     names, table = comparison.pairs(data, baseline=comparison.baseline)
@@ -141,7 +140,7 @@ def _pair(table: Any, i: int) -> dict[str, Any]:
     return {**{name: float(getattr(table, name)[i]) for name in names}, **whole}
 
 
-FRAMES: dict[str, Callable[[Comparison], Rows]] = {
+FRAMES: dict[str, Callable[[ComparisonResults], Rows]] = {
     "ranker": by_ranker,
     "fold": by_fold,
     "cell": by_cell,

@@ -21,8 +21,9 @@ from rankgrove import __version__
 from rankgrove._counts import counted
 from rankgrove._files import replacing
 from rankgrove._optional import require
-from rankgrove.experiments.comparison import Comparison, RankerResult
+from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.results import RankerResult
 from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.tables import convention, order_note
 

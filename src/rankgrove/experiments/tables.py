@@ -16,8 +16,8 @@ import numpy as np
 
 from rankgrove._counts import counted
 from rankgrove._html import html_table
-from rankgrove.experiments.comparison import Comparison, RankerResult
 from rankgrove.experiments.frames import by_fold, by_ranker
+from rankgrove.experiments.results import ComparisonResults, RankerResult
 from rankgrove.metrics.parameters import format_value
 from rankgrove.metrics.parsing import metric as as_metric
 
@@ -51,7 +51,7 @@ class TextTable:
     leading: frozenset[tuple[int, int]] = frozenset()  # row and column of the values of first tiers
 
 
-def text_tables(comparison: Comparison, *, folds: bool = False) -> list[TextTable]:
+def text_tables(comparison: ComparisonResults, *, folds: bool = False) -> list[TextTable]:
     """The tables of a comparison, for each data set: means, the baseline, and folds if asked."""
     found = []
     for data in comparison.datasets:
@@ -63,7 +63,7 @@ def text_tables(comparison: Comparison, *, folds: bool = False) -> list[TextTabl
     return found
 
 
-def convention(comparison: Comparison) -> list[str]:
+def convention(comparison: ComparisonResults) -> list[str]:
     """What the signs of a table mean, in sentences."""
     test = {"randomisation": "paired randomisation test", "t": "paired t test"}.get(
         comparison.significance.test, "Wilcoxon signed-rank test"
@@ -89,11 +89,11 @@ def convention(comparison: Comparison) -> list[str]:
     return [*sentences, f"Metrics in full: {'; '.join(_in_full(comparison))}."]
 
 
-def _short(comparison: Comparison) -> str:
+def _short(comparison: ComparisonResults) -> str:
     return comparison.short_names[comparison.metrics[0]]
 
 
-def _in_full(comparison: Comparison) -> list[str]:
+def _in_full(comparison: ComparisonResults) -> list[str]:
     """Every metric with all its parameters."""
     texts = []
     for name, short in comparison.short_names.items():
@@ -104,7 +104,7 @@ def _in_full(comparison: Comparison) -> list[str]:
     return texts
 
 
-def as_text(comparison: Comparison) -> str:
+def as_text(comparison: ComparisonResults) -> str:
     """All tables as aligned text."""
     parts = []
     for table in text_tables(comparison):
@@ -121,7 +121,7 @@ def as_text(comparison: Comparison) -> str:
     return "\n\n".join([*parts, "\n".join(convention(comparison))])
 
 
-def as_markdown(comparison: Comparison, *, folds: bool = False) -> str:
+def as_markdown(comparison: ComparisonResults, *, folds: bool = False) -> str:
     """All tables in Markdown."""
     parts = []
     for table in text_tables(comparison, folds=folds):
@@ -132,7 +132,7 @@ def as_markdown(comparison: Comparison, *, folds: bool = False) -> str:
     return "\n\n".join([*parts, *map(_markdown_text, convention(comparison))]) + "\n"
 
 
-def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
+def as_latex(comparison: ComparisonResults, *, folds: bool = False) -> str:
     """All tables in LaTeX, for the packages booktabs and amssymb.
 
     Values of the first tier are bold. Captions are short; what the signs mean stands below the
@@ -173,7 +173,7 @@ def as_latex(comparison: Comparison, *, folds: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_html(comparison: Comparison) -> str:
+def as_html(comparison: ComparisonResults) -> str:
     """All tables in HTML, for notebooks."""
     parts = [
         html_table(table.title, table.columns, table.rows) for table in text_tables(comparison)
@@ -182,7 +182,7 @@ def as_html(comparison: Comparison) -> str:
     return "".join(parts) + notes
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: ComparisonResults) -> dict[str, Any]:
     """Return the comparison as values for JSON."""
     ranker, settings = None, None
     with contextlib.suppress(ValueError):
@@ -199,7 +199,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_latex}
 
 
-def _main_table(comparison: Comparison, data: str) -> TextTable:
+def _main_table(comparison: ComparisonResults, data: str) -> TextTable:
     columns = ["ranker", *comparison.short_names.values(), "fit s", "µs/doc", "MB"]
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -230,7 +230,7 @@ def _main_table(comparison: Comparison, data: str) -> TextTable:
     return TextTable(title, columns, rows, notes, frozenset(leading))
 
 
-def order_note(comparison: Comparison, result: RankerResult) -> str:
+def order_note(comparison: ComparisonResults, result: RankerResult) -> str:
     """Return the note on values that depend on the order of rows with equal scores."""
     names = comparison.short_names
     values = (f"{names[name]} {value:.4f}" for name, value in result.tie_free_values.items())
@@ -240,14 +240,14 @@ def order_note(comparison: Comparison, result: RankerResult) -> str:
     )
 
 
-def _letters(comparison: Comparison, data: str, metric: str, result: RankerResult) -> str:
+def _letters(comparison: ComparisonResults, data: str, metric: str, result: RankerResult) -> str:
     width = max(len(other.tiers[metric]) for other in comparison.results(data))
     mark = {1: BETTER, -1: WORSE}.get(result.marks[metric], _BLANK)
     mark = mark if comparison.baseline is not None else ""
     return f"{result.values[metric]:.4f} {result.tiers[metric]:{_BLANK}<{width}}{mark}"
 
 
-def _baseline_table(comparison: Comparison, data: str) -> TextTable:
+def _baseline_table(comparison: ComparisonResults, data: str) -> TextTable:
     metric = comparison.metrics[0]
     names, table = comparison.pairs(data, baseline=comparison.baseline)
     title = f"{data}: {_short(comparison)} against {comparison.baseline}"
@@ -269,7 +269,7 @@ def _baseline_table(comparison: Comparison, data: str) -> TextTable:
     return TextTable(title, columns, rows)
 
 
-def _fold_table(comparison: Comparison, data: str) -> TextTable:
+def _fold_table(comparison: ComparisonResults, data: str) -> TextTable:
     metric, folds = comparison.metrics[0], comparison.folds(data)
     marks = {fold: _fold_marks(comparison, data, fold) for fold in folds}
     rows = [
@@ -287,7 +287,7 @@ def _fold_table(comparison: Comparison, data: str) -> TextTable:
     return TextTable(f"{data}: {_short(comparison)} by fold", columns, rows)
 
 
-def _fold_marks(comparison: Comparison, data: str, fold: int) -> dict[str, str]:
+def _fold_marks(comparison: ComparisonResults, data: str, fold: int) -> dict[str, str]:
     if comparison.baseline is None:
         return {}
     names, table = comparison.pairs(data, baseline=comparison.baseline, fold=fold)
