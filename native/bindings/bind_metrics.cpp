@@ -320,6 +320,21 @@ void bind_other_metrics(nb::module_& m) {
         return std::make_shared<KendallTau>(queries, correct_ties, empty);
       },
       nb::arg("queries"), nb::kw_only(), nb::arg("correct_ties"), nb::arg("empty"));
+
+  m.def(
+      "pair_accuracy",
+      [](Queries queries, double empty) -> std::shared_ptr<QueryMetric> {
+        return std::make_shared<PairAccuracy>(queries, empty);
+      },
+      nb::arg("queries"), nb::kw_only(), nb::arg("empty"));
+
+  m.def(
+      "correlation",
+      [](Queries queries, bool of_ranks, double empty) -> std::shared_ptr<QueryMetric> {
+        nb::gil_scoped_release release;
+        return std::make_shared<Correlation>(queries, of_ranks, empty);
+      },
+      nb::arg("queries"), nb::kw_only(), nb::arg("of_ranks"), nb::arg("empty"));
 }
 
 void bind_evaluation(nb::module_& m) {

@@ -142,4 +142,39 @@ class KendallTau : public QueryMetric {
   double empty_;
 };
 
+// Share of the pairs of documents with different labels that the scores put in the right order;
+// pairs of equal scores count one half.
+class PairAccuracy : public QueryMetric {
+ public:
+  // `empty` is the value of a query whose labels are all equal; NaN skips it.
+  PairAccuracy(std::shared_ptr<const JudgedQueries> queries, double empty)
+      : QueryMetric(std::move(queries)), empty_(empty) {}
+  int64_t depth() const override { return kWholeList; }
+  bool needs_blocks() const override { return true; }
+  double value(int64_t query, const RankedQuery& ranked,
+               std::vector<double>& workspace) const override;
+
+ private:
+  double empty_;
+};
+
+// Pearson's correlation of scores and labels, or Spearman's: that of their ranks, where equal
+// values share the mean of their ranks. It is 0 if only the scores are all equal.
+class Correlation : public QueryMetric {
+ public:
+  // `empty` is the value of a query whose labels are all equal; NaN skips it.
+  Correlation(std::shared_ptr<const JudgedQueries> queries, bool of_ranks, double empty);
+  int64_t depth() const override { return of_ranks_ ? kWholeList : 0; }
+  bool needs_blocks() const override { return of_ranks_; }
+  // Throws std::invalid_argument with the row of an infinite score, unless only ranks are read.
+  double value(int64_t query, const RankedQuery& ranked,
+               std::vector<double>& workspace) const override;
+
+ private:
+  bool of_ranks_;
+  double empty_;
+  std::vector<double> deviations_;  // of labels or their ranks, by position in grouped order
+  std::vector<double> squares_;     // sum of their squares by query; 0 if its labels are all equal
+};
+
 }  // namespace rankgrove

@@ -99,3 +99,11 @@ def test_scores_of_rows_that_are_dropped_are_dropped_with_them(rankgrove, tmp_pa
     run = rankgrove("evaluate", "scores.txt", "part.txt", *options)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == {"queries": 1, "rows": 2, "metrics": {"mrr": 1.0}}
+
+
+def test_metrics_of_the_whole_order(rankgrove, data_file, score_file):
+    names = ["spearman", "ic", "pair-accuracy"]
+    run = rankgrove("evaluate", score_file, data_file, "--metric", *names, "--json")
+    assert (run.returncode, run.stderr) == (0, "")
+    expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=names)
+    assert json.loads(run.stdout)["metrics"] == pytest.approx(expected.to_dict())

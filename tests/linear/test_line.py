@@ -12,7 +12,10 @@ from rankgrove.data.input_checks import ranking_input
 from rankgrove.datasets import make_ranking
 from rankgrove.linear.line import LineMetric
 
-METRICS = ["ndcg@10", "ndcg", "map", "err@10", "mrr", "p@3", "dcg", "tau", "rmse"]
+METRICS = [
+    "ndcg@10", "ndcg", "map", "err@10", "mrr", "p@3", "dcg", "tau", "rmse", "spearman", "ic",
+    "pair-accuracy",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*METRICS, "ndcg@40(ties=worst)", "map(ties=doc_id)"])
