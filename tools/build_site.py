@@ -49,8 +49,8 @@ API = {
     "data": (
         "Data",
         ["datasets"],
-        "Dataset QueryGroups load scan load_folds kfold align_features write_letor write_parquet "
-        "to_arrow clear_cache",
+        "Dataset QueryGroups load scan load_folds kfold split align_features write_letor "
+        "write_parquet to_arrow clear_cache",
     ),
     "rankers": (
         "Rankers and models",

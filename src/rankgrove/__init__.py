@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.data.core.dataset import Dataset
     from rankgrove.data.core.queries import QueryGroups
     from rankgrove.data.matrix.cache import clear_cache
-    from rankgrove.data.reading.folds import kfold, load_folds
+    from rankgrove.data.reading.folds import kfold, load_folds, split
     from rankgrove.data.reading.loading import load
     from rankgrove.data.reading.readers import register_reader
     from rankgrove.data.scanning.scan import scan
@@ -148,6 +148,7 @@ __all__ = [
     "register_target",
     "scan",
     "serving",
+    "split",
     "to_arrow",
     "write_letor",
     "write_parquet",
@@ -162,6 +163,7 @@ _PUBLIC = {
     "clear_cache": "rankgrove.data.matrix.cache",
     "load_folds": "rankgrove.data.reading.folds",
     "kfold": "rankgrove.data.reading.folds",
+    "split": "rankgrove.data.reading.folds",
     "align_features": "rankgrove.data.core.alignment",
     "write_letor": "rankgrove.data.writing",
     "write_parquet": "rankgrove.data.writing",

@@ -213,4 +213,4 @@ def test_absent_has_no_meaning_in_tables(run, absent):
 def test_metrics_of_nothing_are_refused(run):
     code, _, err = run("train mart data.txt --n-estimators 3 --metric map --out none.rg")
     assert code == 1
-    assert "--metric has no effect without --valid or --test" in err
+    assert "--metric has no effect without --valid, --valid-share or --test" in err

@@ -39,6 +39,7 @@ def run(tmp_path, monkeypatch, capfd):
         "export model.rg --to lightgbm --out model.rg",
         "export model.rg --to lightgbm --out data.txt --check data.txt",
         "convert data.txt data.txt --omit zero",
+        "split data.txt --share 0.5 0.5 --out part.txt data.txt",
         "train mart plain --n-estimators 2 --out plain",
         "compare plain --ranker random --folds 3 --save-best plain",
     ],

@@ -264,7 +264,8 @@ def test_early_stopping_asks_for_validation_data_by_its_option(rankgrove, data_f
     run = rankgrove("train", "mart", data_file, "--early-stopping-rounds", "7", "--out", "model.rg")
     assert (run.returncode, run.stderr.strip()) == (
         1,
-        "rankgrove train: --early-stopping-rounds needs validation data: give --valid",
+        "rankgrove train: --early-stopping-rounds needs validation data: give --valid "
+        "or --valid-share",
     )
 
 
@@ -327,3 +328,52 @@ def test_a_model_that_raised_a_metric_of_ones_own_scores_without_it(run, folder,
     apart = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert apart.stdout.startswith("True\n"), apart.stderr
     assert "the metric 'label-on-top@2', which nobody registered here" in apart.stdout
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+@pytest.mark.parametrize("suffix", ["txt", "parquet"])
+def test_valid_share_gives_the_model_of_the_split_files(run, folder, suffix, share):
+    files = f"part.{suffix} rest.{suffix}"
+    code, parts, _ = run(
+        f"split train.txt --share {1 - share:.1f} {share} --seed 3 --out {files} --json"
+    )
+    assert code == 0
+    kept, drawn = (part["queries"] for part in json.loads(parts)["parts"])
+    options = "--n-estimators 8 --n-jobs 1 --seed 3 --subsample 0.5 --early-stopping-rounds 3"
+    code, out, err = run(f"train mart train.txt {options} --valid-share {share} --out share.rg")
+    assert (code, err) == (0, "")
+    assert f"divided by query: {kept} for training, {drawn} for validation" in out
+    first, second = files.split()
+    code, out, err = run(f"train mart {first} {options} --valid {second} --out files.rg")
+    assert (code, err) == (0, "")
+    assert "divided" not in out
+    assert (folder / "share.rg").read_bytes() == (folder / "files.rg").read_bytes()
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-0.5", "nan", "half"])
+def test_valid_share_is_between_0_and_1(run, capfd, share):
+    with pytest.raises(SystemExit) as exit:
+        run(f"{TRAIN} --valid-share={share} --out share.rg")
+    assert exit.value.code == 2
+    assert f"must be a number between 0 and 1, not {share}" in capfd.readouterr().err
+
+
+def test_valid_share_and_valid_exclude_each_other(run, capfd):
+    with pytest.raises(SystemExit) as exit:
+        run(f"{TRAIN} --valid-share 0.2 --valid vali.txt --out share.rg")
+    assert exit.value.code == 2
+    assert "not allowed with argument" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--valid-share 0.01", "the parts would have 30, 0 queries, and each needs at least one"),
+        ("--valid-share 0.2 --stream", "--valid-share needs data in memory"),
+    ],
+)
+def test_valid_share_that_cannot_be_drawn_is_refused(run, folder, options, message):
+    code, out, err = run(f"{TRAIN} {options} --out never.rg")
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not (folder / "never.rg").exists()

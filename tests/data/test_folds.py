@@ -137,6 +137,59 @@ def test_kfold_refuses_what_cannot_be_divided(data):
         rg.kfold(data, 30)
 
 
+def test_split_gives_each_query_to_one_part_and_keeps_the_order_of_rows(data):
+    parts = rg.split(data, [0.6, 0.2, 0.2], seed=3)
+    assert [part.n_queries for part in parts] == [14, 4, 5]
+    assert sorted(np.concatenate([part.groups.ids for part in parts])) == list(range(23))
+    for part in parts:
+        assert set(part.group_sizes) == {4}
+        assert np.all(np.diff(part.X[:, 0]) > 0)
+
+
+def test_split_depends_on_the_seed_alone(data):
+    first, again, other = (
+        [part.X.tolist() for part in rg.split(data, [0.5, 0.5], seed=seed)] for seed in (1, 1, 2)
+    )
+    assert first == again != other
+    ordered = rg.split(data, [0.25, 0.75], seed=None)[0]
+    assert ordered.groups.ids.tolist() == data.groups.ids[:6].tolist()
+
+
+def test_split_does_not_depend_on_how_a_share_is_computed():
+    data = rg.Dataset(np.zeros((15, 1), np.float32), np.zeros(15), np.arange(15))
+    for written in (0.1, 0.3, 0.7, 0.9):
+        sizes = [
+            [part.n_queries for part in rg.split(data, shares)]
+            for shares in ((1 - written, written), (round(1 - written, 1), written))
+        ]
+        assert sizes[0] == sizes[1]
+    thirds = rg.split(data, [1 / 3] * 3)
+    assert [part.n_queries for part in thirds] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ([0.6, 0.3], r"shares must sum to 1, but 0\.6, 0\.3 sum to 0\.9"),
+        ([1.2, -0.2], r"between 0 and 1, not 1\.2, -0\.2"),
+        ([0.5, float("nan"), 0.5], "between 0 and 1, not 0.5, nan, 0.5"),
+        ([1.0], "two or more numbers"),
+        ([], "two or more numbers"),
+        ([0.98, 0.01, 0.01], "the parts would have 23, 0, 0 queries, and each needs at least one"),
+    ],
+)
+def test_split_refuses_what_cannot_be_divided(data, shares, message):
+    with pytest.raises(ValueError, match=message):
+        rg.split(data, shares)
+
+
+def test_a_negative_seed_is_refused_by_name(data):
+    with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
+        rg.split(data, [0.5, 0.5], seed=-1)
+    with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
+        rg.kfold(data, 5, seed=-1)
+
+
 @pytest.mark.data
 def test_real_parts(letor_data):
     folds = list(rg.load_folds(letor_data / "mq2008"))

@@ -31,6 +31,7 @@ from rankgrove.errors import DataWarning, RankgroveError
 VERBS = {
     "info": "describe a data file: queries, grades, features, and what looks wrong",
     "convert": "write a data file in another format (LETOR text, Parquet, ...)",
+    "split": "divide a data file by query into training, validation and test files",
     "rankers": "list the rankers: family, paper, what they optimise, key parameters",
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",

@@ -25,6 +25,11 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     source: Any = paths[0] if len(paths) == 1 else list(paths)
     if not _streams(paths, arguments):
         return load(source, **reading_options(arguments))
+    if arguments.valid_share is not None:
+        raise ValueError(
+            "--valid-share needs data in memory, and these would be streamed: give --no-stream, or "
+            "divide them with `rankgrove split` and give --valid"
+        )
     from rankgrove.data.scanning.scan import scan
 
     return scan(source, cache=arguments.cache, **reading_options(arguments))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ from rankgrove.errors import ModelError
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
+  rankgrove train lambdamart data.txt --valid-share 0.2 --seed 1 --out model.rg
   rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
   rankgrove train mart judgments.csv --label rating --query search --out model.rg
   rankgrove train lambdamart parts/ --stream --cache codes/ --out model.rg
@@ -140,10 +142,28 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="MODEL", type=out_path, help="model file to write"
     )
-    parser.add_argument("--valid", metavar="DATA", type=data_path, help="validation data")
+    validation = parser.add_mutually_exclusive_group()
+    validation.add_argument("--valid", metavar="DATA", type=data_path, help="validation data")
+    validation.add_argument(
+        "--valid-share",
+        metavar="SHARE",
+        type=_share,
+        help="share of the queries of the training data that is drawn at random (--seed) to be "
+        "the validation data",
+    )
     parser.add_argument(
         "--test", metavar="DATA", type=data_path, help="data to measure the finished model on"
     )
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, not {text}")
+    return share
 
 
 def _option_of(name: str) -> str:
@@ -168,6 +188,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
     from rankgrove.data.core.dataset import Dataset
+    from rankgrove.data.reading.folds import split
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)
@@ -177,7 +198,11 @@ def run(arguments: argparse.Namespace) -> None:
     ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
     streamed = not isinstance(train, Dataset)
-    sets = {
+    sets: dict[str, Any] = {}
+    if arguments.valid_share is not None:
+        shares = (1 - arguments.valid_share, arguments.valid_share)
+        train, sets["valid"] = split(train, shares, arguments.seed)
+    sets |= {
         name: scan_like(path, train, arguments)
         if streamed
         else load_like(path, train.n_features, train.feature_names, arguments)
@@ -199,6 +224,8 @@ def run(arguments: argparse.Namespace) -> None:
         "ranker": arguments.ranker,
         "rows": len(train.y),
         "queries": train.n_queries,
+        "valid_share": arguments.valid_share,
+        "valid_queries": sets["valid"].n_queries if "valid" in sets else None,
         "features": train.n_features,
         "size": ranker.model_.size,
         "steps": ranker.model_.n_steps,
@@ -218,10 +245,15 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
     """Return what is reported, if there is something to measure."""
     from rankgrove.metrics.parsing import metric
 
-    if arguments.metrics and arguments.valid is None and arguments.test is None:
-        raise ValueError("--metric has no effect without --valid or --test: give data to measure")
-    if arguments.early_stopping_rounds is not None and arguments.valid is None:
-        raise ValueError("--early-stopping-rounds needs validation data: give --valid")
+    validated = arguments.valid is not None or arguments.valid_share is not None
+    if arguments.metrics and not validated and arguments.test is None:
+        raise ValueError(
+            "--metric has no effect without --valid, --valid-share or --test: give data to measure"
+        )
+    if arguments.early_stopping_rounds is not None and not validated:
+        raise ValueError(
+            "--early-stopping-rounds needs validation data: give --valid or --valid-share"
+        )
     return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
 
 
@@ -256,7 +288,14 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
 
 
 def _summary_text(summary: dict[str, Any]) -> str:
+    divided = []
+    if summary["valid_share"] is not None:
+        divided = [
+            f"divided by query: {summary['queries']} for training, "
+            f"{summary['valid_queries']} for validation"
+        ]
     lines: Sequence[str] = [
+        *divided,
         f"{summary['ranker']}: {summary['size']} on {counted(summary['rows'], 'row', spec='')}, "
         f"{counted(summary['queries'], 'query', spec='')}, "
         f"{counted(summary['features'], 'feature', spec='')} in "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove.data.core.alignment import align_features
 from rankgrove.data.core.dataset import Dataset, concatenate
@@ -68,18 +70,14 @@ def kfold(
     n_folds : number of parts; at least 3, or 2 without validation
     seed : of the random order of the queries; None keeps their order
     """
-    if not isinstance(dataset, Dataset):
-        kind = type(dataset).__name__
-        raise DataError(f"kfold takes a Dataset, not {kind}: rankgrove.load makes one")
+    _require_dataset(dataset, "kfold")
     fewest = 3 if validation else 2
     if n_folds < fewest:
         raise ValueError(f"n_folds must be at least {fewest}, not {n_folds}")
     if dataset.n_queries < n_folds:
         raise DataError(f"{dataset!r} has too few queries for {n_folds} folds")
-    order = np.arange(dataset.n_queries)
-    if seed is not None:
-        order = np.random.default_rng(seed).permutation(dataset.n_queries)
     part = np.empty(dataset.n_queries, np.int64)
+    order = _query_order(dataset.n_queries, seed)
     part[order] = np.arange(dataset.n_queries) * n_folds // dataset.n_queries
 
     def folds() -> Iterator[Fold]:
@@ -93,6 +91,56 @@ def kfold(
             )
 
     return folds()
+
+
+def split(dataset: Dataset, shares: Sequence[float], seed: int | None = 0) -> list[Dataset]:
+    """Divide the queries of a data set at random into parts of given shares; a query is never cut.
+
+    Rows of a part keep their order. Numbers of queries are rounded; a part without a query is an
+    error.
+
+    Parameters
+    ----------
+    shares : of the queries, one for each part; they sum to 1
+    seed : of the random order of the queries; None keeps their order
+    """
+    _require_dataset(dataset, "split")
+    listed = check_shares(shares)
+    # The addend keeps halves from depending on how a share is rounded: 0.1 as well as 1 - 0.9.
+    ends = np.floor(np.cumsum(shares) * dataset.n_queries + 0.5 + 1e-6).astype(np.int64)
+    sizes = np.diff(ends, prepend=0)
+    if not sizes.all():
+        raise DataError(
+            f"{dataset!r} has too few queries for shares of {listed}: the parts would have "
+            f"{', '.join(map(str, sizes))} queries, and each needs at least one"
+        )
+    order = _query_order(dataset.n_queries, seed)
+    return [dataset.select_queries(chosen) for chosen in np.split(order, ends[:-1])]
+
+
+def check_shares(shares: Sequence[float]) -> str:
+    """Refuse shares that do not divide a whole; return them as text."""
+    listed = ", ".join(f"{share:g}" for share in shares)
+    if len(shares) < 2 or not all(0 < share < 1 for share in shares):
+        raise ValueError(f"shares must be two or more numbers between 0 and 1, not {listed}")
+    if not math.isclose(sum(shares), 1, abs_tol=1e-9):
+        raise ValueError(f"shares must sum to 1, but {listed} sum to {sum(shares):.9g}")
+    return listed
+
+
+def _require_dataset(dataset: Any, function: str) -> None:
+    if not isinstance(dataset, Dataset):
+        kind = type(dataset).__name__
+        raise DataError(f"{function} takes a Dataset, not {kind}: rankgrove.load makes one")
+
+
+def _query_order(n_queries: int, seed: int | None) -> npt.NDArray[np.int64]:
+    """Return the positions of the queries in random order, or in theirs without a seed."""
+    if seed is None:
+        return np.arange(n_queries)
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, not {seed}")
+    return np.random.default_rng(seed).permutation(n_queries)
 
 
 _ROLES = {
