@@ -111,7 +111,7 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
         ("categorical_features", "encode categories"),
         ("cat_features", "encode categories"),
         ("lambda_l1", "no L1 penalty"),
-        ("boosting_type", "each has a class"),
+        ("boosting_type", "there is one kind of boosting"),
         ("eval_names", "eval_set={'valid': data}"),
         ("tree_method", "histograms"),
     ],

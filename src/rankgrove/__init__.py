@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -219,7 +220,9 @@ def _public(name: str) -> Any:
 
             value = find_class(name)
         if value is None:
-            raise AttributeError(f"module 'rankgrove' has no attribute {name!r}")
+            near = difflib.get_close_matches(name, __dir__(), n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module 'rankgrove' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""Gradient boosting: the loop that every boosted ranker shares."""
+"""One step of gradient boosting, which every boosted ranker shares."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from rankgrove.cli.options import add_significance_options
 from rankgrove.cli.output import show
 from rankgrove.cli.paths import out_path
+from rankgrove.errors import DataError
 
 EXAMPLES = """\
   rankgrove report results/
@@ -39,6 +40,8 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.store import Store
 
     with Store.existing(arguments.results) as store:
+        if not store.studies():
+            raise DataError(f"{arguments.results} holds no comparison: run rankgrove compare first")
         significance = Significance(arguments.significance_test, arguments.alpha)
         comparison = Comparison.from_store(store, significance)
         n_studies = len(store.studies())

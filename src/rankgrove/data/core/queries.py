@@ -157,6 +157,11 @@ def query_ids(qid: Any) -> npt.NDArray[Any]:
     """
     if isinstance(qid, np.ma.MaskedArray) and np.ma.is_masked(qid):
         _refuse_missing(np.ma.getmaskarray(qid), qid)
+    if isinstance(qid, str):
+        raise DataError(
+            "qid holds one query id per row, not a column name: "
+            f"rankgrove.load(frame, query={qid!r}) reads the column"
+        )
     ids = np.asarray(qid)
     if ids.ndim != 1:
         raise DataError(f"qid must have one dimension, not shape {ids.shape}")

@@ -73,7 +73,10 @@ def kfold(
     _require_dataset(dataset, "kfold")
     fewest = 3 if validation else 2
     if n_folds < fewest:
-        raise ValueError(f"n_folds must be at least {fewest}, not {n_folds}")
+        parts = "training, validation and test parts; 2 with validation=False"
+        raise ValueError(
+            f"n_folds must be at least {fewest}{f' ({parts})' if validation else ''}, not {n_folds}"
+        )
     if dataset.n_queries < n_folds:
         raise DataError(f"{dataset!r} has too few queries for {n_folds} folds")
     part = np.empty(dataset.n_queries, np.int64)

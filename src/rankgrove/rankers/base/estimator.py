@@ -106,8 +106,8 @@ class BaseRanker(FittedRanker):
         self: Self,
         X: Any,
         y: Any = None,
-        *,
         qid: Any = None,
+        *,
         group_sizes: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,
@@ -134,19 +134,23 @@ class BaseRanker(FittedRanker):
         eval_set : a Dataset, path, scan or tuple (X, y, qid), a list of those, or a dict that names
             them; their columns are matched by name. The training data themselves are watched
             without being scored again (rows of weight 0 are left out there; metrics know no other
-            weights). A ranker that learns in steps is cut where the first metric was best on the
-            last set that is not the training data, a copy of them, or called ``train``; others are
-            measured when they are done.
+            weights). Rankers that learn in steps, such as boosting, keep only the steps up to the
+            best value of the first metric on the last validation set, also without
+            ``early_stopping_rounds`` (the training data, copies of them and a set named ``train``
+            do not count); others are measured when they are done.
         eval_metric : a metric or several, by name, object or function; the first one decides
             (``ndcg@10``)
         early_stopping_rounds : stop after so many steps without a better validation metric
-        init_model : a fitted ranker whose scores the new model improves, and part of it
+        init_model : a fitted ranker to start from; the result contains its model
         callbacks : functions called with a FitProgress after each step; true ends the training
         """
         if unknown:
-            refuse_fit_options(type(self).__name__, unknown)
+            refuse_fit_options(type(self).__name__, unknown, self._get_param_names())
         if callable(callbacks):
             raise TypeError("callbacks must be a list of functions, not one function")
+        for callback in callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks holds {callback!r}, which is not a function")
         refuse_search_without_routing()
         given = FitData(as_scan(X), y, qid, group_sizes, sample_weight)
         options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)

@@ -170,7 +170,8 @@ def name_of(cls: type) -> str | None:
 
 
 def ranker_class(name: str) -> Any:
-    """Return the class of a ranker by its registered name."""
+    """Return the class of a ranker by its registered name, or by the name of its class."""
+    name = next((known for known, cls in class_names().items() if cls == name), name)
     if name in OWN_RANKERS:
         importlib.import_module(OWN_RANKERS[name][0])
     elif name not in _REGISTERED:

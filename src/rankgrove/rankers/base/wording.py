@@ -71,7 +71,11 @@ _FIT_NAMES = (
 _STOPPING = "fit(..., eval_set=data, early_stopping_rounds=N) stops early"
 _ENCODING = "features are numbers: encode categories first (one column per category, or ordered)"
 _NO_L1 = "there is no L1 penalty; l2 is the L2 penalty"
-_RANKER_SAYS = "the ranker is the choice: each has a class, and rankgrove.CustomMART takes a loss"
+_RANKER_SAYS = (
+    "choose the objective by class (LambdaMART, XENDCG, MART, ...); "
+    "rankgrove.CustomMART(objective=function) takes your own"
+)
+_ONE_BOOSTING = "there is one kind of boosting; tree= chooses how trees grow"
 _SUBSAMPLE = "each tree draws a sample anew; subsample is its size, and sampling what is drawn"
 _PROCESSOR = "training uses the processor, with n_jobs threads and histograms of max_bins bins"
 
@@ -92,9 +96,8 @@ ADVICE = {
     "scale_pos_weight": "fit(..., sample_weight=w) weighs documents",
     "importance_type": "ranker.importances('gain'), ('split') or ('permutation', data)",
     "deterministic": "the same seed gives the same model for any number of threads",
-    **dict.fromkeys(
-        ("objective", "loss_function", "boosting", "boosting_type", "booster"), _RANKER_SAYS
-    ),
+    **dict.fromkeys(("objective", "loss_function"), _RANKER_SAYS),
+    **dict.fromkeys(("boosting", "boosting_type", "booster"), _ONE_BOOSTING),
     **dict.fromkeys(("lambda_l1", "reg_alpha", "alpha", "l1"), _NO_L1),
     **dict.fromkeys(
         ("categorical_feature", "categorical_features", "cat_features", "enable_categorical"),
@@ -131,9 +134,17 @@ def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) ->
         raise TypeError(f"{owner} has no parameter {name!r}{hint}")
 
 
-def refuse_fit_options(owner: str, given: Iterable[str]) -> None:
-    """Raise TypeError for the first option of fit that is unknown, with a suggestion."""
+def refuse_fit_options(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError for the first option of fit that is unknown, with a suggestion.
+
+    Parameters
+    ----------
+    known : parameters of the ranker, which belong into its constructor
+    """
+    parameters = set(known)
     for name in given:
+        if name in parameters:
+            raise TypeError(f"{name} is a parameter of the ranker: {owner}({name}=...).fit(...)")
         meant = _FIT_OPTIONS.get(name)
         if meant is None:
             near = difflib.get_close_matches(name, _FIT_NAMES, n=1)
