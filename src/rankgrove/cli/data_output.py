@@ -43,7 +43,7 @@ def data_out_path(text: str) -> str:
 
 
 def check_outputs(outputs: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written, are the input or each other, or have no --omit."""
+    """Refuse outputs that cannot be written, that are read, or that are given twice."""
     from rankgrove._files import require_place
 
     if arguments.omit is not None and any(map(_is_parquet, outputs)):

@@ -1,8 +1,8 @@
 """Divide a data file by query into training, validation and test files.
 
-Queries are drawn at random, and the rows of a query stay together, in the order of the file. The
-same file, shares and seed give the same parts. The names of the outputs decide their formats, as
-for `rankgrove convert`.
+Queries are drawn at random; all rows of a query go to one file, in the order of DATA. The same
+data, shares and seed give the same files. The names of the outputs decide their formats, as for
+`rankgrove convert`.
 """
 
 from __future__ import annotations
