@@ -69,8 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("process")
         if item.path.parent.name in ("cli", "experiments"):  # commands print warnings about data
             item.add_marker(pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning"))
-        if item.get_closest_marker("cluster"):  # they share one cluster: one worker runs them all
-            item.add_marker(pytest.mark.xdist_group("cluster"))
+        for shared in ("cluster", "packaging"):  # one cluster, one build folder: one worker
+            if item.get_closest_marker(shared):
+                item.add_marker(pytest.mark.xdist_group(shared))
     if config.getoption("--quick"):
         dropped = [item for item in items if is_slow(item)]
         config.hook.pytest_deselected(items=dropped)

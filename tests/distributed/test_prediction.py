@@ -35,6 +35,7 @@ def test_columns_are_found_by_name_and_others_left_out(data, ranker):
     )
 
 
+@pytest.mark.filterwarnings("ignore:X has names for its columns")
 def test_a_model_without_names_takes_all_features_but_labels_and_queries(data):
     ranker = rankgrove.RFPoint(n_estimators=3, random_state=1).fit(data.X, data.y, qid=data.qid)
     table = to_arrow(data)

@@ -19,6 +19,8 @@ import pytest
 from formats.export_cases import MODELS, assert_close, edge_rows, exported, model_of
 from oracles import export_targets
 
+pytestmark = pytest.mark.filterwarnings("ignore:every document gets the same score")
+
 HERE = Path(__file__).parent
 CONSUMERS = HERE.parents[1] / "build" / "consumers"
 
@@ -75,7 +77,6 @@ def off_rounded_thresholds(ranker, X):
     return X
 
 
-@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize(
     "name", ["boosted", "single leaf", "forest", "fill", "base score", "xgboost"]
 )

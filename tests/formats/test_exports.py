@@ -35,6 +35,8 @@ from rankgrove.formats.plain_trees import plain_trees
 from rankgrove.formats.solr import before_slack
 from rankgrove.rankers.base.imported import ImportedRanker
 
+pytestmark = pytest.mark.filterwarnings("ignore:every document gets the same score")
+
 
 def in_gaps_of_solr(ranker, X):
     """Which rows have a value between a threshold and the one that Solr has instead."""
@@ -82,7 +84,6 @@ def test_libraries_give_the_same_scores(name, to, tmp_path):
         assert_close(target_of(to).evaluate(export.path.read_bytes(), X, NAMES), asked[1], to)
 
 
-@pytest.mark.filterwarnings("ignore:every document gets the same score")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("to", ENGINES)
 def test_search_engines_give_the_same_scores(name, to, tmp_path):

@@ -36,7 +36,7 @@ class QuerySoftMax(BoostedRanker):
 
     beta: float = param(1.0, Real(1e-6, 1e6), "factor of the scores inside the softmax")
     damping: float = param(
-        0.01, Real(0), "added to p (1 - p) in the Hessian; CatBoost calls it lambda"
+        0.01, Real(0, 1e6), "added to p (1 - p) in the Hessian; CatBoost calls it lambda"
     )
     gain: Any = param("linear", GAIN, GAIN_MEANING)
 
