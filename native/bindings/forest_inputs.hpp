@@ -33,9 +33,10 @@ inline void require_drawable(const forests::ForestSample& sample,
   const int64_t n_units = queries ? static_cast<int64_t>(offsets.size()) - 1 : offsets.back();
   require(sample.size == 0 || n_units > 0, "cannot draw a sample from nothing");
   require(sample.size <= kMostDraws * n_units && sample.size < (int64_t{1} << 31),
-          "subsample: a sample of " + std::to_string(sample.size) + (queries ? " queries" : " documents") +
-              " is too large: there are " + std::to_string(n_units) + ", and at most " +
-              std::to_string(kMostDraws) + " times as many and 2^31 - 1 can be drawn");
+          "subsample: a sample of " + std::to_string(sample.size) +
+              (queries ? " queries" : " documents") + " is too large: there are " +
+              std::to_string(n_units) + ", and at most " + std::to_string(kMostDraws) +
+              " times as many and 2^31 - 1 can be drawn");
   const size_t n_weights = queries ? sample.query_weights.size() : sample.document_weights.size();
   require(n_weights == 0 || static_cast<int64_t>(n_weights) == n_units,
           "there must be one weight per unit of sampling");

@@ -59,7 +59,7 @@ class ImportedRanker(BaseRanker):
         ranker.replace_fitted(FitResult(model, {"source_": source}))
         return ranker
 
-    def fit(self, X: Any, y: Any = None, **_: Any) -> ImportedRanker:
+    def fit(self, X: Any, y: Any = None, qid: Any = None, **_: Any) -> ImportedRanker:
         """Refuse: an imported model is trained already."""
         raise ModelError(
             f"this model was trained by {getattr(self, 'source_', 'another library')}: to go on "
