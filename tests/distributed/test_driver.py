@@ -313,7 +313,7 @@ def test_unknown_options_engines_and_data_are_refused(two_threads):
 
 
 @pytest.mark.filterwarnings("ignore:.*every label is")
-@pytest.mark.filterwarnings("ignore:oob_score")
+@pytest.mark.filterwarnings("ignore:.*oob_score")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:every label")
 @settings(max_examples=20, deadline=None)
