@@ -77,6 +77,7 @@ def off_rounded_thresholds(ranker, X):
     return X
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "name", ["boosted", "single leaf", "forest", "fill", "base score", "xgboost"]
 )
