@@ -171,11 +171,10 @@ def name_of(cls: type) -> str | None:
 
 def ranker_class(name: str) -> Any:
     """Return the class of a ranker by its registered name, or by the name of its class."""
-    name = next((known for known, cls in class_names().items() if cls == name), name)
+    if name not in OWN_RANKERS and name not in _REGISTERED:
+        name = next((known for known, cls in class_names().items() if cls == name), name)
     if name in OWN_RANKERS:
         importlib.import_module(OWN_RANKERS[name][0])
-    elif name not in _REGISTERED:
-        _import_plugins()
     entry = _REGISTERED.get(name)
     if entry is None:
         near = difflib.get_close_matches(str(name), ranker_names(), n=1)
