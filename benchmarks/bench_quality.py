@@ -10,6 +10,12 @@ not matter, and the table says how far single runs lie apart::
 
     python benchmarks/bench_quality.py --data ../shared/data
     python benchmarks/bench_quality.py --quick
+
+With ``--tables``, ours beside LightGBM, XGBoost and CatBoost on every collection of
+``_judgments.py``, each with its defaults, with comparable settings, bagged, or tuned by 30 trials
+(``_peer_quality.py``)::
+
+    python benchmarks/bench_quality.py --tables defaults "comparable settings" bagged
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+import _peer_quality
 import rankgrove
 from _report import Report, benchmark_arguments
 
@@ -65,7 +72,15 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--patience", type=int, default=200, help="rounds without gain to stop")
     parser.add_argument("--bins", type=int, nargs="+", default=[255, 128, 63])
+    parser.add_argument("--tables", nargs="+", choices=list(_peer_quality.TABLES), metavar="TABLE")
+    parser.add_argument("--store", type=Path, default=Path("bench-quality"))
+    parser.add_argument("--seeds", type=int, default=1, help="fits that --tables average")
     args = parser.parse_args()
+    if args.tables:
+        report = Report("quality-peers", args, libraries=["lightgbm", "xgboost", "catboost"])
+        _peer_quality.run(report, args)
+        report.write()
+        return
     if args.quick:
         args.trees, args.bins = 20, [255]
     report = Report("quality", args, libraries=["lightgbm"])

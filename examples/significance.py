@@ -4,7 +4,7 @@ import numpy as np
 
 import rankgrove
 from rankgrove.datasets import make_ranking
-from rankgrove.experiments.significance import bootstrap_interval, randomisation
+from rankgrove.experiments import bootstrap_interval, randomisation
 
 train, test = make_ranking(80, seed=1), make_ranking(80, seed=2)
 values = []

@@ -36,6 +36,10 @@ if "PYTHONPATH" in os.environ:
     os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, entries))
 
 
+# Model files of `rankgrove train` hold the date; tests that compare their bytes need one date.
+os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
+
+
 # Markers of tests that the quick tier (``--quick``, ``make check``) leaves out.
 SLOW = {"cluster", "process", "docs", "packaging", "slow"}
 # Fixtures that start processes: tests that use them are marked by it.

@@ -113,15 +113,15 @@ def cuts(data: Data, size: int, seed=0) -> list[tuple[int, int]]:
 
 
 def make_shards(data: Data, size: int, *, valid: Data | None = None, weighted=False, seed=0):
-    """The data, and a set to be watched, as shards."""
+    """The data, and an evaluation set, as shards."""
     own = [data.rows(*ends) for ends in cuts(data, size, seed)]
-    watched: list[dict] = [{}] * size
+    eval_sets: list[dict] = [{}] * size
     if valid is not None:
         parts = [valid.rows(*ends) for ends in cuts(valid, size, seed + 1)]
-        watched = [{"valid": (p.X, p.y, p.qid), "train": "train"} for p in parts]
+        eval_sets = [{"valid": (p.X, p.y, p.qid), "train": "train"} for p in parts]
     return [
         Shard(d.X, d.y, d.qid, sample_weight=d.weight if weighted else None, eval_set=sets)
-        for d, sets in zip(own, watched, strict=True)
+        for d, sets in zip(own, eval_sets, strict=True)
     ]
 
 

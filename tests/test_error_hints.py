@@ -108,10 +108,10 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
         ("random_seed", "'random_state'"),
         ("thread_count", "'n_jobs'"),
         ("n_iter_no_change", "early_stopping_rounds=N"),
-        ("categorical_features", "encode categories"),
-        ("cat_features", "encode categories"),
-        ("lambda_l1", "no L1 penalty"),
-        ("boosting_type", "there is one kind of boosting"),
+        ("categorical_features", "categorical="),
+        ("cat_features", "categorical="),
+        ("lambda_l1", "'l1'"),
+        ("boosting_type", "drop_rate=0.1 is DART"),
         ("eval_names", "eval_set={'valid': data}"),
         ("tree_method", "histograms"),
     ],
@@ -119,6 +119,15 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
 def test_a_name_of_another_library_is_answered_with_ours(name, answer):
     with pytest.raises(TypeError, match=re.escape(answer)):
         rankgrove.LambdaMART(**{name: 5})
+
+
+@pytest.mark.parametrize(
+    ("value", "ours"),
+    [("depthwise", "levelwise"), ("Lossguide", "leafwise"), ("SymmetricTree", "oblivious")],
+)
+def test_a_growth_of_another_library_is_answered_with_ours(value, ours):
+    with pytest.raises(ValueError, match=f"not '{value}': did you mean '{ours}'"):
+        rankgrove.LambdaMART(tree=value).check_params()
 
 
 def test_one_column_may_be_named_without_a_list(data):
@@ -165,5 +174,5 @@ def test_a_parameter_that_this_ranker_lacks_is_still_named():
 def test_fit_answers_names_of_other_libraries(data):
     with pytest.raises(TypeError, match="a dict names the sets"):
         rankgrove.MART().fit(data, eval_names=["valid"])
-    with pytest.raises(TypeError, match="encode categories"):
+    with pytest.raises(TypeError, match="categorical="):
         rankgrove.MART().fit(data, categorical_feature=[0])

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
@@ -55,7 +56,10 @@ def test_unknown_name_is_an_attribute_error():
         _ = rankgrove.LamdaMART
 
 
-def test_the_version_is_that_of_the_package(repository):
-    text = (repository / "pyproject.toml").read_text()
-    (version,) = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
-    assert version == rankgrove.__version__
+def test_the_version_stands_in_one_place(repository):
+    """Packaging reads it from the package; the citation file repeats it."""
+    assert metadata.version("rankgrove") == rankgrove.__version__
+    (cited,) = re.findall(
+        r"^version: (.+)$", (repository / "CITATION.cff").read_text(), re.MULTILINE
+    )
+    assert cited == rankgrove.__version__

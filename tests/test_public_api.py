@@ -176,3 +176,14 @@ def test_code_of_the_documentation_imports_public_modules_only(repository):
     for path in [*files, *sorted((repository / "docs").glob("*.py"))]:
         found = re.findall(r"^\s*(?:from|import) (rankgrove[\w.]*)", path.read_text(), re.MULTILINE)
         assert set(found) <= public, path
+
+
+def test_every_public_name_of_experiments_is_there():
+    from rankgrove import experiments
+
+    for name in experiments.__all__:
+        assert getattr(experiments, name).__name__ == name
+    declared = {name for names in experiments._MODULES.values() for name in names}
+    assert declared == set(experiments.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Tiers'"):
+        _ = experiments.Tiers

@@ -54,7 +54,7 @@ def test_pages_quote_what_was_measured(pages, tmp_path, monkeypatch):
     path = tmp_path / "papers-forests.md"
     path.write_text(head.format(" --share 0.05") + "\n".join(tables))
     found = paper_tables.quoted("forests", "MQ2008")
-    assert "5 % of the paper's numbers of trees" in found.replace("\n", " ")
+    assert "5 % of the paper's trees of forests" in found.replace("\n", " ")
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, False, True]
     found = paper_tables.quoted("forests", "OHSUMED, MQ2008")
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, True, True]

@@ -18,6 +18,7 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.datasets import make_ranking
 from rankgrove.trees.growing import add_leaf_values
 from rankgrove.trees.scorer import Scorer
+from support.sanitizers import measures_memory
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,7 @@ except MemoryError:
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+@measures_memory
 def test_memory_that_runs_out_in_a_loop_of_threads_is_a_memory_error():
     run = subprocess.run([sys.executable, "-c", OUT_OF_MEMORY], capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "MemoryError\n"), run.stderr

@@ -74,6 +74,13 @@ API = {
     ),
     "errors": ("Errors", [], "RankgroveError DataError ModelError DataWarning"),
 }
+# Rankers that are made of others, and the guides that describe them.
+GUIDES = {
+    "auto": "how-to/which-ranker",
+    "bagged": "how-to/bagging-and-blending",
+    "blend": "how-to/bagging-and-blending",
+    "calibrated": "how-to/calibration",
+}
 FOREST_PAGES = dict.fromkeys(
     ("rf", "extra-trees", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair"), "forests"
 )
@@ -238,7 +245,8 @@ def ranker_table() -> str:
     ]
     for name, ranker in registered().items():
         if ranker.listed:
-            page = f":doc:`{ranker.cls.__name__} </rankers/{FOREST_PAGES.get(name, name)}>`"
+            place = GUIDES.get(name, f"rankers/{FOREST_PAGES.get(name, name)}")
+            page = f":doc:`{ranker.cls.__name__} </{place}>`"
             lines.append(f"   * - ``{name}``\n     - {page}")
             lines.append(f"     - {ranker.paper}\n     - {ranker.optimises}")
     return "\n".join(lines) + "\n"

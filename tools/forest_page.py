@@ -10,6 +10,7 @@ import argparse
 import re
 from pathlib import Path
 
+from paper_settings import settings_section
 from paper_tables import quoted
 from ranker_pages import parameter_rows
 
@@ -19,12 +20,14 @@ from rankgrove.extending import BaseRanker, ForestRanker, parameter_table, ranke
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rankers"
 PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "how-to" / "data.md")
 _PARAMETERS = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_PAPERS = re.compile(r"(<!-- papers of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _MEASURED = re.compile(r"(<!-- measured: (\S+), (.+?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
 def renewed(text: str) -> str:
     """Return the page with all tables renewed; those that were not measured anew stay."""
     text = _PARAMETERS.sub(lambda match: f"{match[1]}{table_of(match[2])}\n{match[3]}", text)
+    text = _PAPERS.sub(lambda match: f"{match[1]}{settings_section(match[2])}{match[3]}", text)
     return _MEASURED.sub(
         lambda match: f"{match[1]}{quoted(match[2], match[3]) or match[4]}{match[5]}", text
     )
@@ -48,7 +51,7 @@ def table_of(name: str) -> str:
 def strength_plot() -> str:
     """Grow trees of RF-point and RF-list and draw their strength."""
     from rankgrove.datasets import make_ranking
-    from rankgrove.experiments.curves import Curve, curves_svg
+    from rankgrove.experiments import Curve, curves_svg
 
     sets = {
         "train": make_ranking(300, preset="letor4", seed=1),

@@ -13,6 +13,8 @@ from pathlib import Path
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 # Methods whose training time is a study of its own, by the study that compares them.
 _TIMED = {"igbrt": "iGBRT", "broof": "BROOF"}
+# Studies that compare nothing on folds.
+_OF_ONE_FIT = ("tree-sizes", "contexts")
 _SECTION = re.compile(r"^## (?P<caption>.+)\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
@@ -34,9 +36,10 @@ def quoted(study: str, collections: str) -> str:
     ]
     if not found:
         return ""
+    amount = "" if study in _OF_ONE_FIT else f", with {_amount(text)}: means of five folds"
+    amount += ", ± the standard deviation over seeds" if amount and "±" in "".join(found) else ""
     how = (
-        f"By `benchmarks/bench_papers.py --table {study}`, with {_amount(text)}: means of five "
-        "folds, ± the standard deviation over seeds. "
+        f"By `benchmarks/bench_papers.py --table {study}`{amount}. "
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
     return "\n".join([textwrap.fill(how, 100) + "\n", *found, *_training_time(_TIMED.get(study))])
@@ -61,4 +64,4 @@ def _amount(text: str) -> str:
     share = re.search(r"bench_papers\.py .*--share ([0-9.]+)", text)
     if share is None or float(share[1]) == 1:
         return "the paper's numbers of trees"
-    return f"{100 * float(share[1]):.3g} % of the paper's numbers of trees"
+    return f"{100 * float(share[1]):.3g} % of the paper's trees of forests"

@@ -12,6 +12,7 @@ import json
 import re
 from pathlib import Path
 
+from paper_settings import settings_section
 from paper_tables import quoted
 
 from rankgrove import make_ranker
@@ -32,6 +33,7 @@ NAMES = (
     "queryrmse",
     "querysoftmax",
     "querycrossentropy",
+    "listce",
     "pairlogit",
     "lambdaloss",
     "yetiloss",
@@ -57,7 +59,11 @@ IN_PAPER = {
     ),
 }
 # What an example gives besides the number of iterations.
-EXTRA = {"igbrt": {"n_forest_trees": 100}, "querycrossentropy": {"max_grade": 4}}
+EXTRA = {
+    "igbrt": {"n_forest_trees": 100},
+    "querycrossentropy": {"max_grade": 4},
+    "listce": {"max_grade": 4},
+}
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
 
 PAGE = """\
@@ -90,15 +96,20 @@ Those of every boosted ranker are in [Boosted rankers](../how-to/boosting.md#par
 ## Convergence
 
 NDCG@10 per iteration on 300 training and 150 validation queries of
-`make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.curves.history_svg`:
+`make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.history_svg`:
 
 ![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
-{in_paper}"""
+{in_paper}{settings}"""
 
 IN_PAPER_SECTION = """
 ## Beside the other methods of a paper
 
 {tables}"""
+
+SETTINGS_SECTION = """
+## As in the papers
+
+{settings}"""
 
 CLASSICAL_PAGE = """\
 # {cls} (`{name}`)
@@ -130,7 +141,7 @@ NDCG@10 of the classical rankers with their default parameters, trained on 300 q
 `make_ranking(preset="letor4")` and tested on 150 others, by `python tools/ranker_pages.py --plots`:
 
 {measured}
-"""
+{settings}"""
 
 
 def classical_page(name: str) -> str:
@@ -148,6 +159,7 @@ def classical_page(name: str) -> str:
         body=body(cls),
         parameters=parameter_rows(parameter_table(cls)),
         measured="\n".join(lines),
+        settings=as_in_papers(name),
     )
 
 
@@ -182,7 +194,14 @@ def page(name: str) -> str:
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
         in_paper=in_paper(name),
+        settings=as_in_papers(name),
     )
+
+
+def as_in_papers(name: str) -> str:
+    """Return what the papers give a ranker, if any."""
+    settings = settings_section(name)
+    return SETTINGS_SECTION.format(settings=settings) if settings else ""
 
 
 def in_paper(name: str) -> str:
@@ -235,7 +254,7 @@ def guide(text: str) -> str:
 def plot(name: str) -> str:
     """Train a ranker and draw how its metric develops."""
     from rankgrove.datasets import make_ranking
-    from rankgrove.experiments.curves import history_svg
+    from rankgrove.experiments import history_svg
 
     train, valid = (make_ranking(n, preset="letor4", seed=s) for n, s in ((300, 1), (150, 2)))
     ranker = make_ranker(name, n_estimators=150, random_state=0, **EXTRA.get(name, {}))

@@ -1,8 +1,8 @@
 """The data sets of the papers that can be had, and the conventions they are measured by.
 
-The files lie beside the repository (``../shared/data``). LETOR's sets come in five folds. Of
-MSLR-WEB10K there is a sample of 111 queries, whose folds are drawn here. TD2003, TD2004, MQ2007 and
-the sets of Yahoo! and Seznam.cz are not there.
+The files lie beside the repository (``../shared/data``) or where ``--data`` says. LETOR's sets come
+in five folds. Of MSLR-WEB10K there is a sample of 111 queries, whose folds are drawn here. TD2003,
+TD2004, MQ2007 and the sets of Yahoo! and Seznam.cz are not there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from rankgrove.data.core.dataset import concatenate
 from rankgrove.data.reading.folds import Fold
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+class DataFolder:
+    """Where the files lie; ``--data`` changes it."""
+
+    path = DATA
 
 
 @dataclass
@@ -36,7 +42,9 @@ class Collection:
     @cached_property
     def folds(self) -> list[Fold]:
         """The five folds; those of a sample are drawn by query."""
-        path = DATA / self.folder
+        path = DataFolder.path / self.folder
+        if not path.is_dir():
+            raise SystemExit(f"{path} is missing: --data names the folder that holds {self.name}")
         if self.name == "WEB10K sample":
             parts = [load(file) for file in sorted(path.glob("*.txt.gz"))]
             return list(kfold(concatenate(parts), 5, seed=0))
@@ -52,6 +60,7 @@ class Collection:
             **yahoo,
             "yahoo err": metric("err", preset="yahoo", max_grade=self.max_grade),
             "ranklib ndcg@10": metric("ndcg@10", preset="ranklib"),
+            "rmse": metric("rmse"),
         }
 
 

@@ -1,4 +1,4 @@
-"""A table per study: what was measured, beside what the papers say."""
+"""A table per study: what was measured as in the paper and by default, beside what papers say."""
 
 from __future__ import annotations
 
@@ -8,55 +8,113 @@ from typing import Any
 import numpy as np
 
 from _report import Report
-from papers import methods, published
+from papers import published, rows
 from papers.cells import Cells, Method
 from papers.collections import COLLECTIONS
-from papers.methods import Settings
+from papers.rows import Row, Settings
+from papers.significance import marks, one_sided_t
 
 OWN = ("own ndcg@10", "own map")
 Figures = Mapping[str, Sequence[float]]
-_OTHER = "; at the right the paper, on other data"
+OTHER_DATA = "; the paper's own figures are of other data"
+ALL_DATA = ("MQ2008", "OHSUMED", "WEB10K sample")
+
+TITLES = {
+    "own ndcg@10": "NDCG@10",
+    "own map": "MAP",
+    "yahoo ndcg@1": "NDCG@1",
+    "yahoo ndcg@3": "NDCG@3",
+    "yahoo ndcg@10": "NDCG@10",
+    "yahoo err": "ERR",
+    "ranklib ndcg@10": "NDCG@10",
+    "rmse": "RMSE",
+    "leaves": "leaves per tree",
+}
 
 
 def forests(report: Report, cells: Cells, settings: Settings) -> None:
-    """Ibrahim and Carman, tables V, X, XV and XVII."""
-    rows = methods.forests(settings)
-    for name in ("MQ2008", "OHSUMED"):
+    """Ibrahim and Carman, tables V, X, XV and XVII, with LETOR's one-sided p-values."""
+    systems = rows.forests(settings)
+    for name in settings.chosen("MQ2008", "OHSUMED"):
         paper = {
             method: [*(one or (np.nan, np.nan)), *five]
             for (collection, method), (one, five) in published.FORESTS.items()
             if collection == name
         }
         columns = ["V, X: NDCG@10", "V, X: MAP", "XV: NDCG@10", "XV: MAP"]
-        _table(report, cells, name, rows, OWN, columns, paper, "; the paper at the right")
-        _folds(report, cells, name, rows)
-    _described(report, rows, settings)
+        table(report, cells, name, systems, OWN, columns, paper)
+        _folds(report, cells, name, systems)
+    described(report, systems, cells, settings)
 
 
-def _folds(report: Report, cells: Cells, name: str, rows: Sequence[Method]) -> None:
-    lines = []
-    for method in rows:
-        values = cells.runs(COLLECTIONS[name], method, OWN)
-        paper = published.FOREST_FOLDS.get((name, method.label))
-        for m, measure in enumerate(("NDCG@10", "MAP")):
-            if len(values):
-                by_fold = values.mean(axis=0)[:, m]
-                lines.append([f"{method.label} {measure}", *(f"{v:.4f}" for v in by_fold)])
-                if paper:
-                    lines.append(["  paper", *(f"{value:.4f}" for value in paper[m])])
+def _folds(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> None:
+    """Table XVII: folds of RF-point and RF-list as in the paper, and LETOR's p-values."""
+    collection, lines = COLLECTIONS[name], []
+    point, listwise = (system.as_in_paper for system in systems[:2])
+    for m, measure in enumerate(OWN):
+        values = [cells.by_query(collection, method, measure) for method in (point, listwise)]
+        if not all(values):
+            continue
+        for label, folds, ranker in (
+            ("RF-point", values[0], "rf-point"),
+            ("RF-list", values[1], "rf-list"),
+        ):
+            means = [f"{np.nanmean(fold):.4f}" for fold in folds]
+            lines.append([f"{label} {TITLES[measure]}", *means])
+            paper = published.FOREST_FOLDS[name, ranker][m]
+            lines.append(["  paper", *(f"{value:.4f}" for value in paper)])
+        p_values = [one_sided_t(b, a) for a, b in zip(*values, strict=True)]
+        lines.append([f"p-value {TITLES[measure]}", *(f"{p:.4f}" for p in p_values)])
+        paper_p = published.FOREST_P_VALUES[name][m]
+        lines.append(["  paper", *(f"{p:.4f}" for p in paper_p)])
+        whole = one_sided_t(np.concatenate(values[1]), np.concatenate(values[0]))
+        lines.append([f"p-value {TITLES[measure]}, all queries", f"{whole:.4f}", *[""] * 4])
     columns = ["", *(f"Fold{i}" for i in range(1, 6))]
-    report.table(columns, lines, caption=f"{name} by fold, beside table XVII")
+    if lines:
+        report.table(columns, lines, caption=f"{name} by fold, beside table XVII")
+
+
+def algorithms(report: Report, cells: Cells, settings: Settings) -> None:
+    """Ibrahim and Carman, tables XI, XIII and XIV, figure 9: all algorithms of appendix F. The
+    paper's data are the whole of WEB10K."""
+    for name in settings.chosen(*ALL_DATA):
+        systems = rows.all_algorithms(settings.on(name))
+        measures = (*OWN, "yahoo err")
+        columns = ["WEB10K: NDCG@10", "WEB10K: ERR", "WEB10K: MAP"]
+        table(report, cells, name, systems, measures, columns, published.ALGORITHMS, OTHER_DATA)
+        _pairs(report, cells, name, systems)
+    described(report, rows.all_algorithms(settings), cells, settings)
+
+
+def _pairs(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> None:
+    """Table XIV: which differences of NDCG@10 are significant."""
+    chosen = [s for s in systems if s.label in ("RF-point", "RF-hybrid-L6", "Mart", "LambdaMart")]
+    values = {s.label: cells.by_query(COLLECTIONS[name], s.as_in_paper, OWN[0]) for s in chosen}
+    lines = []
+    if not any(values.values()):
+        return
+    for first in values:
+        line = [first]
+        for second in values:
+            if not values[first] or not values[second] or first == second:
+                line.append("")
+                continue
+            p = one_sided_t(np.concatenate(values[first]), np.concatenate(values[second]))
+            line.append(f"{p:.4f}")
+        lines.append(line)
+    caption = f"{name}: p-value of the one-sided t-test that the row beats the column (table XIV)"
+    report.table(["", *values], lines, caption=caption)
 
 
 def igbrt(report: Report, cells: Cells, settings: Settings) -> None:
-    """Mohan, Chen and Weinberger, table 3. The paper's data cannot be had: the methods are
-    compared on what can, and its figures show what order it found."""
+    """Mohan, Chen and Weinberger, table 3, with RMSE. The paper's data cannot be had: the methods
+    are compared on what can, and its figures show what order it found."""
     columns = ["Yahoo 2: ERR", "Yahoo 2: NDCG", "MSLR: ERR", "MSLR: NDCG"]
-    for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
-        measures = ("yahoo err", "yahoo ndcg@10")
-        rows = methods.igbrt(settings.on(name))
-        _table(report, cells, name, rows, measures, columns, published.IGBRT, _OTHER)
-    _described(report, methods.igbrt(settings), settings)
+    for name in settings.chosen(*ALL_DATA):
+        measures = ("yahoo err", "yahoo ndcg@10", "rmse")
+        systems = rows.igbrt(settings.on(name))
+        table(report, cells, name, systems, measures, columns, published.IGBRT, OTHER_DATA)
+    described(report, rows.igbrt(settings), cells, settings)
 
 
 def plrank(report: Report, cells: Cells, settings: Settings) -> None:
@@ -68,111 +126,196 @@ def plrank(report: Report, cells: Cells, settings: Settings) -> None:
         for label, figures in published.PLRANK_YAHOO.items()
     }
     columns = ["Yahoo: NDCG@10", "Microsoft 30K: NDCG@10"]
-    for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
-        rows = [*methods.plrank(settings.on(name)), *methods.baselines()]
-        _table(report, cells, name, rows, measures, columns, paper, _OTHER)
-    _described(report, [*methods.plrank(settings), *methods.baselines()], settings)
+    for name in settings.chosen(*ALL_DATA):
+        systems = rows.plrank(settings.on(name))
+        table(report, cells, name, systems, measures, columns, paper, OTHER_DATA)
+    described(report, rows.plrank(settings), cells, settings)
 
 
 def broof(report: Report, cells: Cells, settings: Settings) -> None:
-    """De Sa, Goncalves, Sousa and Salles, tables 3 and 2. The paper's data cannot be had: the
-    methods are compared on what can, and its figures show what order it found."""
+    """De Sa, Goncalves, Sousa and Salles, tables 3 and 2, with their two tests against the
+    strongest of their baselines (`*`: Wilcoxon, `+`: t-test, `-` before: worse, `=`: neither). The
+    paper's data cannot be had: the methods are compared on what can."""
     columns = ["WEB10K: NDCG@10", "WEB10K: MAP", "Yahoo 2: NDCG@10", "Yahoo 2: MAP"]
-    for name in ("MQ2008", "OHSUMED", "WEB10K sample"):
-        rows = [*methods.broof(settings.on(name)), *methods.baselines()]
-        _table(report, cells, name, rows, OWN, columns, published.BROOF, _OTHER)
-    _described(report, [*methods.broof(settings), *methods.baselines()], settings)
+    for name in settings.chosen(*ALL_DATA):
+        systems = rows.broof(settings.on(name))
+        table(report, cells, name, systems, OWN, columns, published.BROOF, OTHER_DATA)
+        _tests(report, cells, name, systems)
+    described(report, rows.broof(settings), cells, settings)
+
+
+def _tests(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> None:
+    collection, lines = COLLECTIONS[name], []
+    for measure in OWN:
+        values = {s.label: cells.by_query(collection, s.as_in_paper, measure) for s in systems}
+        found = {label: np.concatenate(folds) for label, folds in values.items() if folds}
+        baselines = {
+            label: folds
+            for label, folds in found.items()
+            if "BROOF" not in label and label not in ("one feature", "random order")
+        }
+        if not baselines:
+            continue
+        strongest = max(baselines, key=lambda label: np.nanmean(baselines[label]))
+        tested = {
+            label: marks(folds, baselines[strongest])
+            for label, folds in found.items()
+            if "BROOF" in label
+        }
+        words = [f"{label} {mark}" for label, mark in tested.items()]
+        lines.append([TITLES[measure], strongest, "; ".join(words)])
+    if lines:
+        columns = ["", "strongest baseline", "BROOF against it"]
+        report.table(columns, lines, caption=f"{name}: tests")
 
 
 def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
-    """Modry and Ferov, table 3, on a sample of their data and on MQ2008."""
-    for name in ("WEB10K sample", "MQ2008"):
+    """Modry and Ferov, table 3, on a sample of their data and on MQ2008: labels from 1 on, as they
+    have them, and from 0 on."""
+    for name in settings.chosen("MQ2008", "WEB10K sample"):
         for shift, labels in ((1, "from 1 on, as in the paper"), (0, "from 0 on")):
-            lines = []
-            for ranker, leaves in published.RCRANK:
-                row = methods.rcrank(settings.on(name), ranker, leaves, shift)
-                cells.measure(COLLECTIONS[name], row)
-                runs = [cells.runs(COLLECTIONS[name], m, ["ranklib ndcg@10"]) for m in row]
-                lines.append([f"{ranker}, {leaves} leaves", *map(_mean, runs)])
-                if shift and name == "WEB10K sample":
-                    figures = published.RCRANK[ranker, leaves]
-                    lines.append(["  paper, all of WEB10K", *(f"{v:.4f}" for v in figures)])
-            columns = ["", *(f"rate {rate}" for rate in published.RCRANK_RATES)]
-            report.table(columns, lines, caption=f"{name}: NDCG@10, labels {labels}")
-    _described(report, methods.rcrank(settings, "rcrank", 8, 1)[:1], settings)
-    report.note(
-        "Means of five folds; no sampling, so seeds change nothing. NDCG as RankLib computes it."
-    )
+            caption = f"{name}: NDCG@10, labels {labels}"
+            paper = published.RCRANK if shift and name == "WEB10K sample" else {}
+            rcrank_grid(report, cells, name, caption, paper, shift=shift)
+    described(report, [rows.rcrank("rcrank", 64, 0.11, 1)], cells, settings)
+    report.note("Means of five folds; no sampling, one seed. NDCG as RankLib computes it.")
+
+
+def rcrank_small(report: Report, cells: Cells, settings: Settings) -> None:
+    """Modry and Ferov, tables 4 and 5: a tenth of the training queries, then also only those 50
+    features (here 20 of MQ2008's 46) that LambdaMART splits on most often."""
+    for name in settings.chosen("MQ2008", "WEB10K sample"):
+        n_features = 20 if name == "MQ2008" else 50
+        for n, paper in ((None, published.RCRANK_TENTH), (n_features, published.RCRANK_FEATURES)):
+            what = "all features (table 4)" if n is None else f"{n} features (table 5)"
+            caption = f"{name}: NDCG@10, labels from 1 on, a tenth of the queries, {what}"
+            figures = paper if name == "WEB10K sample" else {}
+            rcrank_grid(report, cells, name, caption, figures, shift=1, share=0.1, n=n)
+    described(report, [rows.rcrank("rcrank", 64, 0.11, 1, 0.1)], cells, settings)
+
+
+def rcrank_grid(
+    report: Report, cells: Cells, name: str, caption: str, paper: Mapping[Any, Any], **seen: Any
+) -> None:
+    """Measure the grid of leaves and learning rates, the outermost rates first."""
+    collection, rates = COLLECTIONS[name], published.RCRANK_RATES
+    for rate in (rates[0], rates[-1], *rates[1:-1]):
+        for ranker, leaves in published.RCRANK:
+            cells.measure(collection, rows.rcrank(ranker, leaves, rate, **seen).methods)
+    lines = []
+    for ranker, leaves in published.RCRANK:
+        systems = [rows.rcrank(ranker, leaves, rate, **seen) for rate in rates]
+        for label, methods in (
+            ("as in the paper", [system.as_in_paper for system in systems]),
+            ("by default", [system.by_default for system in systems]),
+        ):
+            runs = [cells.runs(collection, method, ["ranklib ndcg@10"]) for method in methods]
+            if any(map(len, runs)):
+                lines.append([f"{ranker}, {leaves} leaves, {label}", *map(_mean, runs)])
+        if (ranker, leaves) in paper:
+            figures = paper[ranker, leaves]
+            lines.append(["  paper, all of WEB10K", *(f"{value:.4f}" for value in figures)])
+    if any("leaves" in line[0] for line in lines):
+        report.table(["", *(f"rate {rate}" for rate in rates)], lines, caption=caption)
+    else:
+        report.note(f"{caption}: not measured.")
 
 
 def missing(report: Report, cells: Cells, settings: Settings) -> None:
     """Policies for missing values, on LETOR's OHSUMED before normalisation (9 % missing)."""
-    rows = methods.missing(settings)
-    _table(report, cells, "OHSUMED with NULL", rows, (*OWN, "yahoo err"), [], {})
-    _described(report, rows, settings)
+    methods = rows.missing(settings)
+    plain_table(report, cells, "OHSUMED with NULL", methods, (*OWN, "yahoo err"))
 
 
 def listwise(report: Report, cells: Cells, settings: Settings) -> None:
-    """Where listwise trees should stop, with few and with many queries."""
-    for name in ("OHSUMED", "MQ2008", "WEB10K sample"):
-        rows = methods.listwise(settings.on(name))
-        _table(report, cells, name, rows, (*OWN, "leaves"), [], {})
-    _described(report, methods.listwise(settings), settings)
+    """Rules that may end the growth of listwise trees, beside table XV of Ibrahim and Carman."""
+    for name in settings.chosen("OHSUMED", "MQ2008"):
+        plain_table(report, cells, name, rows.listwise(settings), (*OWN, "leaves"))
+        five = published.FORESTS[name, "rf-list"][1]
+        point = published.FORESTS[name, "rf-point"][1]
+        report.note(
+            f"Table XV on {name}: RF-point {point[0]:.4f} and {point[1]:.4f}, RF-list "
+            f"{five[0]:.4f} and {five[1]:.4f}."
+        )
 
 
 TABLES: dict[str, Callable[[Report, Cells, Settings], None]] = {
     "forests": forests,
+    "algorithms": algorithms,
     "igbrt": igbrt,
     "plrank": plrank,
     "broof": broof,
     "rcrank": rcrank,
+    "rcrank-small": rcrank_small,
     "missing": missing,
     "listwise": listwise,
 }
 
-_TITLES = {
-    "own ndcg@10": "NDCG@10",
-    "own map": "MAP",
-    "yahoo ndcg@1": "NDCG@1",
-    "yahoo ndcg@3": "NDCG@3",
-    "yahoo ndcg@10": "NDCG@10",
-    "yahoo err": "ERR",
-    "leaves": "leaves per tree",
-}
 
-
-def _table(
+def table(
     report: Report,
     cells: Cells,
     name: str,
-    rows: Sequence[Method],
+    systems: Sequence[Row],
     measures: Sequence[str],
     paper_columns: Sequence[str],
     paper: Figures,
     source: str = "",
 ) -> None:
-    """Measure a collection and print a row per method; methods without a whole run get dashes."""
+    """Measure a collection and print a row per system; systems without a whole run get dashes."""
     collection = COLLECTIONS[name]
-    cells.measure(collection, rows)
+    cells.measure(collection, [s.as_in_paper for s in systems])
+    cells.measure(collection, [s.by_default for s in systems])
     lines = []
-    for method in rows:
-        runs = cells.runs(collection, method, [*measures, "cpu"])
-        figures = paper.get(method.label, [np.nan] * len(paper_columns))
+    if not any(len(cells.runs(collection, s.as_in_paper, measures)) for s in systems):
+        report.note(f"{name}: not measured.")
+        return
+    for system in systems:
+        runs = [cells.runs(collection, method, [*measures, "cpu"]) for method in system.methods]
+        figures = paper.get(system.label, [np.nan] * len(paper_columns))
         lines.append(
             [
-                method.label,
-                *(_mean_and_spread(runs, m) for m in range(len(measures))),
-                f"{runs[..., -1].mean():.1f}" if len(runs) else "-",
-                str(len(runs)),
+                system.label,
+                *(_mean_and_spread(runs[0], m) for m in range(len(measures))),
+                *(_mean_and_spread(runs[1], m) for m in range(len(measures))),
+                *(f"{run[..., -1].mean():.1f}" if len(run) else "-" for run in runs),
+                str(len(runs[0])),
                 *("-" if np.isnan(value) else f"{value:.4f}" for value in figures),
             ]
         )
     first = measures[0].split()[0]
+    by = collection.preset if first == "own" else first
+    titles = [TITLES[measure] for measure in measures]
     report.table(
-        ["", *(_TITLES[m] for m in measures), "CPU s", "runs", *paper_columns],
+        [
+            "",
+            *titles,
+            *(f"default: {title}" for title in titles),
+            "CPU s",
+            "default: CPU s",
+            "runs",
+            *(f"paper, {column}" for column in paper_columns),
+        ],
         lines,
-        caption=f"{name}, preset {collection.preset if first == 'own' else first}{source}",
+        caption=f"{name}, preset {by}: as in the paper, and by default{source}",
     )
+
+
+def plain_table(
+    report: Report, cells: Cells, name: str, methods: Sequence[Method], measures: Sequence[str]
+) -> None:
+    """Measure methods on a collection and print a row each."""
+    collection = COLLECTIONS[name]
+    cells.measure(collection, methods)
+    lines = []
+    for method in methods:
+        runs = cells.runs(collection, method, [*measures, "cpu"])
+        values = [_mean_and_spread(runs, m) for m in range(len(measures))]
+        cpu = f"{runs[..., -1].mean():.1f}" if len(runs) else "-"
+        lines.append([method.label, *values, cpu, str(len(runs))])
+    titles = [TITLES[measure] for measure in measures]
+    caption = f"{name}, preset {collection.preset}"
+    report.table(["", *titles, "CPU s", "runs"], lines, caption=caption)
 
 
 def _mean(runs: Any) -> str:
@@ -189,12 +332,18 @@ def _mean_and_spread(runs: Any, measure: int) -> str:
     return f"{by_run.mean():.{digits}f}{spread}"
 
 
-def _described(report: Report, rows: Sequence[Method], settings: Settings) -> None:
+def described(report: Report, systems: Sequence[Row], cells: Cells, settings: Settings) -> None:
+    """Say what was trained, as in the paper and by default."""
     if settings.sample_share != 1:
         part = f"{100 * settings.sample_share:g} %"
-        report.note(f"On the WEB10K sample {part} of the numbers of trees and iterations below.")
+        report.note(f"On the WEB10K sample {part} of the trees of forests below.")
     report.note(
-        "Means of five folds, ± the standard deviation over runs (seeds 0, 1, ...); methods that "
-        "do not depend on the seed have one run. CPU seconds are of one fit. Settings:\n\n"
-        + "\n".join(f"- {method.label}: {method.describe()}" for method in rows)
+        f"Forests have {100 * settings.share:g} % of the paper's trees. Means of five folds, ± the "
+        "standard deviation over runs (seeds 0, 1, ...); methods that do not depend on the seed "
+        "have one run; a dash was not measured. Where steps are chosen on validation, training "
+        f"ends after {cells.stopping_rounds} steps without a better NDCG@10. CPU seconds are of "
+        "one fit. As in the paper:\n\n"
+        + "\n".join(f"- {system.label}: {system.as_in_paper.describe()}" for system in systems)
+        + "\n\nBy default:\n\n"
+        + "\n".join(f"- {system.label}: {system.by_default.describe()}" for system in systems)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from _report import Report, run_apart
-from papers.collections import DATA
+from papers.collections import DataFolder
 
 BROOF = """
 import time
@@ -46,7 +46,7 @@ def times(report: Report, arguments: argparse.Namespace) -> None:
     forests, threads = max(1, round(100 * part)), arguments.threads
     queries, rows = round(1266 * part), round(34_815 * part)
     forest, trees = max(1, round(10_000 * part)), max(1, round(500 * part))
-    broof = run_apart(BROOF, str(DATA / "mq2008"), forests, 300, threads)
+    broof = run_apart(BROOF, str(DataFolder.path / "mq2008"), forests, 300, threads)
     igbrt = run_apart(IGBRT, queries, rows, 700, forest, trees, threads)
     lines = [
         [f"BROOF-gradient, {forests} x 300 trees, a fold of MQ2008", broof, "-"],

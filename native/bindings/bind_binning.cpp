@@ -14,6 +14,11 @@
 namespace rankgrove {
 namespace {
 
+const std::map<std::string, BinRule> kBinRules = {
+    {"quantile", BinRule::kQuantile},
+    {"greedy-log-sum", BinRule::kGreedyLogSum},
+};
+
 void require_bins(int32_t max_bins, int64_t n_rows, size_t n_fill, int32_t n_features) {
   require(max_bins >= 2 && max_bins <= kMaxBins16,
           "max_bins must lie in 2..65534, not " + std::to_string(max_bins));
@@ -44,12 +49,14 @@ void for_each_block(const nb::iterable& blocks, int64_t n_rows, const Take& take
 
 std::shared_ptr<const Bins> find_bins_checked(nb::iterable blocks, int64_t n_rows,
                                               std::optional<In<int64_t>> rows, int32_t max_bins,
-                                              In<float> fill, int n_threads) {
+                                              const std::string& rule, In<float> fill,
+                                              int n_threads) {
   const size_t n_features = fill.shape(0);
   require_bins(max_bins, n_rows, n_features, static_cast<int32_t>(n_features));
   const int64_t* numbers = checked_rows(rows, n_rows);
   const TableRows read{numbers, rows ? static_cast<int64_t>(rows->shape(0)) : n_rows};
-  BinFinder finder(max_bins, std::vector<float>(fill.data(), fill.data() + n_features));
+  BinFinder finder({max_bins, named(kBinRules, rule, "binning")},
+                   std::vector<float>(fill.data(), fill.data() + n_features));
   for_each_block(blocks, n_rows, [&](const ColumnTable& table) {
     require(table.columns.size() <= n_features - finder.n_done(),
             "fill must have one value per feature");
@@ -84,12 +91,14 @@ std::shared_ptr<BinnedMatrix> bin_matrix_checked(nb::iterable blocks, int64_t n_
 
 std::shared_ptr<const Bins> find_sparse_bins(In<int64_t> starts, In<int32_t> columns,
                                              In<float> values, int32_t n_features, float absent,
-                                             int32_t max_bins, In<float> fill, int n_threads) {
+                                             int32_t max_bins, const std::string& rule,
+                                             In<float> fill, int n_threads) {
   const SparseView view = checked_sparse(starts, columns, values, n_features, absent, n_threads);
   require_bins(max_bins, view.n_rows, fill.shape(0), view.n_features);
   const std::vector<float> fill_values(fill.data(), fill.data() + fill.shape(0));
+  const BinLimit limit{max_bins, named(kBinRules, rule, "binning")};
   nb::gil_scoped_release unlocked;
-  return find_bins(view, max_bins, fill_values, n_threads);
+  return find_bins(view, limit, fill_values, n_threads);
 }
 
 std::shared_ptr<BinnedMatrix> bin_sparse_matrix(In<int64_t> starts, In<int32_t> columns,
@@ -109,9 +118,10 @@ std::shared_ptr<BinnedMatrix> bin_sparse_matrix(In<int64_t> starts, In<int32_t> 
 // Bins of what `arrays` gave; nothing in it is trusted.
 std::shared_ptr<const Bins> bins_from_arrays(In<int64_t> offsets, In<float> cuts,
                                              In<uint8_t> has_missing, In<uint8_t> has_infinity,
-                                             In<float> fill) {
+                                             In<float> fill, In<uint8_t> categorical) {
   const size_t n = fill.shape(0);
-  require(offsets.shape(0) == n + 1 && has_missing.shape(0) == n && has_infinity.shape(0) == n,
+  require(offsets.shape(0) == n + 1 && has_missing.shape(0) == n && has_infinity.shape(0) == n &&
+              (categorical.shape(0) == n || categorical.shape(0) == 0),
           "the arrays of the bins have different lengths");
   require(offsets.data()[0] == 0 && offsets.data()[n] == static_cast<int64_t>(cuts.shape(0)),
           "the offsets of the bins do not go with the cuts");
@@ -123,18 +133,20 @@ std::shared_ptr<const Bins> bins_from_arrays(In<int64_t> offsets, In<float> cuts
       require(std::isfinite(cuts.data()[i]) && (i == begin || cuts.data()[i] > cuts.data()[i - 1]),
               "the cuts between bins do not ascend");
     }
+    require(categorical.shape(0) == 0 || !categorical.data()[f] || has_missing.data()[f],
+            "a categorical feature lacks the bin of missing values");
   }
   const auto copy = [](const auto& array) {
     return std::vector(array.data(), array.data() + array.shape(0));
   };
-  return std::make_shared<const Bins>(
-      Bins{copy(offsets), copy(cuts), copy(has_missing), copy(has_infinity), copy(fill)});
+  return std::make_shared<const Bins>(Bins{copy(offsets), copy(cuts), copy(has_missing),
+                                           copy(has_infinity), copy(fill), copy(categorical)});
 }
 
 nb::tuple arrays_of_bins(const Bins& bins) {
   const auto array = [](const auto& values) { return to_numpy(std::vector(values)); };
   return nb::make_tuple(array(bins.offsets), array(bins.cuts), array(bins.has_missing),
-                        array(bins.has_infinity), array(bins.fill));
+                        array(bins.has_infinity), array(bins.fill), array(bins.categorical));
 }
 
 template <typename Code>
@@ -189,9 +201,13 @@ void bind_binning(nb::module_& m) {
           "has_missing",
           [](const Bins& bins) { return to_numpy(std::vector<uint8_t>(bins.has_missing)); },
           "1 for each feature that had a NaN in training, else 0.")
+      .def(
+          "categorical",
+          [](const Bins& bins) { return to_numpy(std::vector<uint8_t>(bins.categorical)); },
+          "1 for each categorical feature, else 0; empty if there are none.")
       .def("arrays", &arrays_of_bins, "All there is to know, for a file; see bins_from_arrays.");
   m.def("bins_from_arrays", &bins_from_arrays, nb::arg("offsets"), nb::arg("cuts"),
-        nb::arg("has_missing"), nb::arg("has_infinity"), nb::arg("fill"));
+        nb::arg("has_missing"), nb::arg("has_infinity"), nb::arg("fill"), nb::arg("categorical"));
   nb::class_<BinnedMatrix>(m, "BinnedMatrix", "A feature matrix as bin codes.")
       .def_ro("n_rows", &BinnedMatrix::n_rows)
       .def_prop_ro("n_features", &BinnedMatrix::n_features)
@@ -232,13 +248,14 @@ void bind_binning(nb::module_& m) {
   m.def("mapped_matrix", &mapped_matrix, nb::arg("bins"), nb::arg("codes"), nb::arg("n_rows"),
         nb::arg("folder"), "A matrix on the bytes of codes that were written before.");
   m.def("find_bins", &find_bins_checked, nb::arg("blocks"), nb::arg("n_rows"),
-        nb::arg("rows").none(), nb::arg("max_bins"), nb::arg("fill"), nb::arg("n_threads"),
+        nb::arg("rows").none(), nb::arg("max_bins"), nb::arg("binning"), nb::arg("fill"),
+        nb::arg("n_threads"),
         "Bins of columns that come in blocks, each a list of matrices of any numbers.");
   m.def("bin_matrix", &bin_matrix_checked, nb::arg("blocks"), nb::arg("n_rows"), nb::arg("bins"),
         nb::arg("rows").none(), nb::arg("n_threads"), "Codes of such columns.");
   m.def("find_sparse_bins", &find_sparse_bins, nb::arg("starts"), nb::arg("columns"),
         nb::arg("values"), nb::arg("n_features"), nb::arg("absent"), nb::arg("max_bins"),
-        nb::arg("fill"), nb::arg("n_threads"), "find_bins of a sparse matrix.");
+        nb::arg("binning"), nb::arg("fill"), nb::arg("n_threads"), "find_bins of a sparse matrix.");
   m.def("bin_sparse_matrix", &bin_sparse_matrix, nb::arg("starts"), nb::arg("columns"),
         nb::arg("values"), nb::arg("absent"), nb::arg("bins"), nb::arg("rows").none(),
         nb::arg("dense"), nb::arg("n_threads"),

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <variant>
 
 #include "bindings/bindings.hpp"
@@ -28,27 +30,31 @@ namespace {
 using namespace forests;
 
 const std::map<std::string, Splitter> kSplitters = {
-    {"best", Splitter::best},
-    {"random-threshold", Splitter::random_threshold},
-    {"random", Splitter::random},
+    {"best", Splitter::kBest},
+    {"random-threshold", Splitter::kRandomThreshold},
+    {"random", Splitter::kRandom},
 };
 const std::map<std::string, NodeOrder> kOrders = {
-    {"breadth-first", NodeOrder::breadth_first},
-    {"depth-first", NodeOrder::depth_first},
-    {"random", NodeOrder::random},
-    {"biggest-first", NodeOrder::biggest_first},
-    {"most-relevant-first", NodeOrder::most_relevant_first},
-    {"best-first", NodeOrder::best_first},
+    {"breadth-first", NodeOrder::kBreadthFirst},
+    {"depth-first", NodeOrder::kDepthFirst},
+    {"random", NodeOrder::kRandom},
+    {"biggest-first", NodeOrder::kBiggestFirst},
+    {"most-relevant-first", NodeOrder::kMostRelevantFirst},
+    {"best-first", NodeOrder::kBestFirst},
 };
 const std::map<std::string, MetricKind> kMetricKinds = {
-    {"position", MetricKind::position},
-    {"average-precision", MetricKind::average_precision},
-    {"reciprocal-rank", MetricKind::reciprocal_rank},
-    {"expected-reciprocal-rank", MetricKind::expected_reciprocal_rank},
+    {"position", MetricKind::kPosition},
+    {"average-precision", MetricKind::kAveragePrecision},
+    {"reciprocal-rank", MetricKind::kReciprocalRank},
+    {"expected-reciprocal-rank", MetricKind::kExpectedReciprocalRank},
+    {"function", MetricKind::kFunction},
 };
-const std::map<std::string, SampleUnit> kUnits = {
-    {"queries", SampleUnit::queries},
-    {"documents", SampleUnit::documents},
+// What is drawn, and whether with replacement.
+const std::map<std::string, std::pair<SampleUnit, bool>> kSamplings = {
+    {"queries", {SampleUnit::kQueries, false}},
+    {"bootstrap-queries", {SampleUnit::kQueries, true}},
+    {"documents", {SampleUnit::kDocuments, false}},
+    {"bootstrap", {SampleUnit::kDocuments, true}},
 };
 
 template <typename T>
@@ -110,12 +116,34 @@ std::shared_ptr<BoundTargets> make_targets(std::shared_ptr<const ForestFeatures>
   return bound;
 }
 
+// Wraps a Python function of rows, offsets and scores that returns the value of each query.
+std::function<void(const QueryRankings&, std::vector<double>&)> make_evaluation(
+    const nb::callable& function) {
+  return [function = shared_object(function)](const QueryRankings& rankings,
+                                              std::vector<double>& values) {
+    nb::gil_scoped_acquire locked;
+    const nb::object result = (*function)(to_numpy(std::vector<int32_t>(rankings.rows)),
+                                          to_numpy(std::vector<int64_t>(rankings.offsets)),
+                                          to_numpy(std::vector<double>(rankings.scores)));
+    In<double> returned;
+    require(nb::try_cast(result, returned) && returned.shape(0) == values.size(),
+            "the metric of listwise splits must return one float64 value per query, " +
+                std::to_string(values.size()) + " in all");
+    std::copy_n(returned.data(), values.size(), values.begin());
+  };
+}
+
 void set_metric(BoundTargets& bound, In<double> gain, In<double> discount, In<double> scale,
-                In<double> weight, const std::string& kind, std::optional<int64_t> k) {
+                In<double> weight, const std::string& kind, std::optional<int64_t> k,
+                std::optional<nb::callable> function, bool reads_scores) {
   ListwiseMetric metric = make_metric(gain, discount, scale, weight, bound.features->offsets);
   metric.kind = named(kMetricKinds, kind, "kind of metric");
   require_at_least<int64_t>("k", k.value_or(1), 1);
   metric.k = k.value_or(kWholeList);
+  require((metric.kind == MetricKind::kFunction) == function.has_value(),
+          "a metric of the kind 'function' needs its function, and no other takes one");
+  if (function) metric.evaluate = make_evaluation(*function);
+  metric.reads_scores = reads_scores;
   bound.targets.metric = std::move(metric);
 }
 
@@ -144,11 +172,12 @@ CustomCriterion make_criterion(const std::string& name, const nb::callable& func
 
 ForestOptions make_options(const std::string& splitter,
                            const std::variant<std::string, CustomCriterion>& criterion,
-                           const std::string& order, int64_t max_features,
-                           std::optional<int64_t> listwise_levels, int64_t min_samples_split,
-                           int64_t min_samples_leaf, std::optional<int64_t> max_depth,
-                           std::optional<int64_t> max_leaf_nodes, double min_gain,
-                           double threshold_fraction, double query_fraction) {
+                           const std::string& order, int64_t max_features, bool redraw,
+                           std::optional<int64_t> listwise_levels, bool fallback,
+                           int64_t min_samples_split, int64_t min_samples_leaf,
+                           std::optional<int64_t> max_depth, std::optional<int64_t> max_leaf_nodes,
+                           bool missing_branch, double min_gain, double threshold_fraction,
+                           double query_fraction) {
   const auto limited = [](std::optional<int64_t> value) {
     return static_cast<int32_t>(std::min<int64_t>(value.value_or(kUnlimited), kUnlimited));
   };
@@ -171,20 +200,24 @@ ForestOptions make_options(const std::string& splitter,
   require_fraction("threshold_fraction", threshold_fraction);
   require_fraction("query_fraction", query_fraction);
   options.max_features = limited(max_features);
+  options.redraw = redraw;
   options.listwise_levels = limited(listwise_levels);
+  options.fallback = fallback;
   options.min_samples_split = min_samples_split;
   options.min_samples_leaf = min_samples_leaf;
   options.max_depth = limited(max_depth);
   options.max_leaf_nodes = limited(max_leaf_nodes);
+  options.missing_branch = missing_branch;
   options.min_gain = min_gain;
   options.threshold_fraction = threshold_fraction;
   options.query_fraction = query_fraction;
   return options;
 }
 
-ForestSample make_sample(const std::string& unit, int64_t size, std::optional<In<double>> weights) {
+ForestSample make_sample(const std::string& sampling, int64_t size,
+                         std::optional<In<double>> weights) {
   ForestSample sample;
-  sample.unit = named(kUnits, unit, "unit of sampling");
+  std::tie(sample.unit, sample.replacement) = named(kSamplings, sampling, "sampling");
   sample.size = size;
   require_at_least<int64_t>("sample size", size, 0);
   if (weights) {
@@ -197,10 +230,10 @@ ForestSample make_sample(const std::string& unit, int64_t size, std::optional<In
       sum += weight;
     }
     require(size == 0 || sum > 0, "the weights of a sample are all 0");
-    if (sample.unit == SampleUnit::queries) {
-      sample.query_weights = copied(*weights);
+    if (!sample.replacement) {
+      sample.weights = copied(*weights);
     } else if (sum > 0) {
-      sample.document_weights = WeightedDraw(copied(*weights));
+      sample.weighted_draw = WeightedDraw(copied(*weights));
     }
   }
   return sample;
@@ -211,8 +244,10 @@ void require_fitting(const ForestOptions& options, const ForestSample& sample,
   require_drawable(sample, data.features.offsets);
   require(options.listwise_levels == 0 || !data.targets.metric.scale.empty(),
           "listwise splits need a metric");
-  require(options.listwise_levels == 0 || sample.unit == SampleUnit::queries,
+  require(options.listwise_levels == 0 || sample.unit == SampleUnit::kQueries,
           "listwise splits need samples of whole queries");
+  require(!options.missing_branch || (options.listwise_levels == 0 && !options.custom),
+          "missing='branch' needs pointwise splits by a criterion that is not a Python function");
   bool needs_classes = options.custom.needs_classes;
   if (!options.custom) {
     visit_criterion(options.criterion,
@@ -286,29 +321,33 @@ void bind_options(nb::module_& m) {
   nb::class_<ForestOptions>(m, "ForestOptions", "How the trees of a forest choose their splits.")
       .def(nb::new_([](const std::string& splitter,
                        const std::variant<std::string, CustomCriterion>& criterion,
-                       const std::string& order, int64_t max_features,
-                       std::optional<int64_t> listwise_levels, int64_t min_samples_split,
-                       int64_t min_samples_leaf, std::optional<int64_t> max_depth,
-                       std::optional<int64_t> max_leaf_nodes, double min_gain,
-                       double threshold_fraction, double query_fraction) {
-             return std::make_shared<ForestOptions>(
-                 make_options(splitter, criterion, order, max_features, listwise_levels,
-                              min_samples_split, min_samples_leaf, max_depth, max_leaf_nodes,
-                              min_gain, threshold_fraction, query_fraction));
+                       const std::string& order, int64_t max_features, bool redraw,
+                       std::optional<int64_t> listwise_levels, bool fallback,
+                       int64_t min_samples_split, int64_t min_samples_leaf,
+                       std::optional<int64_t> max_depth, std::optional<int64_t> max_leaf_nodes,
+                       bool missing_branch, double min_gain, double threshold_fraction,
+                       double query_fraction) {
+             return std::make_shared<ForestOptions>(make_options(
+                 splitter, criterion, order, max_features, redraw, listwise_levels, fallback,
+                 min_samples_split, min_samples_leaf, max_depth, max_leaf_nodes, missing_branch,
+                 min_gain, threshold_fraction, query_fraction));
            }),
            nb::kw_only(), nb::arg("splitter") = "best", nb::arg("criterion") = "squared_error",
-           nb::arg("order") = "breadth-first", nb::arg("max_features"),
-           nb::arg("listwise_levels").none() = 0, nb::arg("min_samples_split") = 2,
-           nb::arg("min_samples_leaf") = 1, nb::arg("max_depth").none() = nb::none(),
-           nb::arg("max_leaf_nodes").none() = nb::none(), nb::arg("min_gain") = 0.0,
+           nb::arg("order") = "breadth-first", nb::arg("max_features"), nb::arg("redraw") = true,
+           nb::arg("listwise_levels").none() = 0, nb::arg("fallback") = true,
+           nb::arg("min_samples_split") = 2, nb::arg("min_samples_leaf") = 1,
+           nb::arg("max_depth").none() = nb::none(), nb::arg("max_leaf_nodes").none() = nb::none(),
+           nb::arg("missing_branch") = false, nb::arg("min_gain") = 0.0,
            nb::arg("threshold_fraction") = 1.0, nb::arg("query_fraction") = 1.0);
   nb::class_<ForestSample>(m, "ForestSample",
-                           "What each tree sees: `size` queries, drawn without replacement, or "
-                           "documents, drawn with replacement, equally likely or by weights.")
-      .def(nb::new_([](const std::string& unit, int64_t size, std::optional<In<double>> weights) {
-             return std::make_shared<ForestSample>(make_sample(unit, size, weights));
-           }),
-           nb::arg("unit"), nb::arg("size"), nb::arg("weights").none() = nb::none())
+                           "What each tree sees: `size` queries or documents ('queries', "
+                           "'documents'), or as many draws with replacement ('bootstrap-queries', "
+                           "'bootstrap'), equally likely or by weights.")
+      .def(nb::new_(
+               [](const std::string& sampling, int64_t size, std::optional<In<double>> weights) {
+                 return std::make_shared<ForestSample>(make_sample(sampling, size, weights));
+               }),
+           nb::arg("sampling"), nb::arg("size"), nb::arg("weights").none() = nb::none())
       .def(
           "draw",
           [](const ForestSample& sample, In<int64_t> offsets, uint64_t seed, int64_t tree_number) {
@@ -336,10 +375,12 @@ void bind_forests(nb::module_& m) {
            nb::arg("weight").none() = nb::none())
       .def("set_metric", &set_metric, nb::arg("gain"), nb::arg("discount"), nb::arg("scale"),
            nb::arg("weight"), nb::kw_only(), nb::arg("kind") = "position",
-           nb::arg("k").none() = nb::none(),
+           nb::arg("k").none() = nb::none(), nb::arg("function").none() = nb::none(),
+           nb::arg("reads_scores") = false,
            "Set the metric of listwise splits: gain of each row, factor of each rank (of the kind "
            "'position'), and of each query its weight / ideal DCG and its weight. Other kinds "
-           "count the first k ranks.");
+           "count the first k ranks, or evaluate function(rows, offsets, scores) -> values of "
+           "queries, which may read more of the scores than their order.");
   bind_options(m);
   m.def("forest_criteria", &criteria,
         "Names of the native split criteria, and whether they need labels that are classes.");

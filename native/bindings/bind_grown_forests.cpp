@@ -1,9 +1,10 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
-#include <tuple>
 
 #include "bindings/bindings.hpp"
 #include "bindings/ensemble_view.hpp"
@@ -39,42 +40,18 @@ nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> find_leaves_checked(nb::handle ense
   return to_numpy(std::move(leaves));
 }
 
-// Arrays of a tree: feature, threshold, left, missing_left, value.
-using TreeArrays = std::tuple<In<int32_t>, In<float>, In<int32_t>, In<uint8_t>, In<double>>;
-
-// A tree that another process has grown; checked is what walking down it relies on.
-std::shared_ptr<Tree> received_tree(const TreeArrays& arrays, int64_t n_features) {
-  auto tree = std::make_shared<Tree>();
-  tree->feature = copied(std::get<0>(arrays));
-  tree->threshold = copied(std::get<1>(arrays));
-  tree->left = copied(std::get<2>(arrays));
-  tree->missing_left = copied(std::get<3>(arrays));
-  tree->value = copied(std::get<4>(arrays));
-  const size_t n = tree->feature.size();
-  require(n > 0 && tree->threshold.size() == n && tree->left.size() == n &&
-              tree->missing_left.size() == n && tree->value.size() == n,
-          "the arrays of a tree must be equally long and not empty");
-  const auto n_nodes = static_cast<int64_t>(n);
-  for (int64_t i = 0; i < n_nodes; ++i) {
-    if (tree->left[i] < 0) continue;
-    require(tree->left[i] > i && tree->left[i] + int64_t{1} < n_nodes && tree->feature[i] >= 0 &&
-                tree->feature[i] < n_features,
-            "a node of the tree has no such children or feature");
-  }
-  return tree;
-}
-
-void add_out_of_bag_checked(const ForestFeatures& features, const std::vector<TreeArrays>& received,
-                            const ForestSample& sample, uint64_t seed, int64_t first_tree,
-                            Out<double> sums, Out<int32_t> counts, int n_threads) {
+void add_out_of_bag_checked(const ForestFeatures& features,
+                            std::vector<std::shared_ptr<Tree>> trees, const ForestSample& sample,
+                            uint64_t seed, int64_t first_tree, Out<double> sums,
+                            Out<int32_t> counts, int n_threads) {
   require_drawable(sample, features.offsets);
   require(first_tree >= 0, "first_tree must not be negative");
   const auto n_rows = static_cast<size_t>(features.n_rows());
   require(sums.shape(0) == n_rows && counts.shape(0) == n_rows,
           "out-of-bag sums and counts must have one value per row");
-  std::vector<std::shared_ptr<Tree>> trees;
-  for (const TreeArrays& arrays : received) {
-    trees.push_back(received_tree(arrays, features.binned->n_features()));
+  for (const std::shared_ptr<Tree>& tree : trees) {
+    require(tree && std::ranges::max(tree->feature) < features.binned->n_features(),
+            "a tree uses a feature that the documents lack");
   }
   nb::gil_scoped_release unlocked;
   add_out_of_bag(features, trees, sample, seed, first_tree, sums.data(), counts.data(), n_threads);
@@ -119,8 +96,7 @@ void bind_grown_forests(nb::module_& m) {
   m.def("add_out_of_bag", &add_out_of_bag_checked, nb::arg("features"), nb::arg("trees"),
         nb::arg("sample"), nb::kw_only(), nb::arg("seed"), nb::arg("first_tree"), nb::arg("sums"),
         nb::arg("counts"), nb::arg("n_threads"),
-        "Add what trees, given by their arrays (feature, threshold, left, missing_left, value), "
-        "say of the rows that their samples did not hold, as grow_forest does.");
+        "Add what trees say of the rows that their samples did not hold, as grow_forest does.");
   m.def("find_leaves", &find_leaves_checked, nb::arg("ensemble"), nb::arg("x"),
         nb::arg("fill").none(), nb::arg("n_threads"), "Leaf of every (row, tree), row by row.");
   m.def("strength_curves", &strength_curves, nb::arg("ensemble"), nb::arg("leaves"),

@@ -21,9 +21,9 @@ using Values = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
 Normalisation normalisation_of(const std::string& name) {
   static const std::map<std::string, Normalisation> names = {
-      {"none", Normalisation::none},
-      {"query-minmax", Normalisation::minmax},
-      {"query-zscore", Normalisation::zscore}};
+      {"none", Normalisation::kNone},
+      {"query-minmax", Normalisation::kMinmax},
+      {"query-zscore", Normalisation::kZscore}};
   const auto found = names.find(name);
   require(found != names.end(), "unknown normalisation '" + name + "'");
   return found->second;
@@ -48,14 +48,14 @@ std::unique_ptr<LinearFeatures> make_features(InMatrix<T> x, In<float> fill, In<
                                               const std::string& normalisation, bool keep_scales,
                                               int n_threads) {
   const FeatureView view = feature_view(x);
-  const Queries queries = checked_queries(offsets, static_cast<size_t>(view.n_rows));
+  const size_t n_rows = order ? order->shape(0) : static_cast<size_t>(view.n_rows);
+  const Queries queries = checked_queries(offsets, n_rows);
   require_length(fill, static_cast<size_t>(view.n_features), "fill");
   std::vector<float> fills(fill.data(), fill.data() + fill.shape(0));
   require(std::all_of(fills.begin(), fills.end(), [](float v) { return std::isfinite(v); }),
           "fill must be finite");
   std::vector<int64_t> rows;
   if (order) {
-    require_length(*order, static_cast<size_t>(view.n_rows), "order");
     rows.assign(order->data(), order->data() + order->shape(0));
     const bool exist = std::all_of(rows.begin(), rows.end(),
                                    [&](int64_t row) { return row >= 0 && row < view.n_rows; });

@@ -50,9 +50,9 @@ void require_offsets(const In<int64_t>& offsets, int64_t n) {
 }
 
 GainRule::Kind gain_kind(const std::string& name) {
-  return named<GainRule::Kind>({{"exp", GainRule::Kind::exponential},
-                                {"linear", GainRule::Kind::linear},
-                                {"table", GainRule::Kind::table}},
+  return named<GainRule::Kind>({{"exp", GainRule::Kind::kExponential},
+                                {"linear", GainRule::Kind::kLinear},
+                                {"table", GainRule::Kind::kTable}},
                                name, "gain");
 }
 
@@ -94,10 +94,12 @@ Values ideal_dcg_of_queries(In<int64_t> offsets, In<double> gains, In<double> di
 }
 
 std::shared_ptr<JudgedQueries> judged_queries(In<double> labels, In<int64_t> offsets,
-                                              std::optional<In<int64_t>> order) {
+                                              std::optional<In<int64_t>> order,
+                                              bool partial_rankings) {
   const auto n = static_cast<int64_t>(labels.size());
   require_offsets(offsets, n);
   auto queries = std::make_shared<JudgedQueries>();
+  queries->partial_rankings = partial_rankings;
   queries->offsets.assign(offsets.data(), offsets.data() + offsets.size());
   if (order) {
     require(static_cast<int64_t>(order->size()) == n, "the row order must list every row once");
@@ -119,13 +121,13 @@ ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
   ListRules rules;
   require(!k || *k >= 1, "k must be at least 1");
   rules.k = k.value_or(kWholeList);
-  rules.ties = named<TieRule>({{"input", TieRule::input},
-                               {"average", TieRule::average},
-                               {"worst", TieRule::worst},
-                               {"best", TieRule::best}},
+  rules.ties = named<TieRule>({{"input", TieRule::kInput},
+                               {"average", TieRule::kAverage},
+                               {"worst", TieRule::kWorst},
+                               {"best", TieRule::kBest}},
                               ties, "tie rule");
   rules.short_lists = named<ShortRule>(
-      {{"pad", ShortRule::pad}, {"cut", ShortRule::cut}, {"zero", ShortRule::zero}}, short_lists,
+      {{"pad", ShortRule::kPad}, {"cut", ShortRule::kCut}, {"zero", ShortRule::kZero}}, short_lists,
       "rule for short lists");
   rules.empty = empty;
   return rules;
@@ -133,10 +135,10 @@ ListRules list_rules(std::optional<int64_t> k, const std::string& ties,
 
 DiscountRule discount_rule(const std::string& kind, double power) {
   using Kind = DiscountRule::Kind;
-  return {named<Kind>({{"log2", Kind::log2},
-                       {"alpha", Kind::alpha},
-                       {"beta", Kind::beta},
-                       {"letor", Kind::letor}},
+  return {named<Kind>({{"log2", Kind::kLog2},
+                       {"alpha", Kind::kAlpha},
+                       {"beta", Kind::kBeta},
+                       {"letor", Kind::kLetor}},
                       kind, "discount"),
           power};
 }
@@ -211,7 +213,7 @@ Values grouped_labels(const JudgedQueries& queries) {
 void bind_judgments(nb::module_& m) {
   nb::class_<JudgedQueries>(m, "JudgedQueries", "Labels of a data set, grouped by query.")
       .def(nb::new_(&judged_queries), nb::arg("labels"), nb::arg("offsets"),
-           nb::arg("order").none() = nb::none())
+           nb::arg("order").none() = nb::none(), nb::arg("partial_rankings") = false)
       .def_prop_ro("n_queries", &JudgedQueries::n_queries)
       .def_prop_ro("n_rows", &JudgedQueries::n_rows)
       .def_prop_ro("lowest_label", [](const JudgedQueries& q) { return end_label(q, false); })
@@ -250,10 +252,10 @@ void bind_gain_metrics(nb::module_& m) {
          double empty) -> std::shared_ptr<QueryMetric> {
         using Divisor = CumulatedGain::Divisor;
         const ListRules rules = list_rules(k, ties, short_lists, empty);
-        const auto divisor_kind = named<Divisor>({{"none", Divisor::none},
-                                                  {"ideal", Divisor::ideal},
-                                                  {"positive", Divisor::positive},
-                                                  {"k", Divisor::k}},
+        const auto divisor_kind = named<Divisor>({{"none", Divisor::kNone},
+                                                  {"ideal", Divisor::kIdeal},
+                                                  {"positive", Divisor::kPositive},
+                                                  {"k", Divisor::kK}},
                                                  divisor, "divisor");
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;

@@ -54,7 +54,10 @@ LambdaOptions make_lambda_options(const std::string& metric, int64_t k, int64_t 
 void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
                               std::optional<In<double>> weight, const LambdaOptions& options,
                               uint64_t seed, uint64_t iteration, int64_t first_query, int n_threads,
-                              Out<float> gradients, Out<float> hessians) {
+                              Out<float> gradients, Out<float> hessians,
+                              std::optional<In<double>> better, std::optional<In<double>> worse,
+                              std::optional<Out<double>> better_cost,
+                              std::optional<Out<double>> worse_cost) {
   const size_t n = scores.shape(0);
   Queries queries = checked_queries(offsets, n);
   queries.first_number = first_query;
@@ -62,8 +65,18 @@ void lambda_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> 
   require_length(gradients, n, "gradients");
   require_length(hessians, n, "hessians");
   const double* weights = optional_data(weight, n, "weight");
+  require(better.has_value() == worse.has_value(), "better and worse go together");
+  require(better_cost.has_value() == worse_cost.has_value(), "costs go together");
+  require(better.has_value() || !better_cost.has_value(), "costs need factors");
+  PairFactors factors{optional_data(better, n, "better"), optional_data(worse, n, "worse")};
+  if (better_cost) {
+    require_length(*better_cost, n, "better_cost");
+    require_length(*worse_cost, n, "worse_cost");
+    factors.better_cost = better_cost->data();
+    factors.worse_cost = worse_cost->data();
+  }
   nb::gil_scoped_release unlocked;
-  lambda_gradients(queries, scores.data(), value.data(), weights, options, seed, iteration,
+  lambda_gradients(queries, scores.data(), value.data(), weights, options, factors, seed, iteration,
                    n_threads, gradients.data(), hessians.data());
 }
 
@@ -245,7 +258,8 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> expected_gain_checked(Rows<const dou
 }
 
 std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double> labels, int64_t k,
-                                                 int64_t n_permutations, bool merge, uint64_t seed,
+                                                 int64_t n_permutations, bool merge,
+                                                 bool keep_equal, uint64_t seed,
                                                  int64_t first_query) {
   Queries queries = checked_queries(offsets, labels.shape(0));
   queries.first_number = first_query;
@@ -253,7 +267,8 @@ std::unique_ptr<PlackettLuce> make_plackett_luce(In<int64_t> offsets, In<double>
   require(n_permutations >= 1 && n_permutations <= 10000,
           "n_permutations must lie in 1..10000, not " + std::to_string(n_permutations));
   nb::gil_scoped_release unlocked;
-  return std::make_unique<PlackettLuce>(queries, labels.data(), k, n_permutations, merge, seed);
+  return std::make_unique<PlackettLuce>(queries, labels.data(), k, n_permutations, merge,
+                                        keep_equal, seed);
 }
 
 void plackett_luce_gradients(const PlackettLuce& model, In<double> scores,
@@ -358,7 +373,8 @@ void bind_objectives(nb::module_& m) {
   nb::class_<PlackettLuce>(m, "PlackettLuce",
                            "Ground-truth permutations of queries and their likelihood.")
       .def(nb::new_(&make_plackett_luce), nb::arg("offsets"), nb::arg("labels"), nb::arg("k"),
-           nb::arg("n_permutations"), nb::arg("merge"), nb::arg("seed"), nb::arg("first_query") = 0)
+           nb::arg("n_permutations"), nb::arg("merge"), nb::arg("keep_equal"), nb::arg("seed"),
+           nb::arg("first_query") = 0)
       .def_prop_ro("n_contexts", &PlackettLuce::n_contexts, "Contexts that are stored.")
       .def_prop_ro("n_unmerged_contexts", &PlackettLuce::n_unmerged_contexts,
                    "Contexts that the permutations have together.")
@@ -380,7 +396,11 @@ void bind_objectives(nb::module_& m) {
         nb::arg("value"), nb::arg("weight").none(), nb::arg("options"), nb::arg("seed"),
         nb::arg("iteration"), nb::arg("first_query"), nb::arg("n_threads"),
         nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
-        "Fill LambdaMART gradients and Hessians.");
+        nb::arg("better").none() = nb::none(), nb::arg("worse").none() = nb::none(),
+        nb::arg("better_cost").noconvert().none() = nb::none(),
+        nb::arg("worse_cost").noconvert().none() = nb::none(),
+        "Fill LambdaMART gradients and Hessians; add the costs of pairs with factors to those "
+        "given.");
 }
 
 }  // namespace rankgrove

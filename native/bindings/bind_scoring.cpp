@@ -51,8 +51,8 @@ void bind_scoring(nb::module_& m) {
                 per_feature(fill, arrays.n_features, "fill"),
                 per_feature(missing_up_to, arrays.n_features, "missing_up_to")};
             nb::gil_scoped_release released;
-            new (self)
-                Scorer(arrays, missing, walk ? ScoringMethod::walk : ScoringMethod::fastest, simd);
+            new (self) Scorer(arrays, missing,
+                              walk ? ScoringMethod::kWalk : ScoringMethod::kFastest, simd);
           },
           nb::arg("ensemble"), nb::arg("fill"), nb::arg("missing_up_to"), nb::arg("precise"),
           nb::arg("walk"), nb::arg("simd"))

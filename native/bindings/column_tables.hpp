@@ -1,4 +1,4 @@
-// Matrices of numbers that stand side by side, as one table.
+// One table of several number matrices that lie side by side in the caller's memory.
 #pragma once
 
 #include <nanobind/stl/vector.h>
@@ -16,16 +16,16 @@ using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
 inline NumberType number_type(const nb::dlpack::dtype& type) {
   const auto is = [&](nb::dlpack::dtype other) { return type == other; };
-  if (is(nb::dtype<float>())) return NumberType::f32;
-  if (is(nb::dtype<double>())) return NumberType::f64;
-  if (is(nb::dtype<int8_t>())) return NumberType::i8;
-  if (is(nb::dtype<int16_t>())) return NumberType::i16;
-  if (is(nb::dtype<int32_t>())) return NumberType::i32;
-  if (is(nb::dtype<int64_t>())) return NumberType::i64;
-  if (is(nb::dtype<uint8_t>()) || is(nb::dtype<bool>())) return NumberType::u8;
-  if (is(nb::dtype<uint16_t>())) return NumberType::u16;
-  if (is(nb::dtype<uint32_t>())) return NumberType::u32;
-  if (is(nb::dtype<uint64_t>())) return NumberType::u64;
+  if (is(nb::dtype<float>())) return NumberType::kF32;
+  if (is(nb::dtype<double>())) return NumberType::kF64;
+  if (is(nb::dtype<int8_t>())) return NumberType::kI8;
+  if (is(nb::dtype<int16_t>())) return NumberType::kI16;
+  if (is(nb::dtype<int32_t>())) return NumberType::kI32;
+  if (is(nb::dtype<int64_t>())) return NumberType::kI64;
+  if (is(nb::dtype<uint8_t>()) || is(nb::dtype<bool>())) return NumberType::kU8;
+  if (is(nb::dtype<uint16_t>())) return NumberType::kU16;
+  if (is(nb::dtype<uint32_t>())) return NumberType::kU32;
+  if (is(nb::dtype<uint64_t>())) return NumberType::kU64;
   throw std::invalid_argument("X has a type that is not read");
 }
 

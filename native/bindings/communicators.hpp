@@ -1,4 +1,4 @@
-// Communicators as Python hands them over.
+// Conversion of Python communicators for kernels.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A rankgrove.trees.ensemble.TreeEnsemble, seen from here: the one door for finished trees.
+// A native view of rankgrove.trees.ensemble.TreeEnsemble, by which all bindings take finished
+// trees.
 #pragma once
 
 #include <span>
@@ -58,6 +59,14 @@ class EnsembleView {
                 as_span(missing_left_),
                 as_span(value_),
                 {}} {
+    if (const nb::object sets = ensemble.attr("category_sets"); !sets.is_none()) {
+      set_of_node_ = array_field<int32_t>(sets, "of_node");
+      set_offsets_ = array_field<int64_t>(sets, "offsets");
+      set_words_ = array_field<uint32_t>(sets, "words");
+      arrays_.set_of_node = as_span(set_of_node_);
+      arrays_.set_offsets = as_span(set_offsets_);
+      arrays_.set_words = as_span(set_words_);
+    }
     nb::gil_scoped_release released;
     check_ensemble(arrays_);
   }
@@ -74,6 +83,9 @@ class EnsembleView {
   In<int32_t> left_;
   In<uint8_t> missing_left_;
   In<double> value_;
+  In<int32_t> set_of_node_;
+  In<int64_t> set_offsets_;
+  In<uint32_t> set_words_;
   EnsembleArrays arrays_;
 };
 

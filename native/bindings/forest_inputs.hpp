@@ -1,4 +1,4 @@
-// What the binding files of forests check alike.
+// Argument checks that the binding files of forests share.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline constexpr int64_t kMostDraws = 100;
 
 inline void require_drawable(const forests::ForestSample& sample,
                              const std::vector<int64_t>& offsets) {
-  const bool queries = sample.unit == forests::SampleUnit::queries;
+  const bool queries = sample.unit == forests::SampleUnit::kQueries;
   const int64_t n_units = queries ? static_cast<int64_t>(offsets.size()) - 1 : offsets.back();
   require(sample.size == 0 || n_units > 0, "cannot draw a sample from nothing");
   require(sample.size <= kMostDraws * n_units && sample.size < (int64_t{1} << 31),
@@ -37,7 +37,17 @@ inline void require_drawable(const forests::ForestSample& sample,
               (queries ? " queries" : " documents") + " is too large: there are " +
               std::to_string(n_units) + ", and at most " + std::to_string(kMostDraws) +
               " times as many and 2^31 - 1 can be drawn");
-  const size_t n_weights = queries ? sample.query_weights.size() : sample.document_weights.size();
+  if (queries && sample.replacement) {
+    int64_t longest = 1;
+    for (size_t q = 1; q < offsets.size(); ++q) {
+      longest = std::max(longest, offsets[q] - offsets[q - 1]);
+    }
+    require(sample.size < (int64_t{1} << 31) / longest,
+            "subsample: " + std::to_string(sample.size) + " queries of up to " +
+                std::to_string(longest) +
+                " documents, drawn with replacement, could be more than 2^31 - 1 documents");
+  }
+  const size_t n_weights = sample.replacement ? sample.weighted_draw.size() : sample.weights.size();
   require(n_weights == 0 || static_cast<int64_t>(n_weights) == n_units,
           "there must be one weight per unit of sampling");
 }

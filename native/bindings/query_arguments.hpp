@@ -1,4 +1,4 @@
-// Checks of arguments that objectives over queries share.
+// Argument checks that objectives over queries share.
 #pragma once
 
 #include <optional>

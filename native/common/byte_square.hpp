@@ -1,4 +1,4 @@
-// Turns squares of 16 x 16 bytes over: rows become columns.
+// Transposition of 16 x 16 bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Memory for large tables that are read all over: in large pages where the system has them, so that
-// a read rarely has to look up its page first.
+// Memory for large randomly accessed tables, in huge pages where the system has them, which saves
+// TLB misses.
 #pragma once
 
 #include <cstddef>

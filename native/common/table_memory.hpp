@@ -1,5 +1,5 @@
-// Memory of a large table: of the heap, or of a nameless file in a folder, whose pages the system
-// may write out and drop when memory is short.
+// Memory of a large table: on the heap, or mapped from an unnamed file in a folder, whose pages the
+// system can write out when memory is short.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,7 @@ void forget_pool() {
   is_inside_job = false;
 }
 
-[[maybe_unused]] const int fork_watched = pthread_atfork(nullptr, nullptr, forget_pool);
+[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, forget_pool);
 
 // Signals are for the threads of the program: workers are started with all of them blocked.
 class SignalsBlocked {
@@ -133,7 +133,7 @@ void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   const Clock::time_point finished = Clock::now();
   while (!left && Clock::now() < finished + kCallerSpin) left = spin_until(all_left);
   if (left) {
-    distrust_ = distrust_ - distrust_ / 16;
+    backoff_ = backoff_ - backoff_ / 16;
     return;
   }
   std::unique_lock lock = lock_soon();
@@ -142,8 +142,8 @@ void ThreadPool::wait_for_workers(Job& job, Clock::time_point started) {
   --n_waiting_;
   const Clock::time_point now = Clock::now();
   if (now - finished < std::max<Clock::duration>(kLateWorker, finished - started)) return;
-  distrust_ = std::clamp(2 * distrust_, kShortestBackOff, kLongestBackOff);
-  trusted_from_ = now.time_since_epoch().count() + distrust_;
+  backoff_ = std::clamp(2 * backoff_, kShortestBackOff, kLongestBackOff);
+  backoff_until_ = now.time_since_epoch().count() + backoff_;
 }
 
 // The job may be gone as soon as the last worker has left it.
@@ -170,7 +170,8 @@ void ThreadPool::serve() {
   for (;;) {
     bool found = spin_until(has_jobs);
     const Clock::time_point until = Clock::now() + kWorkerSpin;
-    while (!found && watched() && trusted() && Clock::now() < until) found = spin_until(has_jobs);
+    while (!found && kept_awake() && responsive() && Clock::now() < until)
+      found = spin_until(has_jobs);
     std::unique_lock lock = lock_soon();
     Job* job = join();
     if (job == nullptr && !found) {

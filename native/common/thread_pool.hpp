@@ -5,9 +5,10 @@
 // Nobody waits for a worker that has not come yet: on a busy machine, or while the workers serve
 // another caller, the calling thread does what is left alone.
 //
-// Threads sleep when there is nothing to do. Where many short jobs follow each other, a Watch keeps
-// them from it for moments at a time, unless the machine turns out to be busy with other things: a
-// worker that the system takes off its core in the middle of a short job costs more than it brings.
+// Threads sleep when there is nothing to do. Where many short jobs follow each other, a KeepAwake
+// lets them spin for short times instead. If the machine turns out to be busy with other processes,
+// the pool backs off for a while: a worker that is preempted in the middle of a short job costs
+// more than it saves.
 #pragma once
 
 #include <atomic>
@@ -30,27 +31,27 @@ class ThreadPool {
   // Whether the calling thread already works on a job: its inner loops are its own.
   static bool inside_job();
 
-  // Wakes the workers of so many threads; while it lives and shortly after, they look out for the
-  // next job for a while before they sleep again.
-  class Watch {
+  // Wakes the workers of n_threads threads. While the object lives, and shortly after, idle workers
+  // spin for a while before they sleep again.
+  class KeepAwake {
    public:
-    explicit Watch(int n_threads) : pool_(shared()) {
-      ++pool_.n_watches_;
-      if (n_threads > 1 && pool_.trusted()) pool_.wake(n_threads - 1);
+    explicit KeepAwake(int n_threads) : pool_(shared()) {
+      ++pool_.n_keep_awake_;
+      if (n_threads > 1 && pool_.responsive()) pool_.wake(n_threads - 1);
     }
-    ~Watch() {
-      pool_.watched_until_ = (Clock::now() + kAfterWatch).time_since_epoch().count();
-      --pool_.n_watches_;
+    ~KeepAwake() {
+      pool_.awake_until_ = (Clock::now() + kAwakeAfter).time_since_epoch().count();
+      --pool_.n_keep_awake_;
     }
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
+    KeepAwake(const KeepAwake&) = delete;
+    KeepAwake& operator=(const KeepAwake&) = delete;
 
    private:
     ThreadPool& pool_;
   };
 
-  // Workers that are about to look for a job, and may be trusted to be quick.
-  int awake() const { return watched() && trusted() ? n_workers_ - n_asleep_ : 0; }
+  // Number of workers that spin and are expected to respond quickly.
+  int awake() const { return kept_awake() && responsive() ? n_workers_ - n_asleep_ : 0; }
 
   // Calls work(true) on this thread and work(false) on up to n_threads - 1 workers, and returns
   // when all calls have. `work` must not throw.
@@ -77,8 +78,8 @@ class ThreadPool {
   };
 
   using Clock = std::chrono::steady_clock;
-  // The next tree's watch begins about so soon, if trees are small.
-  static constexpr std::chrono::milliseconds kAfterWatch{1};
+  // The next tree of a small fit begins within about this time.
+  static constexpr std::chrono::milliseconds kAwakeAfter{1};
 
   ThreadPool() = default;
   void run_job(Job& job);
@@ -86,8 +87,8 @@ class ThreadPool {
   void wait_for_workers(Job& job, Clock::time_point started);
   std::unique_lock<std::mutex> lock_soon();
   static int64_t clock() { return Clock::now().time_since_epoch().count(); }
-  bool trusted() const { return clock() >= trusted_from_; }
-  bool watched() const { return n_watches_ > 0 || clock() < watched_until_; }
+  bool responsive() const { return clock() >= backoff_until_; }
+  bool kept_awake() const { return n_keep_awake_ > 0 || clock() < awake_until_; }
   void start_workers(int wanted);
   void serve();
   Job* join();
@@ -103,10 +104,10 @@ class ThreadPool {
   std::atomic<int> n_asleep_{0};
   int n_called_ = 0;               // workers that are to wake up though there is no job yet
   std::atomic<int> n_waiting_{0};  // callers that sleep
-  std::atomic<int> n_watches_{0};
-  std::atomic<int64_t> watched_until_{0};  // by the clock, though no watch may be left
-  std::atomic<int64_t> trusted_from_{0};   // by the clock
-  std::atomic<int64_t> distrust_{0};       // how long it lasts the next time
+  std::atomic<int> n_keep_awake_{0};
+  std::atomic<int64_t> awake_until_{0};    // on the clock, also after the last KeepAwake is gone
+  std::atomic<int64_t> backoff_until_{0};  // on the clock
+  std::atomic<int64_t> backoff_{0};        // duration of the next back-off
 };
 
 }  // namespace rankgrove

@@ -18,25 +18,25 @@ void read_as(const TableColumn& column, int64_t first, const int64_t* rows, int6
 
 void TableColumn::read(int64_t first, const int64_t* rows, int64_t n, float* out) const {
   switch (type) {
-    case NumberType::f32:
+    case NumberType::kF32:
       return read_as<float>(*this, first, rows, n, out);
-    case NumberType::f64:
+    case NumberType::kF64:
       return read_as<double>(*this, first, rows, n, out);
-    case NumberType::i8:
+    case NumberType::kI8:
       return read_as<int8_t>(*this, first, rows, n, out);
-    case NumberType::i16:
+    case NumberType::kI16:
       return read_as<int16_t>(*this, first, rows, n, out);
-    case NumberType::i32:
+    case NumberType::kI32:
       return read_as<int32_t>(*this, first, rows, n, out);
-    case NumberType::i64:
+    case NumberType::kI64:
       return read_as<int64_t>(*this, first, rows, n, out);
-    case NumberType::u8:
+    case NumberType::kU8:
       return read_as<uint8_t>(*this, first, rows, n, out);
-    case NumberType::u16:
+    case NumberType::kU16:
       return read_as<uint16_t>(*this, first, rows, n, out);
-    case NumberType::u32:
+    case NumberType::kU32:
       return read_as<uint32_t>(*this, first, rows, n, out);
-    case NumberType::u64:
+    case NumberType::kU64:
       return read_as<uint64_t>(*this, first, rows, n, out);
   }
 }

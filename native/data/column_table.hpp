@@ -7,7 +7,7 @@
 
 namespace rankgrove {
 
-enum class NumberType { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
+enum class NumberType { kF32, kF64, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64 };
 
 struct TableColumn {
   const void* data;

@@ -83,7 +83,7 @@ class GrowableBuffer {
  public:
   T* data() { return static_cast<T*>(block_.data()); }
 
-  // Makes room for `size` elements; new ones are not initialised.
+  // Reserves `size` elements; new ones are not initialised.
   void reserve(int64_t size) {
     const size_t bytes = static_cast<size_t>(size) * sizeof(T);
     if (bytes <= block_.bytes()) return;

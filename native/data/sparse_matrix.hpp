@@ -1,4 +1,4 @@
-// A matrix in the caller's memory of which a row stores some entries; the others are all alike.
+// A sparse matrix in the caller's memory (CSR); all entries that are not stored have one value.
 #pragma once
 
 #include <cstdint>

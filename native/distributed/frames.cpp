@@ -98,18 +98,19 @@ bool advance(Incoming& frame) {
   constexpr size_t kHead = sizeof(FrameHeader);
   while (!frame.done()) {
     char* place = nullptr;
-    size_t room = 0;
+    size_t capacity = 0;
     if (frame.received < kHead) {
       place = reinterpret_cast<char*>(&frame.header) + frame.received;
-      room = kHead - frame.received;
+      capacity = kHead - frame.received;
     } else {
       const size_t offset = frame.received - kHead;
       const bool to_target = frame.target && frame.header.kind != Kind::kAbort;
-      room = std::min<uint64_t>(frame.header.length - offset, kGrowth);
-      if (!to_target && frame.payload.size() < offset + room) frame.payload.resize(offset + room);
+      capacity = std::min<uint64_t>(frame.header.length - offset, kGrowth);
+      if (!to_target && frame.payload.size() < offset + capacity)
+        frame.payload.resize(offset + capacity);
       place = (to_target ? frame.target : frame.payload.data()) + offset;
     }
-    const ssize_t n = recv(frame.peer->fd, place, room, kFlags);
+    const ssize_t n = recv(frame.peer->fd, place, capacity, kFlags);
     if (n == 0) return false;
     if (n < 0) return would_block(errno);
     const bool in_header = frame.received < kHead;
@@ -120,7 +121,7 @@ bool advance(Incoming& frame) {
   return true;
 }
 
-// Whether a peer that has sent its frame, and has nothing to say before the answer, is there.
+// Whether a peer that has sent its frame, and sends nothing before the answer, is there.
 bool still_there(const Peer& peer) {
   char byte;
   return recv(peer.fd, &byte, 1, kFlags | MSG_PEEK) < 0 && would_block(errno);
@@ -163,7 +164,7 @@ void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in, double p
       if (!out[i].done() && !late) late = out[i].peer;
     }
     for (Incoming& frame : in) {
-      // What a peer had to say before it went is still read.
+      // What a peer sent before it disconnected is still read.
       if (!(frame.done() ? still_there(*frame.peer) : advance(frame))) {
         throw lost(*frame.peer, "it closed the connection");
       }

@@ -1,4 +1,4 @@
-// Bytes between workers: frames that are sent and received side by side, without ever blocking.
+// Frames of bytes between workers, which are sent and received at the same time without blocking.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The rows that one worker has of all rows of a fit.
+// The range of rows that one worker holds of all rows of a fit.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A growing array of vectors, aligned for code that the plain compiler flags do not know of.
+// A growing array of vectors with the alignment that vector instructions need.
 #pragma once
 
 #include <cstddef>

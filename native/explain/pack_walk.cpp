@@ -31,7 +31,11 @@ void PackWalk::run(const TreeProgram& program, int32_t depth, const float* value
     const Step& step = program.steps()[number];
     path_[step.level] = number;
     if (step.level > 0) enter(program, number);
-    compare(values + step.column * stride, step.threshold, n_groups, met(step.level));
+    if (step.has_set) {
+      find_categories(values + step.column * stride, step.set, n_groups, met(step.level));
+    } else {
+      compare(values + step.column * stride, step.threshold, n_groups, met(step.level));
+    }
     if (step.has_leaves) add_leaves(program, number);
     for (int32_t i = 0; i < step.n_done; ++i) {
       if (step.level > i) leave(program, path_[step.level - i]);

@@ -1,4 +1,4 @@
-// Takes a pack of rows through a tree, and adds up the Shapley values of features and of pairs.
+// Traversal of a tree by a pack of rows, which adds up Shapley values of features and of pairs.
 #pragma once
 
 #include <cstdint>

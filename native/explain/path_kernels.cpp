@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "common/category_bits.hpp"
 #include "common/simd.hpp"
 
 namespace rankgrove {
@@ -134,6 +135,16 @@ RANKGROVE_SIMD
     FourFloats x;
     load(x, values + g * kLanes64);
     met[g] = __builtin_convertvector(x <= threshold, LaneMask64);
+  }
+}
+
+void find_categories(const float* values, std::span<const uint32_t> set, int32_t n_groups,
+                     LaneMask64* met) {
+  for (int32_t g = 0; g < n_groups; ++g) {
+    for (int32_t lane = 0; lane < kLanes64; ++lane) {
+      const float value = values[g * kLanes64 + lane];
+      met[g][lane] = value < 0 || has_category(set, category_code(value)) ? -1 : 0;
+    }
   }
 }
 

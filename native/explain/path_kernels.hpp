@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/simd.hpp"
 
@@ -32,6 +33,11 @@ struct PackShape {
 
 // The rows with x <= threshold.
 void compare(const float* values, float threshold, int32_t n_groups, LaneMask64* met);
+
+// The rows whose category is in a set, and those with a negative value: they are missing and go
+// left.
+void find_categories(const float* values, std::span<const uint32_t> set, int32_t n_groups,
+                     LaneMask64* met);
 
 // kept = the rows that meet a condition (or that do not, if `flip`) and those before.
 void narrow(const LaneMask64* met, bool flip, const LaneMask64* before, int32_t n_groups,

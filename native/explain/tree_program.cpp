@@ -131,6 +131,8 @@ void TreeProgram::add_step(int32_t level, int64_t split) {
   step.feature = ensemble_.feature[split];
   step.column = columns_.find(step.feature, ensemble_.missing_left[split]);
   step.threshold = ensemble_.threshold[split];
+  step.has_set = ensemble_.has_set(split);
+  if (step.has_set) step.set = ensemble_.set(split);
   if (level > 0) add_edge(step, number);
   if (level == 0) passes_.push_back(1.0);
   step.before = level;

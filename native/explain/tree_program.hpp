@@ -43,6 +43,8 @@ class TreeProgram {
     int32_t level;
     int32_t column;
     float threshold;
+    bool has_set;  // of categories, which decides instead of the threshold
+    std::span<const uint32_t> set;
     int32_t feature;
     int32_t before;  // level whose edge asks for the same feature, above; 0: none does
     bool has_leaves;

@@ -65,7 +65,7 @@ LinearFeatures::LinearFeatures(const FeatureView& x, std::vector<float> fill,
       offsets_(std::move(offsets)),
       order_(std::move(order)),
       normalisation_(normalisation) {
-  if (normalisation_ == Normalisation::none || !keep_scales) return;
+  if (normalisation_ == Normalisation::kNone || !keep_scales) return;
   const size_t size = static_cast<size_t>(n_queries()) * static_cast<size_t>(n_features());
   low_.resize(size);
   scale_.resize(size);
@@ -102,7 +102,7 @@ void LinearFeatures::find_scale(int64_t query, double* low, double* scale, doubl
   std::fill_n(low, n, 0.0);
   std::fill_n(scale, n, 0.0);
   if (begin == end) return;
-  if (normalisation_ == Normalisation::minmax) {
+  if (normalisation_ == Normalisation::kMinmax) {
     load(begin, {nullptr, nullptr}, low);
     std::copy_n(low, n, scale);  // the highest value, for now
     for (int64_t i = begin + 1; i < end; ++i) {
@@ -130,7 +130,7 @@ void LinearFeatures::find_scale(int64_t query, double* low, double* scale, doubl
 }
 
 LinearFeatures::Scale LinearFeatures::scale_of(int64_t query, std::vector<double>& scratch) const {
-  if (normalisation_ == Normalisation::none) return {nullptr, nullptr};
+  if (normalisation_ == Normalisation::kNone) return {nullptr, nullptr};
   const int64_t n = n_features();
   if (!low_.empty()) return {low_.data() + query * n, scale_.data() + query * n};
   scratch.resize(3 * n);

@@ -15,7 +15,7 @@
 
 namespace rankgrove {
 
-enum class Normalisation { none, minmax, zscore };
+enum class Normalisation { kNone, kMinmax, kZscore };
 
 // A float32 or float64 matrix in the caller's memory. Strides are in elements.
 struct FeatureView {
@@ -29,13 +29,14 @@ struct FeatureView {
 
 class LinearFeatures {
  public:
-  // `order` lists the rows in grouped order (empty: as they are). With `keep_scales`, what queries
+  // `order` lists the rows in grouped order (empty: as they are): all of them, or a sample, in
+  // which a row may be repeated. With `keep_scales`, what queries
   // are normalised by is computed once and kept; `sums`, `column` and `spreads` need it.
   LinearFeatures(const FeatureView& x, std::vector<float> fill, std::vector<int64_t> offsets,
                  std::vector<int64_t> order, Normalisation normalisation, bool keep_scales,
                  int n_threads);
 
-  int64_t n_rows() const { return x_.n_rows; }
+  int64_t n_rows() const { return offsets_.back(); }
   int64_t n_features() const { return x_.n_features; }
 
   // out[i] = sum over features of weight * value, by position.

@@ -15,17 +15,17 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
     const int64_t n = judged.size(q);
     double by = 1.0;
     switch (divisor) {
-      case Divisor::none:
+      case Divisor::kNone:
         break;
-      case Divisor::ideal:
+      case Divisor::kIdeal:
         ideal_worths(q, scratch);
         by = discounted_sum(scratch.data(), weights_.data(), static_cast<int64_t>(scratch.size()));
         break;
-      case Divisor::positive:
+      case Divisor::kPositive:
         by = static_cast<double>(n_positive(q));
         break;
-      case Divisor::k:
-        by = static_cast<double>(rules.k == kWholeList || rules.short_lists == ShortRule::cut
+      case Divisor::kK:
+        by = static_cast<double>(rules.k == kWholeList || rules.short_lists == ShortRule::kCut
                                      ? std::min(n, rules.k)
                                      : rules.k);
         break;

@@ -19,6 +19,7 @@ struct JudgedQueries {
   std::vector<uint32_t> grades;    // by position in grouped order
   std::vector<int64_t> offsets;    // query q owns positions offsets[q] .. offsets[q + 1]
   std::vector<int64_t> order;      // row of each position; empty if rows are in grouped order
+  bool partial_rankings = false;   // a document of score -inf is judged, but not in the ranking
 
   int64_t n_grades() const { return static_cast<int64_t>(labels.size()); }
   int64_t n_queries() const { return static_cast<int64_t>(offsets.size()) - 1; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "metrics/metric_families.hpp"
@@ -53,8 +54,13 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
                          std::vector<double>& workspace) const {
   if (n_positive_[query] == 0) return rules_.empty;
   const int64_t n = ranked.n_docs();
-  if (rules_.short_lists == ShortRule::zero && rules_.k != kWholeList && n < rules_.k) return 0.0;
-  const int64_t depth = std::min(n, rules_.k);
+  if (rules_.short_lists == ShortRule::kZero && rules_.k != kWholeList && n < rules_.k) return 0.0;
+  int64_t depth = std::min(n, rules_.k);
+  if (queries()->partial_rankings) {  // documents that were not retrieved stand at the end
+    constexpr double kNotRetrieved = -std::numeric_limits<double>::infinity();
+    while (depth > 0 && ranked.scores()[ranked.document(depth - 1)] == kNotRetrieved) --depth;
+    if (depth == 0) return 0.0;
+  }
 
   int64_t filled = depth;  // with tie blocks: to the end of the block that holds the last rank
   if (needs_blocks()) {
@@ -66,14 +72,14 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
     workspace[rank] = worth_[grades[ranked.document(rank)]];
   }
 
-  if (rules_.ties == TieRule::average) return expected_value(query, ranked, workspace, depth);
-  if (rules_.ties != TieRule::input) {
+  if (rules_.ties == TieRule::kAverage) return expected_value(query, ranked, workspace, depth);
+  if (rules_.ties != TieRule::kInput) {
     for (int64_t begin = 0, end = 0; begin < filled; begin = end) {
       end = ranked.block_end(begin);
       if (end - begin == 1) continue;
       const auto first = workspace.begin() + begin;
       const auto last = workspace.begin() + end;
-      if (rules_.ties == TieRule::worst) {
+      if (rules_.ties == TieRule::kWorst) {
         std::sort(first, last);
       } else {
         std::sort(first, last, std::greater<>());

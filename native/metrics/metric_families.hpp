@@ -17,7 +17,7 @@ class ListMetric : public QueryMetric {
              const ListRules& rules);
 
   int64_t depth() const override { return rules_.k; }
-  bool needs_blocks() const override { return rules_.ties != TieRule::input; }
+  bool needs_blocks() const override { return rules_.ties != TieRule::kInput; }
   double value(int64_t query, const RankedQuery& ranked,
                std::vector<double>& workspace) const override;
 
@@ -25,7 +25,7 @@ class ListMetric : public QueryMetric {
   // Value of a query that is neither empty nor ruled out as too short. `worth` holds the worths by
   // rank, sorted inside tie blocks where the rule says so; `depth` <= k are to be read.
   virtual double list_value(int64_t query, const double* worth, int64_t depth) const = 0;
-  // The same under TieRule::average. The default replaces each worth by its block's mean, which is
+  // The same under TieRule::kAverage. The default replaces each worth by its block's mean, which is
   // right for every metric that is linear in the worths.
   virtual double expected_value(int64_t query, const RankedQuery& ranked,
                                 std::vector<double>& worth, int64_t depth) const;
@@ -47,10 +47,10 @@ class ListMetric : public QueryMetric {
 class CumulatedGain : public ListMetric {
  public:
   enum class Divisor {
-    none,
-    ideal,     // the largest sum that the query allows
-    positive,  // the number of documents with a positive worth
-    k,         // k, or the number of documents where k is absent or short lists are cut
+    kNone,
+    kIdeal,     // the largest sum that the query allows
+    kPositive,  // the number of documents with a positive worth
+    kK,         // k, or the number of documents where k is absent or short lists are cut
   };
   CumulatedGain(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
                 std::vector<double> weights, Divisor divisor, const ListRules& rules);

@@ -44,9 +44,9 @@ struct LabelError : std::invalid_argument {
 }
 
 struct GainRule {
-  enum class Kind { exponential, linear, table };
-  Kind kind = Kind::exponential;
-  std::vector<double> table;  // gain of label 0, 1, ..., only for Kind::table
+  enum class Kind { kExponential, kLinear, kTable };
+  Kind kind = Kind::kExponential;
+  std::vector<double> table;  // gain of label 0, 1, ..., only for Kind::kTable
 
   // Beyond this label 2^label - 1 is no longer an exact double.
   static constexpr double kMaxExponent = 53;
@@ -58,9 +58,9 @@ struct GainRule {
       reject_label(what(), label, "is not a finite number of at least 0");
     }
     switch (kind) {
-      case Kind::linear:
+      case Kind::kLinear:
         return label;
-      case Kind::table: {
+      case Kind::kTable: {
         if (label != std::floor(label))
           reject_label(what(), label, "is not a whole number: a table of gains needs one");
         if (label >= static_cast<double>(table.size())) {
@@ -70,7 +70,7 @@ struct GainRule {
         }
         return table[static_cast<size_t>(label)];
       }
-      case Kind::exponential:
+      case Kind::kExponential:
         break;
     }
     if (label > kMaxExponent) {
@@ -90,7 +90,7 @@ class Worth {
   static Worth gain(GainRule rule) { return Worth(std::move(rule)); }
   // 1 for labels of at least `threshold`, else 0.
   static Worth relevance(double threshold) {
-    Worth worth{GainRule{GainRule::Kind::linear, {}}};
+    Worth worth{GainRule{GainRule::Kind::kLinear, {}}};
     worth.threshold_ = threshold;
     worth.is_binary_ = true;
     return worth;
@@ -99,7 +99,7 @@ class Worth {
   static Worth satisfaction(GainRule::Kind kind, double max_grade) {
     Worth worth{GainRule{kind, {}}};
     worth.max_grade_ = max_grade;
-    worth.divisor_ = kind == GainRule::Kind::linear ? max_grade : std::exp2(max_grade);
+    worth.divisor_ = kind == GainRule::Kind::kLinear ? max_grade : std::exp2(max_grade);
     return worth;
   }
 
@@ -128,21 +128,21 @@ struct DiscountRule {
   // alpha: 1 / log2(r + 1)^power   (Ibrahim and Carman, equation 14)
   // beta:  1 / r^power             (Ibrahim and Carman, equation 15; Wang et al. 2013)
   // letor: 1 for r = 1 and 2, then 1 / log2(r), as in the LETOR and MSLR evaluation scripts
-  enum class Kind { log2, alpha, beta, letor };
-  Kind kind = Kind::log2;
+  enum class Kind { kLog2, kAlpha, kBeta, kLetor };
+  Kind kind = Kind::kLog2;
   double power = 1.0;
 
   // Factor at a rank counted from 0.
   double operator()(int64_t rank) const {
     const double r = static_cast<double>(rank) + 1.0;
     switch (kind) {
-      case Kind::alpha:
+      case Kind::kAlpha:
         return std::pow(std::log2(r + 1.0), -power);
-      case Kind::beta:
+      case Kind::kBeta:
         return std::pow(r, -power);
-      case Kind::letor:
+      case Kind::kLetor:
         return rank < 2 ? 1.0 : 1.0 / std::log2(r);
-      case Kind::log2:
+      case Kind::kLog2:
         break;
     }
     return 1.0 / std::log2(r + 1.0);
@@ -181,24 +181,24 @@ inline double ideal_dcg(const double* gains, int64_t n, const double* discount, 
 
 // What becomes of documents of equal score.
 enum class TieRule {
-  input,    // in the order of the data
-  average,  // the mean of the metric over all their orders
-  worst,    // lower worth first
-  best,     // higher worth first
+  kInput,    // in the order of the data
+  kAverage,  // the mean of the metric over all their orders
+  kWorst,    // lower worth first
+  kBest,     // higher worth first
 };
 
 // What becomes of a cut-off k when a query has fewer than k documents.
 enum class ShortRule {
-  pad,   // the missing documents count as irrelevant
-  cut,   // k becomes the number of documents
-  zero,  // the value is 0
+  kPad,   // the missing documents count as irrelevant
+  kCut,   // k becomes the number of documents
+  kZero,  // the value is 0
 };
 
 // What all metrics of ranked lists share.
 struct ListRules {
   int64_t k = kWholeList;
-  TieRule ties = TieRule::input;
-  ShortRule short_lists = ShortRule::pad;
+  TieRule ties = TieRule::kInput;
+  ShortRule short_lists = ShortRule::kPad;
   double empty = 0.0;  // value of an empty query; NaN skips it
 };
 

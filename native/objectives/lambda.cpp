@@ -40,11 +40,33 @@ constexpr double kRebaseDistance = 40.0;
 // Scores further below the top than this are as good as there: their gaps must not overflow.
 constexpr double kLowestScore = -1e18;
 
+// Multiplies delta[j] of the pairs of document i and the documents below it by their factors, and
+// adds their costs; order holds the rows of the query in rank order, factors begin at the query.
+void weigh_pairs(const PairFactors& factors, const int32_t* order, const double* sorted,
+                 double sigma, size_t i, size_t n, float* delta) {
+  for (size_t j = i + 1; j < n; ++j) {
+    if (delta[j] == 0.0f) continue;
+    const bool upper_is_better = delta[j] > 0.0f;
+    const int32_t better = order[upper_is_better ? i : j];
+    const int32_t worse = order[upper_is_better ? j : i];
+    if (factors.better_cost) {
+      const double gap = sigma * (upper_is_better ? sorted[i] - sorted[j] : sorted[j] - sorted[i]);
+      // log(1 + exp(-gap)) without overflow
+      const double loss = std::max(-gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
+      const double cost = std::abs(static_cast<double>(delta[j])) * loss;
+      factors.better_cost[better] += cost * factors.worse[worse];
+      factors.worse_cost[worse] += cost * factors.better[better];
+    }
+    delta[j] *= static_cast<float>(factors.better[better] * factors.worse[worse]);
+  }
+}
+
 // Leaves gradients and Hessians in rank order in the scratch, without the factors sigma and
 // sigma^2; returns the sum of the pairs' |delta| rho.
 template <typename Delta>
 double one_query(const double* scores, const float* value, size_t n, const int32_t* order,
-                 const LambdaOptions& options, LambdaScratch<Delta>& s) {
+                 const LambdaOptions& options, const PairFactors& factors,
+                 LambdaScratch<Delta>& s) {
   for (size_t r = 0; r < n; ++r) {
     s.sorted[r] = scores[order[r]];
     s.value[r] = value[order[r]];
@@ -69,6 +91,9 @@ double one_query(const double* scores, const float* value, size_t n, const int32
       exp_array(s.sorted.data() + i, s.sorted[i], options.sigma, n - i, s.decay.data() + i);
     }
     const auto add_row = [&] {
+      if (factors.better) {
+        weigh_pairs(factors, order, s.sorted.data(), options.sigma, i, n, s.delta.data());
+      }
       const PairSums sums = add_pairs(s.delta.data(), s.decay.data(), s.score.data(), i, n,
                                       regularised, s.gradient.data(), s.hessian.data());
       s.gradient[i] += sums.gradient;
@@ -93,12 +118,19 @@ void add_noise(const double* scores, size_t n, double noise, Random random, doub
   }
 }
 
+// The factors of the documents from a row on.
+PairFactors factors_from(const PairFactors& factors, int64_t first) {
+  const auto moved = [&](auto* values) { return values ? values + first : nullptr; };
+  return {moved(factors.better), moved(factors.worse), moved(factors.better_cost),
+          moved(factors.worse_cost)};
+}
+
 // delta says how pairs weigh; each thread works with a copy.
 template <typename Delta>
 void all_queries(const Queries& queries, const double* scores, const float* value,
-                 const double* weight, const LambdaOptions& options, uint64_t seed,
-                 uint64_t iteration, int n_threads, const Delta& delta, float* gradients,
-                 float* hessians) {
+                 const double* weight, const LambdaOptions& options, const PairFactors& factors,
+                 uint64_t seed, uint64_t iteration, int n_threads, const Delta& delta,
+                 float* gradients, float* hessians) {
   const auto longest = static_cast<size_t>(queries.longest());
   const auto make_scratch = [&] { return LambdaScratch<Delta>(delta, longest); };
   const uint64_t iteration_seed = seed ^ mix64(iteration);
@@ -115,7 +147,8 @@ void all_queries(const Queries& queries, const double* scores, const float* valu
       score = s.noisy.data();
     }
     const int32_t* order = s.ranking.sort(score, n);
-    const double lambda_sum = one_query(score, value + first, n, order, options, s);
+    const double lambda_sum =
+        one_query(score, value + first, n, order, options, factors_from(factors, first), s);
 
     double scale = options.sigma;
     const double documents_sum = 2.0 * options.sigma * lambda_sum;  // both documents of each pair
@@ -134,10 +167,11 @@ void all_queries(const Queries& queries, const double* scores, const float* valu
 }  // namespace
 
 void lambda_gradients(const Queries& queries, const double* scores, const float* value,
-                      const double* weight, const LambdaOptions& options, uint64_t seed,
-                      uint64_t iteration, int n_threads, float* gradients, float* hessians) {
+                      const double* weight, const LambdaOptions& options,
+                      const PairFactors& factors, uint64_t seed, uint64_t iteration, int n_threads,
+                      float* gradients, float* hessians) {
   const auto run = [&](const auto& delta) {
-    all_queries(queries, scores, value, weight, options, seed, iteration, n_threads, delta,
+    all_queries(queries, scores, value, weight, options, factors, seed, iteration, n_threads, delta,
                 gradients, hessians);
   };
   const auto longest = static_cast<size_t>(queries.longest());

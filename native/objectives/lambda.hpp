@@ -32,10 +32,22 @@ struct LambdaOptions {
   double noise;          // scale of the logistic noise that is added to the scores; 0: none
 };
 
+// Factors of pairs by the position bias of their documents, and what the factors are estimated
+// from. A pair of a better document i and a worse one j has the weight better[i] worse[j]. If costs
+// are wanted (not null), its cost c = |delta| log(1 + exp(-sigma (s_i - s_j))) adds c worse[j] to
+// better_cost[i] and c better[i] to worse_cost[j].
+struct PairFactors {
+  const double* better = nullptr;  // null: pairs have no factors
+  const double* worse = nullptr;
+  double* better_cost = nullptr;
+  double* worse_cost = nullptr;
+};
+
 // value: see lambda_deltas.hpp. weight may be null. Fills gradients and hessians of all documents.
 // Noise is drawn anew for each (seed, iteration, query).
 void lambda_gradients(const Queries& queries, const double* scores, const float* value,
-                      const double* weight, const LambdaOptions& options, uint64_t seed,
-                      uint64_t iteration, int n_threads, float* gradients, float* hessians);
+                      const double* weight, const LambdaOptions& options,
+                      const PairFactors& factors, uint64_t seed, uint64_t iteration, int n_threads,
+                      float* gradients, float* hessians);
 
 }  // namespace rankgrove

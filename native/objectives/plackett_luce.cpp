@@ -72,23 +72,25 @@ struct PlackettLuce::Scratch {
 };
 
 PlackettLuce::PlackettLuce(const Queries& queries, const double* labels, int64_t k,
-                           int64_t n_permutations, bool merge, uint64_t seed)
+                           int64_t n_permutations, bool merge, bool keep_equal, uint64_t seed)
     : k_(k),
       n_permutations_(n_permutations),
       offsets_(queries.offsets, queries.offsets + queries.count + 1),
       head_begin_{0},
       place_begin_{0} {
   for (int64_t q = 0; q < queries.count; ++q) {
-    draw_permutations(q, labels + offsets_[q], merge, Random(seed, queries.number(q)));
+    draw_permutations(q, labels + offsets_[q], merge, keep_equal, Random(seed, queries.number(q)));
     head_begin_.push_back(static_cast<int64_t>(head_.size()));
     place_begin_.push_back(static_cast<int64_t>(place_.size()));
   }
   n_contexts_ = static_cast<int64_t>(count_.size() - std::count(count_.begin(), count_.end(), 0));
 }
 
-void PlackettLuce::draw_permutations(int64_t q, const double* labels, bool merge, Random random) {
+void PlackettLuce::draw_permutations(int64_t q, const double* labels, bool merge, bool keep_equal,
+                                     Random random) {
   const auto n = static_cast<size_t>(offsets_[q + 1] - offsets_[q]);
-  if (n == 0 || std::all_of(labels, labels + n, [&](double y) { return y == labels[0]; })) return;
+  const auto is_first = [&](double y) { return y == labels[0]; };
+  if (n == 0 || (!keep_equal && std::all_of(labels, labels + n, is_first))) return;
   const size_t depth = std::min(n, static_cast<size_t>(k_));
   std::vector<int32_t> order(n);
   std::iota(order.begin(), order.end(), 0);

@@ -27,10 +27,11 @@ struct LeafStep {
 
 class PlackettLuce {
  public:
-  // Draws the permutations. Queries whose labels are all equal have no order to learn: they get no
-  // contexts, and gradients of 0. merge = false keeps every context of every permutation.
+  // Draws the permutations. Queries whose labels are all equal have no order to learn: unless
+  // keep_equal, they get no contexts, and gradients of 0. merge = false keeps every context of
+  // every permutation.
   PlackettLuce(const Queries& queries, const double* labels, int64_t k, int64_t n_permutations,
-               bool merge, uint64_t seed);
+               bool merge, bool keep_equal, uint64_t seed);
 
   int64_t n_documents() const { return offsets_.back(); }
   // Contexts that are stored, and those that all permutations have together.
@@ -55,7 +56,8 @@ class PlackettLuce {
   struct Scratch;
   struct QueryView;
 
-  void draw_permutations(int64_t q, const double* labels, bool merge, Random random);
+  void draw_permutations(int64_t q, const double* labels, bool merge, bool keep_equal,
+                         Random random);
   double largest_term(const double* weight, const RowShare& share) const;
   QueryView view(int64_t q) const;
   void query_gradients(const QueryView& query, const double* scores, Scratch& scratch) const;

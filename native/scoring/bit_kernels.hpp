@@ -54,7 +54,7 @@ struct BitKernels {
                      RowBits* slots, bool half);
 
   // planes[b] = the rows of the sets whose number has bit b, for up to 512 sets without a common
-  // row; fills 3, 6 or 9 planes and overwrites the sets, which have room for a multiple of 8.
+  // row; fills 3, 6 or 9 planes and overwrites the sets, which have space for a multiple of 8.
   void (*number_sets)(RowBits* sets, int32_t n_sets, RowBits* planes, bool half);
 
   // bytes[row] = the number whose bit b is the row's bit in planes[b]; at most 8 planes.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <set>
+#include <utility>
 
 namespace rankgrove {
 
@@ -14,6 +16,13 @@ constexpr int32_t kTileColumns = 16;
 constexpr int32_t kTogether = 4;  // trees of a group
 constexpr int32_t kMostSlots = 2 * kMostBitLeaves;
 constexpr int32_t kAllRows = kMostSlots;  // a slot that holds all rows
+
+// Whether two splits of a feature part values in the same way.
+template <typename V>
+bool same_condition(const EnsembleArrays& ensemble, int64_t one, int64_t other) {
+  if (ensemble.has_set(one)) return std::ranges::equal(ensemble.set(one), ensemble.set(other));
+  return ensemble.threshold_in<V>(one) == ensemble.threshold_in<V>(other);
+}
 
 // The levels of a tree if all nodes of a level ask the same and all leaves are equally deep, else
 // -1.
@@ -30,7 +39,7 @@ int32_t oblivious_levels(const EnsembleArrays& ensemble, int32_t tree) {
     next.clear();
     for (int64_t node : level) {
       if (ensemble.is_leaf(node) || ensemble.feature[node] != ensemble.feature[level[0]] ||
-          ensemble.threshold_in<V>(node) != ensemble.threshold_in<V>(level[0]) ||
+          !same_condition<V>(ensemble, node, level[0]) ||
           ensemble.missing_left[node] != ensemble.missing_left[level[0]]) {
         return -1;
       }
@@ -110,7 +119,7 @@ BitTrees<V>::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> t
   std::vector<std::vector<V>> thresholds(columns_.size());
   for (int32_t tree : trees) {
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
-      if (ensemble.is_leaf(i)) continue;
+      if (ensemble.is_leaf(i) || ensemble.has_set(i)) continue;
       const int32_t column = columns_.find(ensemble.feature[i], ensemble.missing_left[i]);
       thresholds[column].push_back(ensemble.threshold_in<V>(i));
     }
@@ -123,12 +132,32 @@ BitTrees<V>::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> t
     thresholds_.insert(thresholds_.end(), of_column.begin(), of_column.end());
     threshold_offsets_.push_back(static_cast<int32_t>(thresholds_.size()));
   }
+  if (!ensemble.set_of_node.empty()) add_set_tests(ensemble, trees);
   std::vector<int32_t> by_output(trees.begin(), trees.end());
   std::ranges::stable_sort(by_output, {}, [&](int32_t t) { return ensemble.tree_outputs[t]; });
   for (std::span<const int32_t> rest = by_output; !rest.empty();) {
     const int32_t size = size_of_group(ensemble, rest);
     add_group(ensemble, rest.first(size));
     rest = rest.subspan(size);
+  }
+}
+
+template <typename V>
+void BitTrees<V>::add_set_tests(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
+  std::set<std::pair<int32_t, std::vector<uint32_t>>> tests;
+  for (int32_t tree : trees) {
+    for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
+      if (!ensemble.has_set(i)) continue;
+      const auto set = ensemble.set(i);
+      tests.emplace(columns_.find(ensemble.feature[i], ensemble.missing_left[i]),
+                    std::vector<uint32_t>(set.begin(), set.end()));
+    }
+  }
+  for (const auto& [column, set] : tests) {
+    set_tests_.push_back(
+        {column, static_cast<int32_t>(set.size()), static_cast<int64_t>(set_words_.size())});
+    set_words_.insert(set_words_.end(), set.begin(), set.end());
+    set_words_.push_back(0);
   }
 }
 
@@ -207,6 +236,15 @@ void BitTrees<V>::add_group(const EnsembleArrays& ensemble, std::span<const int3
 template <typename V>
 uint32_t BitTrees<V>::predicate(const EnsembleArrays& ensemble, int64_t node) const {
   const int32_t column = columns_.find(ensemble.feature[node], ensemble.missing_left[node]);
+  if (ensemble.has_set(node)) {
+    const auto set = ensemble.set(node);
+    const auto found =
+        std::partition_point(set_tests_.begin(), set_tests_.end(), [&](const SetTest& test) {
+          if (test.column != column) return test.column < column;
+          return std::ranges::lexicographical_compare(words(test), set);
+        });
+    return static_cast<uint32_t>(thresholds_.size() + (found - set_tests_.begin()));
+  }
   const auto begin = thresholds_.begin() + threshold_offsets_[column];
   const auto end = thresholds_.begin() + threshold_offsets_[column + 1];
   return static_cast<uint32_t>(std::lower_bound(begin, end, ensemble.threshold_in<V>(node)) -
@@ -227,6 +265,39 @@ void BitTrees<V>::find_predicates(const StridedRows<T>& matrix, int32_t n_rows,
       kernels_.compare(values, tile_rows(n_rows), thresholds_.data() + begin,
                        static_cast<int32_t>(threshold_offsets_[c + 1] - begin),
                        scratch.predicates() + begin * words_per_predicate(half), half);
+      if (!set_tests_.empty()) {
+        const int64_t stride = words_per_predicate(half);
+        const auto first_set = static_cast<int64_t>(thresholds_.size()) * stride;
+        test_sets(values, tile_rows(n_rows), c, scratch.predicates() + first_set, stride);
+      }
+    }
+  }
+}
+
+// The predicates of a column's sets: a bit is 1 where a row's category is not in the set.
+template <typename V>
+void BitTrees<V>::test_sets(const V* values, int32_t n_rows, int32_t column, uint64_t* predicates,
+                            int64_t stride) const {
+  auto test = std::ranges::lower_bound(set_tests_, column, {}, &SetTest::column);
+  if (test == set_tests_.end() || test->column != column) return;
+  uint32_t codes[kBitRows];
+  uint64_t goes_left[kWords] = {};  // rows whose value is missing, if those go left
+  for (int32_t i = 0; i < n_rows; ++i) {
+    const V value = values[tile_position<V>(i)];
+    codes[i] = category_code(value);
+    goes_left[i / 64] |= uint64_t{value < 0} << i % 64;
+  }
+  for (; test != set_tests_.end() && test->column == column; ++test) {
+    const uint32_t* set = set_words_.data() + test->first_word;
+    const auto n_words = static_cast<uint32_t>(test->n_words);
+    uint64_t* out = predicates + (test - set_tests_.begin()) * stride;
+    for (int32_t first = 0; first < n_rows; first += 64) {
+      uint64_t in_set = 0;
+      for (int32_t i = 0; i < std::min(64, n_rows - first); ++i) {
+        const uint32_t code = codes[first + i];
+        in_set |= uint64_t{set[std::min(code / 32, n_words)] >> code % 32 & 1} << i;
+      }
+      out[first / 64] = ~(in_set | goes_left[first / 64]);
     }
   }
 }
@@ -264,7 +335,7 @@ template <typename V>
 template <typename T>
 void BitTrees<V>::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* scores,
                              int32_t stride) const {
-  Scratch& scratch = Scratch::of_thread(thresholds_.size() + 1);
+  Scratch& scratch = Scratch::of_thread(thresholds_.size() + set_tests_.size() + 1);
   find_predicates(matrix, n_rows, scratch);
   for (const Group& group : groups_) {
     find_leaves(group, n_rows, scratch);

@@ -4,6 +4,7 @@
 // 1. Each distinct (column, threshold) of all trees is compared with each row once; the outcomes
 // are
 //    a bit vector over rows, the predicate. Models repeat their thresholds, so this is shared work.
+//    Each distinct (column, set of categories) likewise.
 // 2. Each tree sends all rows down at once: rows(left) = rows(node) & ~predicate, rows(right) =
 //    rows(node) & predicate. The bit vectors of its leaves give each row the number of its leaf. In
 //    an oblivious tree the predicates of the levels are the bits of that number already.
@@ -58,8 +59,20 @@ class BitTrees {
     int32_t first_tree, last_tree;
     int64_t first_node, last_node;
   };
+  // A set of categories of a column, and one word more, which is 0, for all categories beyond it.
+  struct SetTest {
+    int32_t column;
+    int32_t n_words;
+    int64_t first_word;
+  };
   struct Scratch;
 
+  void add_set_tests(const EnsembleArrays& ensemble, std::span<const int32_t> trees);
+  std::span<const uint32_t> words(const SetTest& test) const {
+    return {set_words_.data() + test.first_word, static_cast<size_t>(test.n_words)};
+  }
+  void test_sets(const V* values, int32_t n_rows, int32_t column, uint64_t* predicates,
+                 int64_t stride) const;
   uint32_t predicate(const EnsembleArrays& ensemble, int64_t node) const;
   int32_t size_of_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) const;
   void add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees);
@@ -71,7 +84,9 @@ class BitTrees {
   Columns columns_;
   std::vector<int32_t> threshold_offsets_;  // of each column
   std::vector<V> thresholds_;               // ascending within a column
-  std::vector<Group> groups_;               // by output, then in tree order
+  std::vector<SetTest> set_tests_;          // by column, then by their words
+  std::vector<uint32_t> set_words_;
+  std::vector<Group> groups_;  // by output, then in tree order
   std::vector<Tree> trees_;
   std::vector<BitNode> nodes_;
   std::vector<uint32_t> rules_;

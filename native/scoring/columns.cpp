@@ -18,6 +18,20 @@ V read(T value, float up_to, float missing) {
   return std::fabs(x) > up_to ? x : missing;  // false for NaN
 }
 
+// The value of a categorical column: its code, or `missing`.
+template <typename V, typename T>
+V read_category(T value, float up_to, float missing) {
+  return category_code(value) == kNoCategory ? static_cast<V>(missing)
+                                             : read<V>(value, up_to, missing);
+}
+
+// The key of such a value.
+template <typename V>
+uint32_t key_of_category(V value) {
+  if (value != value) return kLastKey;
+  return value < 0 ? kFirstKey : category_key(category_code(value));
+}
+
 #if RANKGROVE_X86
 // Reads 4 rows (every other one) of 4 neighbouring features, replaces missing values, and writes 4
 // columns.
@@ -52,10 +66,12 @@ Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
       if (ensemble.is_leaf(i)) continue;
       const int32_t feature = ensemble.feature[i];
-      const float fill = policy.fill.empty() ? nan : policy.fill[feature];
+      const bool categorical = ensemble.has_set(i);
+      const float fill = policy.fill.empty() || categorical ? nan : policy.fill[feature];
       const bool left = std::isnan(fill) && ensemble.missing_left[i];
       if (std::exchange(known[2 * int64_t{feature} + left], 1)) continue;
-      columns_.push_back({feature, left, policy.up_to.empty() ? -1.0f : policy.up_to[feature],
+      columns_.push_back({feature, left, categorical,
+                          policy.up_to.empty() ? -1.0f : policy.up_to[feature],
                           left ? -std::numeric_limits<float>::infinity() : fill});
     }
   }
@@ -71,7 +87,8 @@ void Columns::collect_cuts(const EnsembleArrays& ensemble, std::span<const int32
   std::vector<std::vector<double>> of_feature(ensemble.n_features);
   for (int32_t tree : trees) {
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
-      if (!ensemble.is_leaf(i)) of_feature[ensemble.feature[i]].push_back(ensemble.precise[i]);
+      if (ensemble.is_leaf(i) || ensemble.has_set(i)) continue;
+      of_feature[ensemble.feature[i]].push_back(ensemble.precise[i]);
     }
   }
   cut_offsets_.push_back(0);
@@ -113,7 +130,8 @@ bool Columns::is_square(int32_t c) const {
   for (int32_t k = 1; k < 4; ++k) {
     if (columns_[c + k].feature != columns_[c].feature + k) return false;
   }
-  return true;
+  return !(columns_[c].categorical | columns_[c + 1].categorical | columns_[c + 2].categorical |
+           columns_[c + 3].categorical);
 }
 
 template <typename T, typename V>
@@ -152,11 +170,17 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
       }
     }
 #endif
-    for (int32_t i = 0; i < n_tile_rows; ++i) {
-      out[tile_position<V>(i)] =
-          read<V>(values[row_offset[i]], columns_[c].up_to, columns_[c].missing);
+    const Column& column = columns_[c++];
+    if (column.categorical) {
+      for (int32_t i = 0; i < n_tile_rows; ++i) {
+        out[tile_position<V>(i)] =
+            read_category<V>(values[row_offset[i]], column.up_to, column.missing);
+      }
+      continue;
     }
-    ++c;
+    for (int32_t i = 0; i < n_tile_rows; ++i) {
+      out[tile_position<V>(i)] = read<V>(values[row_offset[i]], column.up_to, column.missing);
+    }
   }
 }
 
@@ -179,6 +203,13 @@ bool Columns::load_keys_as(const StridedRows<T>& matrix, int32_t n_rows, bool tw
     const auto load = [&](int32_t c, uint32_t* out) {
       const Column column = columns_[c];
       const int64_t offset = column.feature * matrix.column_stride;
+      if (column.categorical) {
+        for (int32_t lane = 0; lane < kLanes; ++lane) {
+          out[lane] =
+              key_of_category(read_category<V>(rows[lane][offset], column.up_to, column.missing));
+        }
+        return;
+      }
       V x[kLanes];
       for (int32_t lane = 0; lane < kLanes; ++lane) x[lane] = static_cast<V>(rows[lane][offset]);
       for (V& value : x) value = read<V>(value, column.up_to, column.missing);

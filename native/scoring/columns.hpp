@@ -4,7 +4,8 @@
 // A *column* is a feature together with the value that stands in for a missing one: the model's
 // fill value, else -inf for splits that send missing rows left and NaN for those that send them
 // right. So `!(value <= threshold)` alone says that a row goes right, as no threshold is NaN or
-// -inf.
+// -inf. Of a categorical feature, values that are no code are missing, too, and fill values do not
+// replace them.
 #pragma once
 
 #include <bit>
@@ -77,11 +78,12 @@ class Columns {
   struct Column {
     int32_t feature;
     uint8_t missing_left;
+    uint8_t categorical;
     float up_to;    // magnitudes up to this, and NaN, are missing
     float missing;  // replaces them
   };
 
-  // Tells whether columns c .. c + 3 read neighbouring features.
+  // Tells whether columns c .. c + 3 read neighbouring features that are numbers.
   bool is_square(int32_t c) const;
 
   // Tells whether the column after this one is the same feature, with missing values going left.
@@ -117,6 +119,9 @@ inline uint32_t order_key(float x) {
   const auto negative = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31);
   return x != x ? kLastKey : bits ^ (negative | 0x80000000u);
 }
+
+// The key of a category: above that of -inf and below that of NaN.
+inline uint32_t category_key(uint32_t code) { return kFirstKey + 1 + code; }
 
 // Where row i of 32 lies in a tile by column. Vectors of 8 hold rows {0, 2, 4, 6, 16, 18, 20, 22},
 // {1, 3, .. 23}, {8, 10, .. 30} and {9, 11, .. 31}, so that blending the outcomes of comparisons

@@ -19,6 +19,38 @@ void require_length(size_t actual, size_t expected, const char* name) {
   }
 }
 
+// Sets of categories: where they begin and end, and which nodes have one.
+void check_sets(const EnsembleArrays& e) {
+  if (e.set_of_node.empty() && e.set_offsets.empty() && e.set_words.empty()) return;
+  require_length(e.set_of_node.size(), e.feature.size(), "the sets of nodes");
+  if (e.set_offsets.empty() || e.set_offsets[0] != 0 ||
+      e.set_offsets.back() != static_cast<int64_t>(e.set_words.size())) {
+    fail("the sets of categories do not begin at 0, or do not end with their words");
+  }
+  for (size_t s = 0; s + 1 < e.set_offsets.size(); ++s) {
+    const int64_t n_words = e.set_offsets[s + 1] - e.set_offsets[s];
+    if (n_words < 0 || n_words > kMostCategories / 32) {
+      fail("set " + std::to_string(s) + " of categories has " + std::to_string(n_words) + " words");
+    }
+  }
+  std::vector<int8_t> kinds(e.n_features, -1);  // of features: whether their splits have sets
+  for (size_t i = 0; i < e.feature.size(); ++i) {
+    const int32_t set = e.set_of_node[i];
+    const int32_t feature = e.feature[i];
+    const std::string node = "node " + std::to_string(i);
+    if (set < -1 || set + int64_t{1} >= std::ssize(e.set_offsets) || (set >= 0 && feature < 0)) {
+      fail(node + " has the set " + std::to_string(set) + " of categories, of " +
+           std::to_string(e.set_offsets.size() - 1));
+    }
+    if (feature < 0 || feature >= e.n_features) continue;  // refused elsewhere if it is no leaf
+    if (kinds[feature] == (set < 0)) {
+      fail(node + ": some splits of feature " + std::to_string(feature) +
+           " have a set of categories, and some a threshold");
+    }
+    kinds[feature] = set >= 0;
+  }
+}
+
 void check_header(const EnsembleArrays& e) {
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
   if (e.n_features < 0 || e.n_features > limit) {
@@ -35,6 +67,7 @@ void check_header(const EnsembleArrays& e) {
   require_length(e.left.size(), n_nodes, "left");
   require_length(e.missing_left.size(), n_nodes, "missing_left");
   require_length(e.value.size(), n_nodes, "value");
+  check_sets(e);
   for (double base : e.base_score) {
     if (!std::isfinite(base)) fail("base_score " + std::to_string(base) + " is not finite");
   }

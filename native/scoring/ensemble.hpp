@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/category_bits.hpp"
+
 namespace rankgrove {
 
 struct EnsembleArrays {
@@ -18,11 +20,30 @@ struct EnsembleArrays {
   std::span<const int32_t> left;
   std::span<const uint8_t> missing_left;
   std::span<const double> value;
-  std::span<const double> precise;  // thresholds in float64, if comparisons are to be made so
+  std::span<const double> precise;       // thresholds in float64, if comparisons are to be made so
+  std::span<const int32_t> set_of_node;  // -1 where a threshold decides; empty: it always does
+  std::span<const int64_t> set_offsets;  // of each set's words; empty if there are no sets
+  std::span<const uint32_t> set_words;
 
   int32_t n_trees() const { return static_cast<int32_t>(tree_offsets.size()) - 1; }
   int32_t n_outputs() const { return static_cast<int32_t>(base_score.size()); }
   bool is_leaf(int64_t node) const { return left[node] < 0; }
+
+  // Whether a node sends a set of categories left, and the set.
+  bool has_set(int64_t node) const { return !set_of_node.empty() && set_of_node[node] >= 0; }
+  std::span<const uint32_t> set(int64_t node) const {
+    const int64_t begin = set_offsets[set_of_node[node]];
+    return set_words.subspan(begin, set_offsets[set_of_node[node] + 1] - begin);
+  }
+
+  // Whether a row with this value of the node's feature goes left.
+  bool goes_left(int64_t node, float x) const {
+    if (has_set(node)) {
+      const uint32_t code = category_code(x);
+      return code == kNoCategory ? missing_left[node] != 0 : has_category(set(node), code);
+    }
+    return x != x ? missing_left[node] != 0 : x <= threshold[node];
+  }
 
   // A split's threshold in one of the two types.
   template <typename V>
@@ -37,8 +58,8 @@ struct EnsembleArrays {
 
 // Throws std::invalid_argument that names the tree, node and value unless everything that scoring
 // relies on holds: indices in range, every node but the root the child of exactly one earlier node
-// (so no cycles), no threshold NaN or -inf (+inf parts missing values from all others), and finite
-// values, weights and base scores.
+// (so no cycles), no threshold NaN or -inf (+inf parts missing values from all others), sets of
+// categories at all splits of a feature or at none, and finite values, weights and base scores.
 void check_ensemble(const EnsembleArrays& ensemble);
 
 }  // namespace rankgrove

@@ -25,12 +25,12 @@ std::vector<Segment> segments_of(const EnsembleArrays& ensemble, ScoringMethod m
   for (int32_t tree = 0; tree < ensemble.n_trees(); ++tree) {
     const bool accepted = ensemble.precise.empty() ? BitTrees<float>::accepts(ensemble, tree)
                                                    : BitTrees<double>::accepts(ensemble, tree);
-    const bool bits = method == ScoringMethod::fastest && accepted;
+    const bool bits = method == ScoringMethod::kFastest && accepted;
     if (segments.empty() || segments.back().bits != bits) segments.push_back({bits, {}});
     segments.back().trees.push_back(tree);
   }
   // Each segment reads the rows anew: walking small trees as well is cheaper than many segments.
-  if (segments.size() > kMostSegments) return segments_of(ensemble, ScoringMethod::walk);
+  if (segments.size() > kMostSegments) return segments_of(ensemble, ScoringMethod::kWalk);
   return segments;
 }
 

@@ -19,7 +19,7 @@ namespace rankgrove {
 
 // How leaves are found. `fastest` takes bit vectors for the trees that they fit and walks the
 // others.
-enum class ScoringMethod { fastest, walk };
+enum class ScoringMethod { kFastest, kWalk };
 
 class Scorer {
  public:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <unordered_map>
 
 namespace rankgrove {
@@ -85,10 +86,10 @@ class NodePlaces {
     if (left[0] >= 0) starts.push_back(0);
     for (size_t s = 0; s < starts.size(); ++s) {
       if (share(starts[s])) continue;
-      const size_t room = s == 0 ? kLine / 2 - 1 : kLine / 2;  // the root is in the first line
+      const size_t capacity = s == 0 ? kLine / 2 - 1 : kLine / 2;  // the root is in the first line
       std::vector<int32_t> near{starts[s]};
       std::vector<int32_t> chosen;
-      while (!near.empty() && chosen.size() < room) {
+      while (!near.empty() && chosen.size() < capacity) {
         const auto largest =
             std::ranges::max_element(near, {}, [&](int32_t i) { return subtree[i]; });
         const int32_t parent = *largest;
@@ -99,7 +100,7 @@ class NodePlaces {
         }
       }
       starts.insert(starts.end(), near.begin(), near.end());
-      if (s > 0 && chosen.size() < room) {
+      if (s > 0 && chosen.size() < capacity) {
         small.insert(small.end(), chosen.begin(), chosen.end());
         continue;
       }
@@ -156,7 +157,7 @@ Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
                const MissingPolicy& policy)
     : columns_(ensemble, trees, policy),
       position_bits_(std::bit_width(static_cast<uint32_t>(columns_.twin_position()) * kGroup)) {
-  std::vector<WideNode> nodes;
+  std::vector<SetNode> nodes;
   uint32_t largest = 0;
   for (int32_t tree : trees) {
     add_tree(ensemble, tree, nodes);
@@ -164,17 +165,33 @@ Walker::Walker(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
   }
   trees_.push_back(
       {0, 0, static_cast<int64_t>(nodes.size()), static_cast<int64_t>(values_.size())});
-  if (std::bit_width(largest) + position_bits_ > 32) {
-    wide_nodes_ = std::move(nodes);
-    return;
-  }
-  compact_nodes_.reserve(nodes.size());
-  for (const WideNode& node : nodes) {
-    compact_nodes_.push_back({node.threshold, node.left << position_bits_ | node.position});
+  if (std::ranges::any_of(nodes, [](const SetNode& node) { return node.n_words != kNoSet; })) {
+    set_nodes_ = std::move(nodes);
+  } else if (std::bit_width(largest) + position_bits_ > 32) {
+    wide_nodes_.reserve(nodes.size());
+    for (const SetNode& node : nodes) {
+      wide_nodes_.push_back({node.threshold, node.position, node.left});
+    }
+  } else {
+    compact_nodes_.reserve(nodes.size());
+    for (const SetNode& node : nodes) {
+      compact_nodes_.push_back({node.threshold, node.left << position_bits_ | node.position});
+    }
   }
 }
 
-void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes) {
+// Copies the words of a node's set and returns where they begin.
+uint32_t Walker::add_set(const EnsembleArrays& ensemble, int64_t node) {
+  const auto set = ensemble.set(node);
+  if (set_words_.size() + set.size() > kLastKey) {
+    throw std::length_error("the sets of categories have over 2^32 words");
+  }
+  const auto first = static_cast<uint32_t>(set_words_.size());
+  set_words_.insert(set_words_.end(), set.begin(), set.end());
+  return first;
+}
+
+void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<SetNode>& nodes) {
   const int64_t begin = ensemble.tree_offsets[tree];
   const LeafValues leaves(ensemble, tree);
   const NodePlaces node_places(ensemble.left.data() + begin, leaves);
@@ -186,17 +203,19 @@ void Walker::add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<
                     first_node, static_cast<int64_t>(values_.size())});
   values_.insert(values_.end(), leaves.values.begin(), leaves.values.end());
   const uint32_t last = *std::ranges::max_element(place);
-  nodes.resize(first_node + (last / kLine + 1) * kLine, WideNode{0, 0, 0});
+  nodes.resize(first_node + (last / kLine + 1) * kLine, SetNode{0, 0, 0, kNoSet});
   for (size_t i = 0; i < place.size(); ++i) {
     const int64_t node = begin + static_cast<int64_t>(i);
     if (ensemble.is_leaf(node)) {
-      nodes[first_node + place[i]] = {leaves.number[i], 0, place[i] - 1};
+      nodes[first_node + place[i]] = {leaves.number[i], 0, place[i] - 1, kNoSet};
     } else {
       const int32_t position =
           columns_.row_position(ensemble.feature[node], ensemble.missing_left[node]);
-      nodes[first_node + place[i]] = {columns_.threshold_key(ensemble, node),
-                                      static_cast<uint32_t>(position) * kGroup,
-                                      place[ensemble.left[node]]};
+      const bool has_set = ensemble.has_set(node);
+      nodes[first_node + place[i]] = {
+          has_set ? add_set(ensemble, node) : columns_.threshold_key(ensemble, node),
+          static_cast<uint32_t>(position) * kGroup, place[ensemble.left[node]],
+          has_set ? static_cast<uint32_t>(ensemble.set(node).size()) : kNoSet};
     }
   }
 }
@@ -205,10 +224,16 @@ template <typename Node>
 void Walker::walk_group(const Node* nodes, int32_t n_sure_steps, const uint32_t* keys,
                         const uint32_t* next_keys, uint32_t mask, uint32_t* at) const {
   const int32_t position_bits = position_bits_;
-  const auto next = [=](int32_t lane) {
-    WideNode node = unpack(nodes[at[lane]], position_bits, mask);
-    __asm__("" : "+r"(node.left));  // known before the comparison, so the sum is an add with carry
-    return node.left + (node.threshold < (keys + lane)[node.position]);
+  const auto next = [=, this](int32_t lane) {
+    if constexpr (std::is_same_v<Node, SetNode>) {
+      const SetNode& node = nodes[at[lane]];
+      return node.left + goes_right(node, (keys + lane)[node.position & mask]);
+    } else {
+      WideNode node = unpack(nodes[at[lane]], position_bits, mask);
+      __asm__(""
+              : "+r"(node.left));  // known before the comparison, so the sum is an add with carry
+      return node.left + (node.threshold < (keys + lane)[node.position]);
+    }
   };
   for (int32_t step = 0; step < n_sure_steps; ++step) {
     for (int32_t line = 0; line < kLinesAhead; ++line, next_keys += kLineKeys) {
@@ -272,7 +297,9 @@ void Walker::add_scores(const StridedRows<T>& matrix, int32_t n_rows, double* sc
     keys = tile_of_thread(width * n_lanes);
     columns_.load_keys(matrix, n_rows, true, keys, width);
   }
-  if (wide_nodes_.empty()) {
+  if (!set_nodes_.empty()) {
+    walk(set_nodes_, {keys, width, mask}, n_rows, scores, stride);
+  } else if (wide_nodes_.empty()) {
     walk(compact_nodes_, {keys, width, mask}, n_rows, scores, stride);
   } else {
     walk(wide_nodes_, {keys, width, mask}, n_rows, scores, stride);

@@ -38,6 +38,14 @@ class Walker {
     uint32_t threshold;
     uint32_t left_and_position;  // the lower position_bits_ bits are the position
   };
+  // A node of trees with sets of categories. If it has one, `threshold` is where its words begin.
+  struct SetNode {
+    uint32_t threshold;
+    uint32_t position;
+    uint32_t left;
+    uint32_t n_words;  // kNoSet: it has none
+  };
+  static constexpr uint32_t kNoSet = ~uint32_t{0};
   struct Tree {
     int32_t output;
     int32_t n_sure_steps;  // that are taken before the first look whether all rows have arrived
@@ -45,7 +53,15 @@ class Walker {
     int64_t first_value;
   };
 
-  void add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<WideNode>& nodes);
+  void add_tree(const EnsembleArrays& ensemble, int32_t tree, std::vector<SetNode>& nodes);
+  uint32_t add_set(const EnsembleArrays& ensemble, int64_t node);
+  // Whether a row with this key of the node's column goes right.
+  bool goes_right(const SetNode& node, uint32_t key) const {
+    if (node.n_words == kNoSet) return node.threshold < key;
+    if (key == kFirstKey) return false;  // missing, and that goes left
+    const uint32_t code = key - category_key(0);
+    return code / 32 >= node.n_words || !(set_words_[node.threshold + code / 32] >> code % 32 & 1);
+  }
   static WideNode unpack(WideNode node, int32_t, uint32_t mask) {
     return {node.threshold, node.position & mask, node.left};
   }
@@ -71,7 +87,9 @@ class Walker {
   std::vector<Tree> trees_;  // and one more, where they end
   std::vector<CompactNode> compact_nodes_;
   std::vector<WideNode> wide_nodes_;  // used if the nodes of some tree do not fit the compact form
-  std::vector<double> values_;        // of leaves, weighted, each once in a tree
+  std::vector<SetNode> set_nodes_;    // used if some node has a set of categories
+  std::vector<uint32_t> set_words_;
+  std::vector<double> values_;  // of leaves, weighted, each once in a tree
 };
 
 }  // namespace rankgrove

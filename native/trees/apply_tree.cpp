@@ -6,6 +6,23 @@
 #include "trees/row_partition.hpp"
 
 namespace rankgrove {
+namespace {
+
+CodeRule rule_of(const Tree& tree, int32_t node, const Bins& bins) {
+  const int32_t f = tree.feature[node];
+  CodeRule rule{.feature = f, .missing_left = tree.missing_left[node] != 0};
+  if (tree.categories.has(node)) {
+    const auto set = tree.categories.of(node);
+    rule.categories = std::make_shared<const std::vector<uint32_t>>(set.begin(), set.end());
+    return rule;
+  }
+  const auto first = bins.cuts.begin() + bins.offsets[f];
+  const auto last = bins.cuts.begin() + bins.offsets[f + 1];
+  rule.bin = static_cast<int32_t>(std::lower_bound(first, last, tree.threshold[node]) - first);
+  return rule;
+}
+
+}  // namespace
 
 std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
   RowPartition partition(binned);
@@ -16,13 +33,8 @@ std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, in
   for (int32_t node = 0; node < tree.n_nodes(); ++node) {
     if (tree.is_leaf(node)) continue;
     const auto [begin, end] = range[node];
-    const int32_t f = tree.feature[node];
-    const Bins& bins = *binned.bins;
-    const auto first = bins.cuts.begin() + bins.offsets[f];
-    const auto last = bins.cuts.begin() + bins.offsets[f + 1];
-    const auto cut = std::lower_bound(first, last, tree.threshold[node]);
-    const CodeRule rule{f, static_cast<int32_t>(cut - first), tree.missing_left[node] != 0};
-    const int64_t middle = partition.split(begin, end, rule, n_threads);
+    const int64_t middle =
+        partition.split(begin, end, rule_of(tree, node, *binned.bins), n_threads);
     range[tree.left[node]] = {begin, middle};
     range[tree.left[node] + 1] = {middle, end};
   }

@@ -1,4 +1,4 @@
-// Which leaf of a tree the rows of a binned matrix reach.
+// The leaf of a tree that each row of a binned matrix reaches.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // Feature f has n_bins(f) value bins, numbered in ascending order of value, and code n_bins(f) for
 // a missing value (NaN). cut(f, b) is a float32 strictly between bins b and b + 1: a value lies in
-// bins 0..b exactly if value <= cut(f, b). Every feature has at least one bin.
+// bins 0..b exactly if value <= cut(f, b). Every feature has at least one bin. The bins of a
+// categorical feature are its categories, by their codes; everything that is no code is missing.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,12 @@ struct Bins {
   std::vector<uint8_t> has_missing;   // 1 if the training data had a NaN in this feature
   std::vector<uint8_t> has_infinity;  // 1 if the training data had a +inf in this feature
   std::vector<float> fill;            // value that stands in for NaN; NaN itself to keep it missing
+  std::vector<uint8_t> categorical;   // 1 for categorical features; empty if there are none
 
   int32_t n_features() const { return static_cast<int32_t>(offsets.size()) - 1; }
   int32_t n_bins(int32_t f) const { return static_cast<int32_t>(offsets[f + 1] - offsets[f]) + 1; }
   float cut(int32_t f, int32_t bin) const { return cuts[offsets[f] + bin]; }
+  bool is_categorical(int32_t f) const { return !categorical.empty() && categorical[f] != 0; }
 };
 
 // Columns in which most rows have the same code, as the rows that have another one.
@@ -61,8 +64,8 @@ struct BinnedMatrix {
   std::shared_ptr<const void> codes;  // dense columns x n_rows
   std::vector<int32_t> places;  // of each feature among the dense columns; empty: all are dense
   SparseColumns sparse;
-  // Not empty if the codes are mapped from a file: where there is room for what is made of them and
-  // need not fit into memory either.
+  // Not empty if the codes are mapped from a file: where there is disk space for what is made of
+  // them and need not fit into memory either.
   std::string folder;
 
   int32_t n_features() const { return bins->n_features(); }
@@ -100,16 +103,16 @@ struct BinnedMatrix {
     return sparse.codes<Code>()[found - sparse.rows.begin()];
   }
 
-  // The codes of any column; `room` takes those of a sparse one.
+  // The codes of any column; `buffer` receives those of a sparse one.
   template <typename Code>
-  const Code* column(int32_t f, std::vector<Code>& room) const {
+  const Code* column(int32_t f, std::vector<Code>& buffer) const {
     if (!is_sparse(f)) return column<Code>(f);
-    room.assign(n_rows, static_cast<Code>(sparse.usual[f]));
+    buffer.assign(n_rows, static_cast<Code>(sparse.usual[f]));
     const Code* codes = sparse.codes<Code>();
     for (int64_t i = sparse.starts[f]; i < sparse.starts[f + 1]; ++i) {
-      room[sparse.rows[i]] = codes[i];
+      buffer[sparse.rows[i]] = codes[i];
     }
-    return room.data();
+    return buffer.data();
   }
 
   // Lets the system take back the memory of codes that are mapped from a file, of some rows.
@@ -123,8 +126,19 @@ bool needs_wide_codes(const Bins& bins);
 inline constexpr int32_t kMaxBins8 = 255;
 inline constexpr int32_t kMaxBins16 = 65534;
 
+// How the values of a feature are divided where they are too many for a bin each.
+enum class BinRule {
+  kQuantile,      // bins of about equal numbers of rows
+  kGreedyLogSum,  // bins whose logarithms of numbers of rows have a large sum
+};
+
+struct BinLimit {
+  int32_t max_bins = kMaxBins8;
+  BinRule rule = BinRule::kQuantile;
+};
+
 // Finds the bins of a sparse matrix; see BinFinder.
-std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
+std::shared_ptr<const Bins> find_bins(const SparseView& x, const BinLimit& limit,
                                       const std::vector<float>& fill, int n_threads);
 
 // Codes the rows of x, in the order of `rows` (length n_rows of the result) or as they are if null.

@@ -38,6 +38,12 @@ void code_block(const ColumnTable& x, const TableRows& rows, int64_t begin, int6
       const Code missing = static_cast<Code>(bins.n_bins(f));
       const CutSearch& search = searches[f];
       Code* target = codes + static_cast<int64_t>(f) * rows.n + tile;
+      if (bins.is_categorical(f)) {
+        for (int64_t i = 0; i < n; ++i) {
+          target[i] = static_cast<Code>(code_of_category(values[i], missing));
+        }
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i) {
         const float value = std::isnan(values[i]) ? fill : values[i];
         const auto code = static_cast<Code>(search.code(value));
@@ -75,7 +81,7 @@ void BinFinder::add(const ColumnTable& x, const TableRows& rows, int n_threads) 
     parallel_for(
         width, n_threads, kNanosecondsPerSort * rows.n, [] { return std::vector<uint32_t>(); },
         [&](int64_t j, std::vector<uint32_t>& scratch) {
-          found_[n_before + first + j] = find_feature_bins(keys[j], {}, max_bins_, scratch);
+          found_[n_before + first + j] = find_feature_bins(keys[j], {}, limit_, scratch);
           std::vector<uint32_t>().swap(keys[j]);
         });
   }

@@ -1,4 +1,4 @@
-// From columns of numbers to bins, and from bins to codes; columns come some at a time.
+// Binning: from columns of numbers to bins, and from bins to codes, a few columns at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace rankgrove {
 
-// Finds at most max_bins bins per feature: one per distinct value where these are few, else bins of
-// about equal numbers of rows in which frequent values stand alone. `fill` has one value per
+// Finds at most max_bins bins per feature: one per distinct value where these are few, else bins by
+// the rule of the limit. `fill` has one value per
 // feature.
 class BinFinder {
  public:
-  BinFinder(int32_t max_bins, std::vector<float> fill)
-      : max_bins_(max_bins), fill_(std::move(fill)) {}
+  BinFinder(const BinLimit& limit, std::vector<float> fill)
+      : limit_(limit), fill_(std::move(fill)) {}
 
   // Takes some rows of the next columns.
   void add(const ColumnTable& x, const TableRows& rows, int n_threads);
@@ -26,7 +26,7 @@ class BinFinder {
   std::shared_ptr<const Bins> bins() const;
 
  private:
-  int32_t max_bins_;
+  BinLimit limit_;
   std::vector<float> fill_;
   std::vector<FeatureBins> found_;
 };

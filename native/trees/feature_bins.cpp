@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <queue>
 #include <span>
 
 namespace rankgrove {
@@ -79,18 +80,23 @@ void add_value(DistinctValues& distinct, float value, int64_t count) {
   distinct.counts.insert(distinct.counts.begin() + where, count);
 }
 
+// A cut between every two values.
+std::vector<float> all_cuts(const std::vector<float>& values) {
+  std::vector<float> cuts;
+  for (size_t i = 0; i + 1 < values.size(); ++i)
+    cuts.push_back(mid_point(values[i], values[i + 1]));
+  return cuts;
+}
+
 // Cuts between bins of about equal size. A value more frequent than a bin stands alone, and so does
 // an infinity; the others share the bins that are left.
 std::vector<float> quantile_cuts(const DistinctValues& distinct, int32_t max_bins) {
   const auto& [values, counts] = distinct;
   const int64_t n_rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
   const size_t n = values.size();
+  if (n <= static_cast<size_t>(max_bins)) return all_cuts(values);
   std::vector<float> cuts;
   const auto cut_after = [&](size_t i) { cuts.push_back(mid_point(values[i], values[i + 1])); };
-  if (n <= static_cast<size_t>(max_bins)) {
-    for (size_t i = 0; i + 1 < n; ++i) cut_after(i);
-    return cuts;
-  }
   const double fair_share = static_cast<double>(n_rows) / max_bins;
   std::vector<uint8_t> alone(n);
   int64_t rest_rows = n_rows;
@@ -123,10 +129,67 @@ std::vector<float> quantile_cuts(const DistinctValues& distinct, int32_t max_bin
   return cuts;
 }
 
+// The values begin..end-1 of a feature as one bin, and the place where it is best divided.
+struct GreedyBin {
+  size_t begin, end, middle;  // the right part begins at `middle`
+  double gain;                // of the sum of logarithms; -infinity if there is one value only
+
+  bool operator<(const GreedyBin& other) const {  // equal gains: the lower bin first
+    return gain != other.gain ? gain < other.gain : begin > other.begin;
+  }
+};
+
+// rows[i] is the number of rows with a value before the i-th.
+GreedyBin greedy_bin(const std::vector<int64_t>& rows, size_t begin, size_t end) {
+  GreedyBin bin{begin, end, begin, -std::numeric_limits<double>::infinity()};
+  if (end - begin < 2) return bin;
+  const int64_t half = rows[begin] + (rows[end] - rows[begin]) / 2;
+  const auto after = static_cast<size_t>(
+      std::upper_bound(rows.begin() + begin + 1, rows.begin() + end, half) - rows.begin());
+  const auto log_rows = [&](size_t from, size_t to) {
+    return std::log(static_cast<double>(rows[to] - rows[from]));
+  };
+  for (const size_t middle : {after - 1, after}) {  // on either side of half the rows
+    if (middle <= begin || middle >= end) continue;
+    const double gain = log_rows(begin, middle) + log_rows(middle, end) - log_rows(begin, end);
+    if (gain > bin.gain) bin.middle = middle, bin.gain = gain;
+  }
+  return bin;
+}
+
+// Cuts by the greedy log-sum rule: of all bins, divide the one where that adds most to the sum of
+// the logarithms of bins' numbers of rows, at the place nearest to its middle, until there are
+// max_bins. An infinity stands alone.
+//
+//   rows of five values 1 1 1 1 96, three bins: 4 | 96, then 2 | 2 | 96.
+std::vector<float> log_sum_cuts(const DistinctValues& distinct, int32_t max_bins) {
+  const auto& [values, counts] = distinct;
+  if (values.size() <= static_cast<size_t>(max_bins)) return all_cuts(values);
+  const bool infinity = std::isinf(values.back());
+  const size_t n = values.size() - (infinity ? 1 : 0);
+  std::vector<int64_t> rows(n + 1, 0);
+  for (size_t i = 0; i < n; ++i) rows[i + 1] = rows[i] + counts[i];
+  std::priority_queue<GreedyBin> bins;
+  bins.push(greedy_bin(rows, 0, n));
+  std::vector<size_t> starts;  // of all bins but the first
+  if (infinity) starts.push_back(n);
+  while (starts.size() + 1 < static_cast<size_t>(max_bins) && std::isfinite(bins.top().gain)) {
+    const GreedyBin bin = bins.top();
+    bins.pop();
+    starts.push_back(bin.middle);
+    bins.push(greedy_bin(rows, bin.begin, bin.middle));
+    bins.push(greedy_bin(rows, bin.middle, bin.end));
+  }
+  std::sort(starts.begin(), starts.end());
+  std::vector<float> cuts;
+  for (const size_t start : starts) cuts.push_back(mid_point(values[start - 1], values[start]));
+  return cuts;
+}
+
 }  // namespace
 
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
-                              int32_t max_bins, std::vector<uint32_t>& scratch) {
+                              const BinLimit& limit, std::vector<uint32_t>& scratch) {
   radix_sort(keys, scratch);
   const auto end = std::lower_bound(keys.begin(), keys.end(), kMissingKey);
   FeatureBins result;
@@ -141,7 +204,8 @@ FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& 
   }
   if (distinct.values.empty()) return result;
   result.has_infinity = std::isinf(distinct.values.back());
-  result.cuts = quantile_cuts(distinct, max_bins);
+  result.cuts = limit.rule == BinRule::kQuantile ? quantile_cuts(distinct, limit.max_bins)
+                                                 : log_sum_cuts(distinct, limit.max_bins);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The bins of one feature, from its values.
+// The bins of one feature, computed from its values.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/category_bits.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove {
@@ -37,7 +38,7 @@ struct UnlistedValue {
 // Finds the bins of a feature from the keys of its rows (missing ones among them), which it sorts.
 // `scratch` is the buffer of the sort; callers reuse it for the next feature.
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
-                              int32_t max_bins, std::vector<uint32_t>& scratch);
+                              const BinLimit& limit, std::vector<uint32_t>& scratch);
 
 // Puts the bins of all features together.
 std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,
@@ -62,6 +63,11 @@ class CutSearch {
   std::vector<float> cuts_;
   uint32_t half_;
 };
+
+// The code of a value of a categorical feature with n_bins categories.
+inline uint32_t code_of_category(float value, uint32_t n_bins) {
+  return std::min(category_code(value), n_bins);
+}
 
 // A search for each feature.
 std::vector<CutSearch> cut_searches(const Bins& bins);

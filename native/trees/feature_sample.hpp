@@ -19,7 +19,19 @@ class FeatureSample {
   // follows from the tree's seed and from `number`.
   std::vector<int32_t> of_node(int32_t number) const;
 
+  // The same among those of the tree's features for which allowed(feature) holds; perhaps none.
+  template <typename Allowed>
+  std::vector<int32_t> of_node(int32_t number, Allowed&& allowed) const {
+    std::vector<int32_t> pool;
+    for (const int32_t f : of_tree_) {
+      if (allowed(f)) pool.push_back(f);
+    }
+    return draw(pool, number);
+  }
+
  private:
+  std::vector<int32_t> draw(const std::vector<int32_t>& pool, int32_t node) const;
+
   int32_t n_features_;
   double tree_share_, node_share_;
   uint64_t seed_ = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "trees/interactions.hpp"
 #include "trees/split_search.hpp"
 
 namespace rankgrove {
@@ -22,15 +23,23 @@ struct GrowOptions {
   bool least_squares_splits = false;
   double max_features_tree = 1.0;  // share of the features drawn for each tree
   double max_features_node = 1.0;  // share of these drawn for each node (each level, if oblivious)
+  InteractionConstraints interactions;
   SplitRules rules;
 
-  // The rules of the search for splits. Least squares are those of the gradients: l2 belongs to the
-  // Hessians, and so to leaf values alone.
+  // The rules of the search for splits. Least squares are those of the gradients: l1 and l2 belong
+  // to Newton steps, and so to leaf values alone.
   SplitRules search_rules() const {
     SplitRules search = rules;
-    if (least_squares_splits) search.l2 = 0.0;
+    if (least_squares_splits) search.l1 = search.l2 = 0.0;
     return search;
   }
+
+  // Oblivious trees split every node of a level, also into leaves that are too small: those answer
+  // with the value of the nearest node above that is not.
+  bool too_small(int64_t n_rows, double hessian) const {
+    return n_rows < rules.min_samples_leaf || hessian < rules.min_child_weight;
+  }
+  bool has_limits() const { return rules.min_samples_leaf > 1 || rules.min_child_weight > 0.0; }
 };
 
 }  // namespace rankgrove

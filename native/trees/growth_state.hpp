@@ -9,14 +9,17 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "distributed/row_share.hpp"
 #include "trees/binned_matrix.hpp"
 #include "trees/feature_sample.hpp"
 #include "trees/grow_options.hpp"
 #include "trees/histogram_layout.hpp"
+#include "trees/interactions.hpp"
 #include "trees/packed_gradients.hpp"
 #include "trees/row_partition.hpp"
+#include "trees/split_noise.hpp"
 
 namespace rankgrove {
 
@@ -29,15 +32,23 @@ struct GrowthState {
         n_threads(threads),
         layout(*binned->bins),
         partition(*binned),
-        features(layout.n_features(), options.max_features_tree, options.max_features_node) {}
+        features(layout.n_features(), options.max_features_tree, options.max_features_node),
+        interactions(options.interactions) {}
   GrowthState(const GrowthState&) = delete;
   GrowthState& operator=(const GrowthState&) = delete;
 
   // The value that the values of a rule's left bins do not exceed; +inf for the last bin, which
   // separates all values, also those beyond what was seen in training, from missing ones.
   float threshold(const CodeRule& rule) const {
+    if (rule.categories) return 0.0f;  // its set decides
     return rule.bin + 1 < layout.n_bins[rule.feature] ? binned->bins->cut(rule.feature, rule.bin)
                                                       : std::numeric_limits<float>::infinity();
+  }
+
+  // The features that may split a node (a level, if oblivious), ascending.
+  std::vector<int32_t> features_of(int32_t node) const {
+    if (interactions.empty()) return features.of_node(node);
+    return features.of_node(node, [&](int32_t f) { return interactions.allows(node, f); });
   }
 
   const std::shared_ptr<const BinnedMatrix> binned;
@@ -50,6 +61,8 @@ struct GrowthState {
   PackedGradients packed;
   bool samples_all_rows = true;
   FeatureSample features;
+  InteractionConstraints interactions;
+  SplitNoise noise;
 };
 
 }  // namespace rankgrove

@@ -1,4 +1,4 @@
-// Where each feature's bins stand in a histogram.
+// The position of each feature's bins in a histogram.
 #pragma once
 
 #include <algorithm>

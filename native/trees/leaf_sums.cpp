@@ -64,6 +64,8 @@ void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& lea
   state.share.sum(&of_leaf[0].gradient, sizeof(LeafSums) / sizeof(int64_t) * of_leaf.size());
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) of_node[leaves[leaf].node] = of_leaf[leaf];
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  const bool inherits = state.options.growth == Growth::kOblivious && state.options.has_limits();
+  std::vector<uint8_t> too_small(inherits ? tree.n_nodes() : 0);
   for (int32_t node = tree.n_nodes() - 1; node >= 0; --node) {
     LeafSums& sums = of_node[node];
     const int32_t left = tree.left[node];
@@ -71,9 +73,15 @@ void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& lea
     const double gradient = static_cast<double>(sums.gradient) / packed.gradient_scale64;
     const double hessian = hessians ? static_cast<double>(sums.hessian) / packed.hessian_scale64
                                     : static_cast<double>(sums.rows);
-    tree.value[node] =
-        node_answer(gradient, hessian, state.options.rules.l2, -kUnbounded, kUnbounded);
+    tree.value[node] = node_answer(gradient, hessian, state.options.rules, -kUnbounded, kUnbounded);
     tree.count[node] = static_cast<uint32_t>(sums.rows);
+    if (inherits) too_small[node] = state.options.too_small(sums.rows, hessian);
+  }
+  for (int32_t node = 0; inherits && node < tree.n_nodes(); ++node) {  // parents come first
+    if (tree.is_leaf(node)) continue;
+    for (const int32_t child : {tree.left[node], tree.left[node] + 1}) {
+      if (too_small[child]) tree.value[child] = tree.value[node];
+    }
   }
   for (const GrownLeaf& leaf : leaves) {
     tree.value[leaf.node] = std::clamp(tree.value[leaf.node], leaf.lower, leaf.upper);

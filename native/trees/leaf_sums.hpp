@@ -17,7 +17,8 @@ struct GrownLeaf {
 };
 
 // Sets the value (the Newton step, within the range of a leaf) and the number of rows of every
-// node, from sums over all workers in 64-bit integers. Writes the leaf of every row that the tree
+// node, from sums over all workers in 64-bit integers. Nodes of oblivious trees that are too small
+// take the value of their parent. Writes the leaf of every row that the tree
 // was grown on to `leaf_of_row`. Gradients are those the tree was grown on.
 void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& leaves,
                      const float* gradients, const float* hessians, Tree& tree,

@@ -33,13 +33,24 @@ OpenNode NodeGrowth::make_root(Tree& tree) {
                 .begin = 0,
                 .end = state_.partition.size(),
                 .n_rows = state_.packed.n_sampled};
+  start_noise(root);
   if (may_split(0, root.n_rows) && state_.options.max_leaf_nodes > 1) {
     root.histogram = histograms_.acquire();
     histograms_.build(root.begin, root.end, root.histogram);
     histograms_.sum_over_workers(root.histogram);
     root.sums.total = histograms_.total(root.histogram);
+    root.sums.n_rows = root.n_rows;
   }
   return root;
+}
+
+// Noise may prefer any split of a feature, so that the rows of all have to be counted. Splits into
+// three are counted as well: they are made in two steps, of which only the first could be undone.
+void NodeGrowth::start_noise(OpenNode& node) const {
+  const SplitRules& rules = state_.options.rules;
+  node.sums.noise = state_.noise.of_node(node.node);
+  node.rows_counted = (node.sums.noise || rules.missing_branch) && rules.min_samples_leaf > 1 &&
+                      !state_.packed.counts_rows;
 }
 
 // Partitions the rows of a node and builds the smaller child's histogram, or leaves that to the
@@ -98,7 +109,7 @@ void NodeGrowth::search_again(OpenNode& parent, const Partition& partition) {
 // The children of a node whose rows have been partitioned, as leaves of the tree.
 std::pair<OpenNode, OpenNode> NodeGrowth::make_children(Tree& tree, const OpenNode& parent,
                                                         const Partition& partition) const {
-  const auto& [gain, rule, left_total] = parent.split;
+  const auto& [gain, rule, left_total, preference, branch, values] = parent.split;
   OpenNode left{.node = tree.add_leaf(0.0, 0),
                 .depth = parent.depth + 1,
                 .begin = parent.begin,
@@ -111,11 +122,21 @@ std::pair<OpenNode, OpenNode> NodeGrowth::make_children(Tree& tree, const OpenNo
                  .end = parent.end,
                  .n_rows = parent.n_rows - partition.left_rows,
                  .sums = parent.sums};
+  start_noise(left);
+  start_noise(right);
   left.sums.total = left_total;
   right.sums.total = parent.sums.total - left_total;
+  left.sums.n_rows = left.n_rows;
+  right.sums.n_rows = right.n_rows;
   bound_children(parent, left.sums, right.sums);
   tree.split_leaf(parent.node, rule.feature, state_.threshold(rule), rule.missing_left, gain,
                   left.node);
+  if (!state_.interactions.empty()) {
+    state_.interactions.split(parent.node, rule.feature, left.node);
+  }
+  if (rule.categories) {
+    tree.categories.assign(parent.node, tree.categories.add(*rule.categories), tree.n_nodes());
+  }
   return {left, right};
 }
 
@@ -126,8 +147,8 @@ void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums
   if (direction == 0) return;
   const auto answer = [&](int64_t word) {
     return node_answer(gradient_field(word) * state_.packed.gradient_unit,
-                       hessian_field(word) * state_.packed.hessian_unit, rules.l2,
-                       parent.sums.lower, parent.sums.upper);
+                       hessian_field(word) * state_.packed.hessian_unit, rules, parent.sums.lower,
+                       parent.sums.upper);
   };
   const double between = 0.5 * (answer(left.total) + answer(right.total));
   (direction > 0 ? left.upper : left.lower) = between;
@@ -183,7 +204,13 @@ std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
   while (!open.empty() && n_leaves < options.max_leaf_nodes) {
     OpenNode parent = open.top();
     open.pop();
-    const Partition partition = partition_rows(parent, n_leaves + 1 == options.max_leaf_nodes);
+    const bool branch = parent.split.branch;
+    if (branch && n_leaves + 2 > options.max_leaf_nodes) {
+      close(parent);
+      continue;
+    }
+    const Split values_split = branch ? part_missing(parent) : Split{};
+    Partition partition = partition_rows(parent, n_leaves + 1 + branch == options.max_leaf_nodes);
     // The gain that such a split promised was too high; the node goes back to the queue.
     if (!has_enough_rows(parent, partition)) {
       search_again(parent, partition);
@@ -191,14 +218,50 @@ std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
       continue;
     }
     ++n_leaves;
-    auto [left, right] = make_children(tree, parent, partition);
-    const PendingSubtraction subtraction = assign_histograms(parent, partition, left, right);
-    node_search_.find_splits({&left, &right}, partition.pending, subtraction);
-    offer(left);
+    auto [left, right] = split_rows(tree, parent, partition, branch);
+    if (branch) {
+      left.split = values_split;
+      left.decided = false;
+      partition = partition_rows(left, ++n_leaves == options.max_leaf_nodes);
+      const auto [below, above] = split_rows(tree, left, partition, false);
+      offer(below);
+      offer(above);
+    } else {
+      offer(left);
+    }
     offer(right);
   }
   for (; !open.empty(); open.pop()) close(open.top());
   return leaves;
+}
+
+// A split into three is written as two binary ones on the same feature: is there a value, and which
+// one. Makes the first of a node's split, with the gain of both, and returns the second.
+Split NodeGrowth::part_missing(OpenNode& node) const {
+  Split of_values = node.split;
+  of_values.gain = 0.0;
+  of_values.branch = false;
+  const int32_t feature = of_values.rule.feature;
+  node.split.rule.bin = state_.layout.n_bins[feature] - 1;
+  node.split.left = node.split.values;
+  node.split.branch = false;
+  return of_values;
+}
+
+// Makes the children of a node and searches their splits. If the left one's is known, it is no
+// level of its own.
+std::pair<OpenNode, OpenNode> NodeGrowth::split_rows(Tree& tree, const OpenNode& parent,
+                                                     const Partition& partition,
+                                                     bool left_decided) {
+  auto children = make_children(tree, parent, partition);
+  auto& [left, right] = children;
+  if (left_decided) {
+    left.depth = parent.depth;
+    left.decided = true;
+  }
+  const PendingSubtraction subtraction = assign_histograms(parent, partition, left, right);
+  node_search_.find_splits({&left, &right}, partition.pending, subtraction);
+  return children;
 }
 
 }  // namespace rankgrove

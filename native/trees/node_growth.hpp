@@ -39,11 +39,15 @@ class NodeGrowth {
 
   bool may_split(int32_t depth, int64_t n_rows) const;
   OpenNode make_root(Tree& tree);
+  void start_noise(OpenNode& node) const;
   Partition partition_rows(const OpenNode& parent, bool last_leaf);
   bool has_enough_rows(const OpenNode& parent, const Partition& partition) const;
   void search_again(OpenNode& parent, const Partition& partition);
   std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
                                               const Partition& partition) const;
+  Split part_missing(OpenNode& node) const;
+  std::pair<OpenNode, OpenNode> split_rows(Tree& tree, const OpenNode& parent,
+                                           const Partition& partition, bool left_decided);
   void bound_children(const OpenNode& parent, NodeSums& left, NodeSums& right) const;
   PendingSubtraction assign_histograms(const OpenNode& parent, const Partition& partition,
                                        OpenNode& left, OpenNode& right);

@@ -35,7 +35,9 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
     last->drawn.assign(n_features, 0);
     last->by_feature.assign(n_features, {});
     last->known_gain = kNoGain;
-    for (const int32_t f : state_.features.of_node(node->node)) last->drawn[f] = 1;
+    if (!node->decided) {
+      for (const int32_t f : state_.features_of(node->node)) last->drawn[f] = 1;
+    }
     ++last;
   }
   if (last == candidates_.begin()) return;
@@ -47,9 +49,11 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
       if (!search->drawn[f]) continue;
       const OpenNode& node = *search->node;
       // If another thread overwrites a gain by a lower one, more splits are evaluated, and that is
-      // all. Where rows are yet to be counted, the best may fail, and others are needed.
+      // all. Where rows are yet to be counted, the best may fail, and others are needed; with
+      // noise, another may be preferred.
       const std::atomic_ref known(search->known_gain);
-      const double least = node.rows_counted ? kNoGain : known.load(std::memory_order_relaxed);
+      const bool any_may_win = node.rows_counted || node.sums.noise;
+      const double least = any_may_win ? kNoGain : known.load(std::memory_order_relaxed);
       Split& split = search->by_feature[f];
       split = search_.best_of_feature(f, node.histogram, node.sums, state_.packed, nullptr, least);
       if (split.gain > least) known.store(split.gain, std::memory_order_relaxed);
@@ -63,8 +67,15 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
                  [&](int64_t task) { search_feature(static_cast<int32_t>(task)); });
   }
   for (auto search = candidates_.begin(); search != last; ++search) {
-    choose_split(*search->node, search->by_feature);
+    if (!search->node->decided) choose_split(*search->node, search->by_feature);
   }
+}
+
+// By what the best splits of features are compared: their gains, unless noise is wanted.
+double NodeSearch::preference(const OpenNode& node, const Split& split) const {
+  if (!node.sums.noise) return split.gain;
+  const double score = split.gain + search_.node_score(node.sums.total, state_.packed);
+  return node.sums.noise.preference(score, split.rule.feature, -1);
 }
 
 // Equal gains go to the lower feature.
@@ -73,9 +84,17 @@ void NodeSearch::choose_split(OpenNode& node, std::vector<Split>& by_feature) {
   if (node.rows_counted) {
     best = best_with_enough_rows(node, by_feature);
   } else {
+    const Split* chosen = &best;
+    double greatest = kNoGain;
+    const bool noisy{node.sums.noise};
     for (const Split& split : by_feature) {
-      if (split.found() && split.gain > best.gain) best = split;
+      if (!split.found()) continue;
+      const double worth = noisy ? preference(node, split) : split.gain;
+      if (!(worth > greatest)) continue;
+      chosen = &split;
+      greatest = worth;
     }
+    best = *chosen;
   }
   // Where the node has no missing value, one that comes later follows the heavier child. (Rows
   // whose sums are 0 may follow it too, unless the children's rows have been counted.)
@@ -103,20 +122,24 @@ bool NodeSearch::has_missing(const OpenNode& node, int32_t feature) const {
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
 // the rows of each feature that comes out best are counted; where several have too few, as sparse
-// features do, those of all features at once.
+// features do, those of all features at once. (Noise compares features by any of their splits, so
+// that all must be known to have enough rows.)
 Split NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
   std::vector<uint8_t> counted(by_feature.size(), 0);
+  const int few = node.sums.noise ? 0 : kFewCounts;
   for (int n_counted = 0;; ++n_counted) {
-    if (n_counted == kFewCounts) {
+    if (n_counted == few) {
       count_all_rows(node, by_feature);
       counted.assign(by_feature.size(), 1);
     }
     size_t best = by_feature.size();
-    double gain = kNoGain;
+    double greatest = kNoGain;
     for (size_t f = 0; f < by_feature.size(); ++f) {
-      if (by_feature[f].found() && by_feature[f].gain > gain) {
+      if (!by_feature[f].found()) continue;
+      const double worth = preference(node, by_feature[f]);
+      if (worth > greatest) {
         best = f;
-        gain = by_feature[f].gain;
+        greatest = worth;
       }
     }
     if (best == by_feature.size()) return {};

@@ -49,6 +49,7 @@ class NodeSearch {
     double known_gain;              // of the best split that a thread has found
   };
 
+  double preference(const OpenNode& node, const Split& split) const;
   void choose_split(OpenNode& node, std::vector<Split>& by_feature);
   Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature);

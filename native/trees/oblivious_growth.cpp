@@ -1,8 +1,11 @@
 #include "trees/oblivious_growth.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
+#include "common/category_bits.hpp"
 #include "common/parallel.hpp"
 
 namespace rankgrove {
@@ -18,6 +21,7 @@ struct ObliviousGrowth::LevelNode {
   int64_t begin, end;            // of this worker's rows in the partition
   int64_t total = 0;             // packed sums of all workers
   int64_t* histogram = nullptr;  // null on the last level
+  int64_t* counts = nullptr;     // rows of all workers per bin, where they are limited
 };
 
 ObliviousGrowth::LevelNode ObliviousGrowth::make_root() {
@@ -25,19 +29,33 @@ ObliviousGrowth::LevelNode ObliviousGrowth::make_root() {
   histograms_.build(root.begin, root.end, root.histogram);
   histograms_.sum_over_workers(root.histogram);
   root.total = histograms_.total(root.histogram);
+  if (counts_rows()) {
+    root.counts = histograms_.acquire();
+    histograms_.build_row_counts(root.begin, root.end, root.counts);
+  }
   return root;
 }
 
+// Histograms hold weights; numbers of rows they hold only if every row weighs 1.
+bool ObliviousGrowth::counts_rows() const {
+  return state_.options.rules.min_samples_leaf > 1 && !state_.packed.counts_rows;
+}
+
 Split ObliviousGrowth::best_rule(const std::vector<LevelNode>& level, int32_t depth) const {
-  const std::vector<int32_t> features = state_.features.of_node(depth);
+  const std::vector<int32_t> features = state_.features_of(depth);
   std::vector<Split> by_feature(features.size());
   const double cost =
       kNanosecondsPerBin * state_.layout.mean_bins() * static_cast<double>(level.size());
   parallel_for(std::ssize(features), state_.n_threads, cost,
-               [&](int64_t i) { by_feature[i] = best_of_feature(level, features[i]); });
+               [&](int64_t i) { by_feature[i] = best_of_feature(level, depth, features[i]); });
   Split best;
+  double greatest = -std::numeric_limits<double>::infinity();
   for (const Split& split : by_feature) {
-    if (split.gain > best.gain) best = split;
+    const double worth = preference(level, depth, split);
+    if (worth > greatest) {
+      best = split;
+      greatest = worth;
+    }
   }
   if (best.found() && !best.rule.missing_left) {
     best.rule.missing_left = unseen_go_left(level, best.rule);
@@ -45,34 +63,109 @@ Split ObliviousGrowth::best_rule(const std::vector<LevelNode>& level, int32_t de
   return best;
 }
 
-Split ObliviousGrowth::best_of_feature(const std::vector<LevelNode>& level, int32_t f) const {
+// By what the best rules of features are compared: their gains, unless noise is wanted.
+double ObliviousGrowth::preference(const std::vector<LevelNode>& level, int32_t depth,
+                                   const Split& split) const {
+  if (!state_.noise || !split.found()) return split.gain;
+  double score = split.gain;
+  for (const LevelNode& node : level) score += search_.node_score(node.total, state_.packed);
+  return state_.noise.of_node(depth).preference(score, split.rule.feature, -1);
+}
+
+// The categories are ordered by their sums over all nodes of the level.
+Split ObliviousGrowth::best_of_categories(const std::vector<LevelNode>& level, int32_t depth,
+                                          int32_t f) const {
+  const int32_t n_bins = state_.layout.n_bins[f];
+  const int32_t start = state_.layout.start[f];
+  std::vector<int64_t> sums(n_bins + 1, 0);
+  int64_t total = 0;
+  double unsplit = 0.0;
+  for (const LevelNode& node : level) {
+    for (int32_t b = 0; b <= n_bins; ++b) sums[b] += node.histogram[start + b];
+    total += node.total;
+    unsplit += search_.node_score(node.total, state_.packed);
+  }
+  const bool some_missing = sums.back() != 0;
+  CategoryRuns runs =
+      category_runs({sums.data(), static_cast<size_t>(n_bins)}, nullptr, total,
+                    state_.packed.n_sampled, state_.packed, search_.rules().categories);
+  if (some_missing) runs.lists.push_back({});  // missing values against all others
+  Split best;
+  int64_t n_before = 0;  // candidates
+  for (const std::vector<int32_t>& list : runs.lists) {
+    const size_t n = std::max<size_t>(1, list.size());
+    std::vector<double> right(n, 0.0), left(n, 0.0);
+    for (const LevelNode& node : level) {
+      const ListedBins listed(list, node.histogram + start,
+                              node.counts ? node.counts + start : nullptr, n_bins,
+                              list.empty() ? 0.0 : runs.l2);
+      search_.add_prefix_scores(listed.prefixes(), node.total, state_.packed, right.data(),
+                                some_missing ? left.data() : nullptr);
+    }
+    const int32_t kept = std::exchange(best.rule.bin, -1);
+    if (!list.empty()) choose(right, unsplit, depth, {f, n_before, false}, best);
+    if (some_missing) choose(left, unsplit, depth, {f, n_before, true}, best);
+    n_before += std::ssize(list) + 1;
+    if (best.rule.bin < 0) {
+      best.rule.bin = kept;
+    } else {
+      best.rule.categories = std::make_shared<const std::vector<uint32_t>>(
+          category_words(std::span(list).first(list.empty() ? 0 : best.rule.bin + 1)));
+    }
+  }
+  return best;
+}
+
+Split ObliviousGrowth::best_of_feature(const std::vector<LevelNode>& level, int32_t depth,
+                                       int32_t f) const {
+  if (state_.binned->bins->is_categorical(f)) return best_of_categories(level, depth, f);
   const int32_t n_bins = state_.layout.n_bins[f];
   const bool missing = state_.layout.missing[f] != 0;
   std::vector<double> right(n_bins, 0.0), left(missing ? n_bins : 0, 0.0);
   double unsplit = 0.0;
   for (const LevelNode& node : level) {
-    search_.add_level_scores(f, node.histogram, node.total, state_.packed, right.data(),
-                             missing ? left.data() : nullptr);
+    search_.add_level_scores(f, node.histogram, node.counts, node.total, state_.packed,
+                             right.data(), missing ? left.data() : nullptr);
     unsplit += search_.node_score(node.total, state_.packed);
   }
   Split best;
-  const auto consider = [&](const std::vector<double>& scores, int32_t n, bool missing_left) {
-    for (int32_t b = 0; b < n; ++b) {
-      const double gain = scores[b] - unsplit;
-      if (gain > best.gain && gain > search_.rules().min_gain && gain > kNoise * scores[b]) {
-        best = {gain, {f, b, missing_left}, 0};
-      }
-    }
-  };
-  consider(right, n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0), false);
-  if (missing) consider(left, n_bins - 1, true);
+  right.resize(n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0));
+  choose(right, unsplit, depth, {f, 0, false}, best);
+  if (missing) {
+    left.resize(n_bins - 1);
+    choose(left, unsplit, depth, {f, 0, true}, best);
+  }
   return best;
+}
+
+// Replaces `best` by a better one of the candidates that have these scores.
+void ObliviousGrowth::choose(const std::vector<double>& scores, double unsplit, int32_t depth,
+                             const LevelCandidates& candidates, Split& best) const {
+  const auto& [f, first, missing_left] = candidates;
+  const SplitNoise noise = state_.noise.of_node(depth);
+  const bool noisy{noise};
+  for (int32_t b = 0; b < std::ssize(scores); ++b) {
+    const double gain = scores[b] - unsplit;
+    if (!noisy && !(gain > best.gain)) continue;
+    if (!(gain > search_.rules().min_gain) || !(gain > kNoise * scores[b])) continue;
+    const int64_t candidate = 2 * (first + b) + (missing_left ? 1 : 0);
+    const double worth = noisy ? noise.preference(scores[b], f, candidate) : gain;
+    if (worth > best.preference) best = {gain, {f, b, missing_left}, 0, worth};
+  }
 }
 
 // The packed sums of the rows of a node that a rule sends left.
 int64_t ObliviousGrowth::left_total(const LevelNode& node, const CodeRule& rule) const {
   const int64_t* bins = node.histogram + state_.layout.start[rule.feature];
   const bool with_missing = rule.missing_left && state_.layout.missing[rule.feature];
+  if (rule.categories) {
+    const int32_t n_bins = state_.layout.n_bins[rule.feature];
+    int64_t left = with_missing ? bins[n_bins] : 0;
+    for (int32_t code = 0; code < n_bins; ++code) {
+      if (has_category(*rule.categories, code)) left += bins[code];
+    }
+    return left;
+  }
   return std::accumulate(bins, bins + rule.bin + 1,
                          with_missing ? bins[state_.layout.n_bins[rule.feature]] : int64_t{0});
 }
@@ -102,6 +195,7 @@ void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, 
   right.total = parent.total - left.total;
   if (last) {
     histograms_.release(parent.histogram);
+    histograms_.release(parent.counts);
   } else {
     // All workers must choose the same child: several go by the Hessian, which they all know.
     const bool left_smaller = state_.share.alone()
@@ -114,6 +208,12 @@ void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, 
     histograms_.sum_over_workers(smaller.histogram);
     larger.histogram = parent.histogram;
     histograms_.subtract(smaller.histogram, larger.histogram);
+    if (parent.counts) {
+      smaller.counts = histograms_.acquire();
+      histograms_.build_row_counts(smaller.begin, smaller.end, smaller.counts);
+      larger.counts = parent.counts;
+      histograms_.subtract(smaller.counts, larger.counts);
+    }
   }
   next.push_back(left);
   next.push_back(right);
@@ -129,6 +229,7 @@ std::vector<GrownLeaf> ObliviousGrowth::grow(Tree& tree) {
     const CodeRule& rule = best.rule;
     const float threshold = state_.threshold(rule);
     const auto first_node = static_cast<int32_t>(tree.n_nodes() - std::ssize(level));
+    const int32_t set = rule.categories ? tree.categories.add(*rule.categories) : -1;
     std::vector<LevelNode> next;
     for (int32_t j = 0; j < std::ssize(level); ++j) {
       split_node(level[j], rule, depth + 1 == max_depth, next);
@@ -137,7 +238,9 @@ std::vector<GrownLeaf> ObliviousGrowth::grow(Tree& tree) {
       // The gain is that of the whole level, and stands at its first node.
       tree.split_leaf(first_node + j, rule.feature, threshold, rule.missing_left,
                       j == 0 ? best.gain : 0.0, child);
+      if (set >= 0) tree.categories.assign(first_node + j, set, tree.n_nodes());
     }
+    if (!state_.interactions.empty()) state_.interactions.split(depth, rule.feature, depth + 1);
     level = std::move(next);
   }
   std::vector<GrownLeaf> leaves;
@@ -147,6 +250,7 @@ std::vector<GrownLeaf> ObliviousGrowth::grow(Tree& tree) {
         static_cast<int32_t>(tree.n_nodes() - std::ssize(level) + std::ssize(leaves));
     leaves.push_back({number, node.begin, node.end, -kUnbounded, kUnbounded});
     histograms_.release(node.histogram);
+    histograms_.release(node.counts);
   }
   return leaves;
 }

@@ -27,7 +27,19 @@ class ObliviousGrowth {
 
   LevelNode make_root();
   Split best_rule(const std::vector<LevelNode>& level, int32_t depth) const;
-  Split best_of_feature(const std::vector<LevelNode>& level, int32_t feature) const;
+  Split best_of_feature(const std::vector<LevelNode>& level, int32_t depth, int32_t feature) const;
+  Split best_of_categories(const std::vector<LevelNode>& level, int32_t depth,
+                           int32_t feature) const;
+  // Candidates of a feature, by the number of the first and the way of missing values.
+  struct LevelCandidates {
+    int32_t feature;
+    int64_t first;
+    bool missing_left;
+  };
+  void choose(const std::vector<double>& scores, double unsplit, int32_t depth,
+              const LevelCandidates& candidates, Split& best) const;
+  double preference(const std::vector<LevelNode>& level, int32_t depth, const Split& split) const;
+  bool counts_rows() const;
   int64_t left_total(const LevelNode& node, const CodeRule& rule) const;
   bool unseen_go_left(const std::vector<LevelNode>& level, const CodeRule& rule) const;
   void split_node(const LevelNode& parent, const CodeRule& rule, bool last,

@@ -17,6 +17,7 @@ struct OpenNode {
   int64_t* histogram = nullptr;  // of all workers' rows; null if the node may not be split
   Split split;
   bool rows_counted = false;  // the split's children are known to have enough rows
+  bool decided = false;       // the split is known: nothing is searched
 };
 
 }  // namespace rankgrove

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/category_bits.hpp"
 #include "common/parallel.hpp"
 
 namespace rankgrove {
@@ -25,9 +26,9 @@ void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch) 
 
 // Each block writes its left rows forwards from its beginning and its right rows backwards from its
 // end; then, with all block sizes known, both are copied to where they belong.
-template <typename Code>
-int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end, int32_t bin,
-                                  int32_t missing, bool missing_left, int n_threads) {
+template <typename Code, typename GoesLeft>
+int64_t RowPartition::split_by(const Code* codes, int64_t begin, int64_t end,
+                               const GoesLeft& goes_left, int n_threads) {
   const int64_t n_blocks = (end - begin + kBlock - 1) / kBlock;
   std::vector<int64_t> n_left(n_blocks);
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t block) {
@@ -37,12 +38,11 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
     int32_t* right = scratch_ + last - 1;
     for (int64_t i = first; i < last; ++i) {
       const int32_t row = rows_[i];
-      const int32_t code = codes[row];
-      const bool goes_left = code == missing ? missing_left : code <= bin;
+      const bool to_left = goes_left(codes[row]);
       *left = row;
       *right = row;
-      left += goes_left;
-      right -= !goes_left;
+      left += to_left;
+      right -= !to_left;
     }
     n_left[block] = left - (scratch_ + first);
   });
@@ -60,14 +60,32 @@ int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
   return middle;
 }
 
-int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads) {
+template <typename Code>
+int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
+                                  const CodeRule& rule, int n_threads) {
   const int32_t missing = binned_.missing_bin(rule.feature);
-  if (binned_.wide) {
-    return split_codes(binned_.column(rule.feature, column16_), begin, end, rule.bin, missing,
-                       rule.missing_left, n_threads);
+  if (rule.categories) {
+    std::vector<uint8_t> in_set(missing + 1);
+    for (int32_t code = 0; code < missing; ++code) {
+      in_set[code] = has_category(*rule.categories, code);
+    }
+    in_set[missing] = rule.missing_left;
+    const uint8_t* table = in_set.data();
+    return split_by(
+        codes, begin, end, [table](int32_t code) { return table[code] != 0; }, n_threads);
   }
-  return split_codes(binned_.column(rule.feature, column8_), begin, end, rule.bin, missing,
-                     rule.missing_left, n_threads);
+  const int32_t bin = rule.bin;
+  const bool missing_left = rule.missing_left;
+  return split_by(
+      codes, begin, end, [=](int32_t code) { return code == missing ? missing_left : code <= bin; },
+      n_threads);
+}
+
+int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads) {
+  if (binned_.wide) {
+    return split_codes(binned_.column(rule.feature, column16_), begin, end, rule, n_threads);
+  }
+  return split_codes(binned_.column(rule.feature, column8_), begin, end, rule, n_threads);
 }
 
 void RowPartition::undo_split(int64_t begin, int64_t middle, int64_t end) {

@@ -31,8 +31,12 @@ class RowPartition {
 
  private:
   template <typename Code>
-  int64_t split_codes(const Code* codes, int64_t begin, int64_t end, int32_t bin, int32_t missing,
-                      bool missing_left, int n_threads);
+  int64_t split_codes(const Code* codes, int64_t begin, int64_t end, const CodeRule& rule,
+                      int n_threads);
+  // `goes_left` tells it of a code.
+  template <typename Code, typename GoesLeft>
+  int64_t split_by(const Code* codes, int64_t begin, int64_t end, const GoesLeft& goes_left,
+                   int n_threads);
 
   const BinnedMatrix& binned_;
   std::vector<int32_t> rows_;

@@ -49,9 +49,10 @@ class RowStore {
   bool by_groups() const { return by_groups_; }
   int64_t n_groups() const { return std::ssize(groups_); }
 
-  // The two steps of a histogram by groups. First rows are added up, as above, in `sums`, room for
-  // the group that holds zeros between histograms; returns the sum of their words. Then the bins of
-  // the group's features, counted from 0, are taken out of it, in any order; returns the feature.
+  // The two steps of a histogram by groups. First rows are added up, as above, in `sums`, a buffer
+  // for the group that holds zeros between histograms; returns the sum of their words. Then the
+  // bins of the group's features, counted from 0, are taken out of it, in any order; returns the
+  // feature.
   int64_t add_up(int64_t group, const int64_t* words, const int32_t* rows, int64_t begin,
                  int64_t end, std::vector<int64_t>& sums) const;
   int64_t n_features(int64_t group) const {

@@ -98,6 +98,7 @@ struct ColumnEntries {
       const auto f = static_cast<int32_t>(i);
       const CutSearch search(bins, f);
       const auto code = [&](float raw) {
+        if (bins.is_categorical(f)) return static_cast<Code>(code_of_category(raw, bins.n_bins(f)));
         const float value = filled(raw, bins.fill[f]);
         return static_cast<Code>(std::isnan(value) ? bins.n_bins(f) : search.code(value));
       };
@@ -166,7 +167,7 @@ void fill_columns(const SparseView& x, const int64_t* rows, bool all_dense, int 
 
 }  // namespace
 
-std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
+std::shared_ptr<const Bins> find_bins(const SparseView& x, const BinLimit& limit,
                                       const std::vector<float>& fill, int n_threads) {
   ColumnOrder order(x, nullptr, x.n_rows, n_threads);
   const std::vector<int64_t> starts = order.take_places();
@@ -188,7 +189,7 @@ std::shared_ptr<const Bins> find_bins(const SparseView& x, int32_t max_bins,
         scratch.column.assign(keys.begin() + starts[f], keys.begin() + starts[f + 1]);
         const int64_t n_absent = x.n_rows - (starts[f + 1] - starts[f]);
         const UnlistedValue unlisted{filled(x.absent, fill[f]), n_absent};
-        found[f] = find_feature_bins(scratch.column, unlisted, max_bins, scratch.sorting);
+        found[f] = find_feature_bins(scratch.column, unlisted, limit, scratch.sorting);
       });
   return join_bins(found, fill);
 }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
+#include <utility>
 
+#include "common/category_bits.hpp"
 #include "common/simd.hpp"
 
 namespace rankgrove {
@@ -14,8 +17,14 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr double kNoise = 1e-12;
 
 struct Units {
-  double gradient, hessian, l2, min_weight;
+  double gradient, hessian, l1, l2, min_weight;
 };
+
+// A sum of gradients, drawn towards 0 by l1.
+RANKGROVE_INLINE double shrunken(double gradient, double l1) {
+  const double size = std::abs(gradient) - l1;
+  return size > 0.0 ? std::copysign(size, gradient) : 0.0;
+}
 
 // The fields of a word, as conversions that vector instructions have.
 RANKGROVE_INLINE double gradient_of(int64_t word) {
@@ -121,13 +130,18 @@ RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, fl
 }
 
 // Scores of both children for n candidate splits; -inf where a child is too light.
-RANKGROVE_SIMD void children_scores(const int64_t* left, int32_t n, int64_t total, Units units,
-                                    double* score) {
+template <bool kL1>
+RANKGROVE_INLINE void children_scores_impl(const int64_t* left, int32_t n, int64_t total,
+                                           Units units, double* score) {
   const double total_gradient = gradient_of(total);
   const double total_hessian = hessian_of(total);
   for (int32_t b = 0; b < n; ++b) {
-    const double gl = gradient_of(left[b]) * units.gradient;
-    const double gr = (total_gradient - gradient_of(left[b])) * units.gradient;
+    double gl = gradient_of(left[b]) * units.gradient;
+    double gr = (total_gradient - gradient_of(left[b])) * units.gradient;
+    if constexpr (kL1) {
+      gl = shrunken(gl, units.l1);
+      gr = shrunken(gr, units.l1);
+    }
     const double wl = hessian_of(left[b]) * units.hessian;
     const double wr = (total_hessian - hessian_of(left[b])) * units.hessian;
     const double hl = wl + units.l2;
@@ -135,6 +149,21 @@ RANKGROVE_SIMD void children_scores(const int64_t* left, int32_t n, int64_t tota
     const double both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
     score[b] = (wl >= units.min_weight) & (wr >= units.min_weight) ? both : kNone;
   }
+}
+
+RANKGROVE_SIMD void plain_scores(const int64_t* left, int32_t n, int64_t total, Units units,
+                                 double* score) {
+  children_scores_impl<false>(left, n, total, units, score);
+}
+
+RANKGROVE_SIMD void shrunken_scores(const int64_t* left, int32_t n, int64_t total, Units units,
+                                    double* score) {
+  children_scores_impl<true>(left, n, total, units, score);
+}
+
+void children_scores(const int64_t* left, int32_t n, int64_t total, const Units& units,
+                     double* score) {
+  (units.l1 > 0.0 ? shrunken_scores : plain_scores)(left, n, total, units, score);
 }
 
 // The greatest of score[b] - node_score; NaN is passed over.
@@ -155,7 +184,7 @@ RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_
   return greatest;
 }
 
-// Candidate splits of one feature, in room that each thread uses again.
+// Candidate splits of one feature, in buffers that each thread reuses.
 struct Workspace {
   std::vector<int64_t> left;  // packed sums of the left child
   std::vector<int32_t> bin;
@@ -216,83 +245,113 @@ Workspace& workspace(int32_t n) {
 }
 
 double own_score(int64_t word, const Units& units) {
-  const double g = gradient_field(word) * units.gradient;
+  double g = gradient_field(word) * units.gradient;
+  if (units.l1 > 0.0) g = shrunken(g, units.l1);
   const double h = hessian_field(word) * units.hessian + units.l2;
   return h > 0.0 ? g * g / h : 0.0;
 }
 
+// Rules out the splits after bins 0..n-1 that leave a child fewer than `least` rows. `rows` are
+// those that go left with any of them.
+void rule_out_small(int64_t rows, const int64_t* counts, int32_t n, int64_t node_rows,
+                    int64_t least, double* score) {
+  for (int32_t b = 0; b < n; ++b) {
+    rows += counts[b];
+    if (std::min(rows, node_rows - rows) < least) score[b] = kNone;
+  }
+}
+
 }  // namespace
 
-double node_answer(double gradient, double hessian, double l2, double lower, double upper) {
-  const double weight = hessian + l2;
+double node_answer(double gradient, double hessian, const SplitRules& rules, double lower,
+                   double upper) {
+  if (rules.l1 > 0.0) gradient = shrunken(gradient, rules.l1);
+  const double weight = hessian + rules.l2;
   const double answer = weight > 0.0 ? -gradient / weight : 0.0;
   return std::clamp(answer, lower, upper);
 }
 
-struct SplitSearch::Candidates {
+struct SplitSearch::Candidates : PrefixBins {
   int32_t feature;
-  int32_t n;  // candidates: bins 0..n-1
   bool missing_left;
-  int64_t missing;  // packed sum of the missing bin, part of the left child if missing_left
-  const int64_t* histogram;   // the feature's bins
-  const int64_t* row_counts;  // the feature's rows per bin (missing last), or null
-  int64_t node_rows;
   double least_gain;  // others are of no use
+  int64_t first = 0;  // number of the first candidate of the feature
+  double gained = 0;  // by parting missing values before: see consider_branch
 };
+
+// A child needs some weight (one unit) even where the rules ask for none.
+double SplitSearch::least_weight(const PackedGradients& packed) const {
+  const double least = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
+  return packed.counts_rows ? std::max(least, static_cast<double>(rules_.min_samples_leaf)) : least;
+}
 
 void SplitSearch::consider(const Candidates& c, const NodeSums& node, const PackedGradients& packed,
                            Split& best) const {
   if (c.n <= 0) return;
   Workspace& space = workspace(c.n);
   const int64_t missing = c.missing_left ? c.missing : 0;
-  // A child needs some weight (one unit) even where the rules ask for none.
-  double min_weight = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
-  if (packed.counts_rows) {
-    min_weight = std::max(min_weight, static_cast<double>(rules_.min_samples_leaf));
-  }
-  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2, min_weight};
+  const Units own{packed.gradient_unit, packed.hessian_unit, rules_.l1, rules_.l2,
+                  least_weight(packed)};
+  Units units = own;
+  units.l2 += c.more_l2;
   const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
-  double node_score = rules_.criterion ? 0.0 : own_score(node.total, units);
+  double node_score = rules_.criterion ? 0.0 : own_score(node.total, own) - c.gained;
   const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
-  const bool rough = by_score_alone && units.l2 <= kMostRoughL2 * units.hessian;
-  const int32_t n = rough ? space.list_promising(c.histogram, c.n, missing, node.total, units,
+  const bool rough =
+      by_score_alone && !node.noise && units.l1 == 0.0 && units.l2 <= kMostRoughL2 * units.hessian;
+  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, node.total, units,
                                                  node_score + std::max(c.least_gain, best.gain))
-                          : space.list_all(c.histogram, c.n, missing);
+                          : space.list_all(c.bins, c.n, missing);
   children_scores(space.left.data(), n, node.total, units, space.score.data());
   if (c.row_counts) {
-    int64_t rows = c.missing_left ? c.row_counts[layout_.n_bins[c.feature]] : 0;
-    for (int32_t b = 0; b < c.n; ++b) {
-      rows += c.row_counts[b];
-      if (std::min(rows, c.node_rows - rows) < rules_.min_samples_leaf) space.score[b] = kNone;
-    }
+    rule_out_small(c.missing_left ? c.missing_rows : 0, c.row_counts, c.n, c.node_rows,
+                   rules_.min_samples_leaf, space.score.data());
   }
   if (rules_.criterion) apply_criterion(c, node.total, packed, space.score.data());
   if (direction != 0 || bounded) {
     const auto clipped_score = [&](double g, double h, double answer) {
-      return -(2.0 * g * answer + (h + rules_.l2) * answer * answer);
+      const double penalty = rules_.l1 > 0.0 ? 2.0 * rules_.l1 * std::abs(answer) : 0.0;
+      return -(2.0 * g * answer + (h + rules_.l2) * answer * answer + penalty);
     };
     const double g = gradient_field(node.total) * units.gradient;
     const double h = hessian_field(node.total) * units.hessian;
-    node_score = clipped_score(g, h, node_answer(g, h, rules_.l2, node.lower, node.upper));
+    node_score = clipped_score(g, h, node_answer(g, h, rules_, node.lower, node.upper));
     for (int32_t b = 0; b < n; ++b) {
       if (space.score[b] == kNone) continue;
       const double gl = gradient_of(space.left[b]) * units.gradient;
       const double hl = hessian_of(space.left[b]) * units.hessian;
-      const double answer_left = node_answer(gl, hl, rules_.l2, node.lower, node.upper);
-      const double answer_right = node_answer(g - gl, h - hl, rules_.l2, node.lower, node.upper);
+      const double hr = h - hl + c.more_l2;
+      const double answer_left = node_answer(gl, hl + c.more_l2, rules_, node.lower, node.upper);
+      const double answer_right = node_answer(g - gl, hr, rules_, node.lower, node.upper);
       const bool allowed = direction * (answer_right - answer_left) >= 0.0;
-      space.score[b] =
-          allowed ? clipped_score(gl, hl, answer_left) + clipped_score(g - gl, h - hl, answer_right)
-                  : kNone;
+      space.score[b] = allowed ? clipped_score(gl, hl + c.more_l2, answer_left) +
+                                     clipped_score(g - gl, hr, answer_right)
+                               : kNone;
     }
   }
+  if (node.noise) return choose_preferred(c, node.noise, node_score, best);
   const double gain = greatest_gain(space.score.data(), n, node_score);
   if (!(gain > best.gain) || !(gain > rules_.min_gain)) return;
   int32_t first = 0;
   while (space.score[first] - node_score != gain) ++first;
   if (gain > kNoise * space.score[first]) {
     best = {gain, {c.feature, space.bin[first], c.missing_left}, space.left[first]};
+  }
+}
+
+// The same where scores have noise: of the candidates that gain enough, the one that is preferred.
+void SplitSearch::choose_preferred(const Candidates& c, const SplitNoise& noise, double node_score,
+                                   Split& best) const {
+  const Workspace& space = workspace(c.n);
+  for (int32_t b = 0; b < c.n; ++b) {
+    const double gain = space.score[b] - node_score;
+    if (!(gain > rules_.min_gain) || !(gain > kNoise * space.score[b])) continue;
+    const double worth =
+        noise.preference(space.score[b], c.feature, 2 * (c.first + b) + (c.missing_left ? 1 : 0));
+    if (worth > best.preference) {
+      best = {gain, {c.feature, b, c.missing_left}, space.left[b], worth};
+    }
   }
 }
 
@@ -323,53 +382,155 @@ void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
   }
 }
 
+// Whether missing values can be a child of their own, and the others another one.
+bool SplitSearch::may_branch(const Candidates& c, const NodeSums& node,
+                             const PackedGradients& packed) const {
+  if (!can_split_missing(c.feature)) return false;
+  if (c.row_counts &&
+      std::min(c.missing_rows, c.node_rows - c.missing_rows) < rules_.min_samples_leaf) {
+    return false;
+  }
+  const double least = least_weight(packed);
+  return hessian_field(c.missing) * packed.hessian_unit >= least &&
+         hessian_field(node.total - c.missing) * packed.hessian_unit >= least;
+}
+
+// The split that parts missing values from all others, or, where it gains more, into three: the
+// others are split as well. With S the score of a set of rows, three children gain
+//   S(below) + S(above) + S(missing) - S(node)
+//     = [S(values) + S(missing) - S(node)] + [S(below) + S(above) - S(values)].
+void SplitSearch::consider_branch(const Candidates& c, const NodeSums& node,
+                                  const PackedGradients& packed, Split& best) const {
+  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l1, rules_.l2, 0.0};
+  NodeSums values = node;
+  values.total = node.total - c.missing;
+  const double score = own_score(values.total, units) + own_score(c.missing, units);
+  const double gained = score - own_score(node.total, units);
+  if (gained > rules_.min_gain && gained > kNoise * score) {
+    best = {gained, {c.feature, layout_.n_bins[c.feature] - 1, false}, values.total};
+  }
+  Candidates of_values = c;
+  of_values.gained = gained;
+  of_values.node_rows -= c.missing_rows;
+  Split three = best;
+  consider(of_values, values, packed, three);
+  if (three.gain > best.gain) {
+    best = three;
+    best.branch = true;
+    best.values = values.total;
+  }
+}
+
 Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
                                    const PackedGradients& packed, const int64_t* row_counts,
                                    double least_gain) const {
+  if (bins_.is_categorical(feature)) {
+    return best_of_categories(feature, histogram, node, packed, row_counts, least_gain);
+  }
   const int32_t n_bins = layout_.n_bins[feature];
   const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
-  int64_t node_rows = 0;
+  int64_t node_rows = 0, missing_rows = 0;
   bool some_missing = missing != 0;
   if (row_counts) {
     for (int32_t b = 0; b <= n_bins; ++b) node_rows += row_counts[b];
-    some_missing = row_counts[n_bins] > 0;  // though their sums may be 0
+    missing_rows = row_counts[n_bins];
+    some_missing = missing_rows > 0;  // though their sums may be 0
   }
   Split best;
   const int32_t n_right = n_bins - 1 + (some_missing && can_split_missing(feature) ? 1 : 0);
-  consider({feature, n_right, false, missing, bins, row_counts, node_rows, least_gain}, node,
-           packed, best);
+  PrefixBins prefixes{bins, row_counts, n_right, missing, missing_rows, node_rows, 0.0};
+  if (rules_.missing_branch && some_missing) {
+    PrefixBins of_values = prefixes;
+    of_values.n = n_bins - 1;
+    const Candidates three{of_values, feature, false, least_gain};
+    if (may_branch(three, node, packed)) {
+      consider_branch(three, node, packed, best);
+      return best;
+    }
+  }
+  consider({prefixes, feature, false, least_gain}, node, packed, best);
   if (some_missing) {
-    consider({feature, n_bins - 1, true, missing, bins, row_counts, node_rows, least_gain}, node,
-             packed, best);
+    prefixes.n = n_bins - 1;
+    consider({prefixes, feature, true, least_gain}, node, packed, best);
+  }
+  return best;
+}
+
+Split SplitSearch::best_of_categories(int32_t feature, const int64_t* histogram,
+                                      const NodeSums& node, const PackedGradients& packed,
+                                      const int64_t* row_counts, double least_gain) const {
+  const int32_t n_bins = layout_.n_bins[feature];
+  const int64_t* bins = histogram + layout_.start[feature];
+  const bool some_missing = row_counts ? row_counts[n_bins] > 0 : bins[n_bins] != 0;
+  CategoryRuns runs = category_runs({bins, static_cast<size_t>(n_bins)}, row_counts, node.total,
+                                    node.n_rows, packed, rules_.categories);
+  if (some_missing) runs.lists.push_back({});  // missing values against all others
+  Split best;
+  const std::vector<int32_t>* best_list = nullptr;
+  int64_t n_before = 0;  // candidates
+  for (const std::vector<int32_t>& list : runs.lists) {
+    const ListedBins listed(list, bins, row_counts, n_bins, list.empty() ? 0.0 : runs.l2);
+    const int32_t kept = std::exchange(best.rule.bin, -1);
+    for (const bool missing_left : {false, true}) {
+      if (missing_left ? !some_missing : list.empty()) continue;
+      consider({listed.prefixes(), feature, missing_left, least_gain, n_before}, node, packed,
+               best);
+    }
+    n_before += std::ssize(list) + 1;
+    if (best.rule.bin < 0) {
+      best.rule.bin = kept;
+    } else {
+      best_list = &list;
+    }
+  }
+  if (best.found()) {
+    best.rule.categories = std::make_shared<const std::vector<uint32_t>>(
+        category_words(std::span(*best_list).first(best_list->empty() ? 0 : best.rule.bin + 1)));
   }
   return best;
 }
 
 double SplitSearch::node_score(int64_t total, const PackedGradients& packed) const {
-  return own_score(total, {packed.gradient_unit, packed.hessian_unit, rules_.l2, 0.0});
+  return own_score(total, {packed.gradient_unit, packed.hessian_unit, rules_.l1, rules_.l2, 0.0});
 }
 
-void SplitSearch::add_level_scores(int32_t feature, const int64_t* histogram, int64_t total,
+void SplitSearch::add_level_scores(int32_t feature, const int64_t* histogram,
+                                   const int64_t* row_counts, int64_t total,
                                    const PackedGradients& packed, double* right_scores,
                                    double* left_scores) const {
   const int32_t n_bins = layout_.n_bins[feature];
   const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
-  Workspace& space = workspace(n_bins);
-  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l2,
-                    0.5 * packed.hessian_unit};
-  const double unsplit = own_score(total, units);
+  const int64_t* counts = row_counts ? row_counts + layout_.start[feature] : nullptr;
+  const int64_t missing_rows = counts && layout_.missing[feature] ? counts[n_bins] : 0;
+  const int64_t node_rows = counts ? std::accumulate(counts, counts + n_bins, missing_rows) : 0;
+  add_prefix_scores({bins, counts, n_bins, missing, missing_rows, node_rows, 0.0}, total, packed,
+                    right_scores, left_scores);
+}
+
+void SplitSearch::add_prefix_scores(const PrefixBins& prefixes, int64_t total,
+                                    const PackedGradients& packed, double* right_scores,
+                                    double* left_scores) const {
+  const int32_t n = prefixes.n;
+  Workspace& space = workspace(n);
+  const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l1,
+                    rules_.l2 + prefixes.more_l2, least_weight(packed)};
+  const double unsplit = node_score(total, packed);
   for (const bool missing_left : {false, true}) {
     double* scores = missing_left ? left_scores : right_scores;
     if (!scores) continue;
-    int64_t left = missing_left ? missing : 0;
-    for (int32_t b = 0; b < n_bins; ++b) {
-      left += bins[b];
+    int64_t left = missing_left ? prefixes.missing : 0;
+    for (int32_t b = 0; b < n; ++b) {
+      left += prefixes.bins[b];
       space.left[b] = left;
     }
-    children_scores(space.left.data(), n_bins, total, units, space.score.data());
-    for (int32_t b = 0; b < n_bins; ++b) {
+    children_scores(space.left.data(), n, total, units, space.score.data());
+    if (prefixes.row_counts) {
+      rule_out_small(missing_left ? prefixes.missing_rows : 0, prefixes.row_counts, n,
+                     prefixes.node_rows, rules_.min_samples_leaf, space.score.data());
+    }
+    for (int32_t b = 0; b < n; ++b) {
       scores[b] += space.score[b] == kNone ? unsplit : space.score[b];
     }
   }

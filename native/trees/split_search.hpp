@@ -1,8 +1,10 @@
 // The best split of a node, from its histogram.
 //
 // With G and H the sums of gradients and Hessians, a node scores G^2 / (H + l2); the gain of a
-// split is the children's scores less the node's own. Equal gains go to the lower feature, then
-// missing values to the right before to the left, then the lower bin.
+// split is the children's scores less the node's own. With l1 > 0, G is first drawn towards 0 by
+// l1, as in the answer of a leaf, which minimises G a + (H + l2) a^2 / 2 + l1 |a|. Equal gains go
+// to the lower feature, then missing values to the right before to the left, then the lower bin. Of
+// a categorical feature, prefixes of lists of categories are tried instead (category_runs.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +14,12 @@
 #include <vector>
 
 #include "trees/binned_matrix.hpp"
+#include "trees/category_runs.hpp"
 #include "trees/histogram_layout.hpp"
 #include "trees/packed_gradients.hpp"
+#include "trees/prefix_bins.hpp"
 #include "trees/split.hpp"
+#include "trees/split_noise.hpp"
 
 namespace rankgrove {
 
@@ -33,23 +38,30 @@ struct SplitCriterion {
 };
 
 struct SplitRules {
+  double l1 = 0.0;
   double l2 = 0.0;
   double min_gain = 0.0;
   double min_child_weight = 0.0;
   int64_t min_samples_leaf = 1;
+  CategoryRules categories;
   std::vector<int8_t> monotone;  // per feature -1, 0 or 1; empty for none
   SplitCriterion criterion;      // replaces the gain above; empty for none
+  bool missing_branch = false;   // missing values are a child of their own
 };
 
-// What a search knows of a node: its packed sums, and the range its answer must keep to.
+// What a search knows of a node: its packed sums, the range its answer must keep to, and the noise
+// with which its splits are compared.
 struct NodeSums {
   int64_t total = 0;
+  int64_t n_rows = 0;  // of all workers
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
+  SplitNoise noise;
 };
 
 // The answer of a node with these sums, kept within the node's range.
-double node_answer(double gradient, double hessian, double l2, double lower, double upper);
+double node_answer(double gradient, double hessian, const SplitRules& rules, double lower,
+                   double upper);
 
 class SplitSearch {
  public:
@@ -68,9 +80,14 @@ class SplitSearch {
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
   // there would score (both children together; an impossible split scores what the node does).
   // Both arrays have n_bins entries; the last one splits missing values from all others.
-  void add_level_scores(int32_t feature, const int64_t* histogram, int64_t total,
-                        const PackedGradients& packed, double* right_scores,
+  // `row_counts`, if given, holds the rows per bin of all features, as the histogram does sums.
+  void add_level_scores(int32_t feature, const int64_t* histogram, const int64_t* row_counts,
+                        int64_t total, const PackedGradients& packed, double* right_scores,
                         double* left_scores) const;
+
+  // The same for splits after prefixes of any bins.
+  void add_prefix_scores(const PrefixBins& prefixes, int64_t total, const PackedGradients& packed,
+                         double* right_scores, double* left_scores) const;
 
   // What a node scores unsplit.
   double node_score(int64_t total, const PackedGradients& packed) const;
@@ -80,10 +97,20 @@ class SplitSearch {
 
  private:
   struct Candidates;
+  double least_weight(const PackedGradients& packed) const;
+  Split best_of_categories(int32_t feature, const int64_t* histogram, const NodeSums& node,
+                           const PackedGradients& packed, const int64_t* row_counts,
+                           double least_gain) const;
   void apply_criterion(const Candidates& candidates, int64_t total, const PackedGradients& packed,
                        double* score) const;
   void consider(const Candidates& candidates, const NodeSums& node, const PackedGradients& packed,
                 Split& best) const;
+  bool may_branch(const Candidates& candidates, const NodeSums& node,
+                  const PackedGradients& packed) const;
+  void consider_branch(const Candidates& candidates, const NodeSums& node,
+                       const PackedGradients& packed, Split& best) const;
+  void choose_preferred(const Candidates& candidates, const SplitNoise& noise, double node_score,
+                        Split& best) const;
 
   const HistogramLayout& layout_;
   const Bins& bins_;

@@ -3,13 +3,17 @@
 // Node 0 is the root. Siblings are neighbours: the left child of node i is left[i], the right child
 // left[i] + 1, and both are greater than i (so a tree cannot have a cycle). A leaf has left = -1
 // and feature = -1. A row goes left if its value <= threshold, or if it is missing (NaN) and
-// missing_left is 1. `value` of an inner node is what the node would answer as a leaf.
+// missing_left is 1; at a node with a set of categories, if its category is in the set (the
+// threshold is then 0 and means nothing), or if it is missing and missing_left is 1. `value` of an
+// inner node is what the node would answer as a leaf.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include "trees/category_sets.hpp"
 
 namespace rankgrove {
 
@@ -21,6 +25,7 @@ struct Tree {
   std::vector<double> value;
   std::vector<uint32_t> count;  // training rows that reached the node
   std::vector<float> gain;      // improvement of the split's criterion; 0 for a leaf
+  CategorySets categories;
 
   // The gain as it is stored: what is too large for it counts as the largest number.
   static float finite_gain(double gain) {
@@ -50,6 +55,7 @@ struct Tree {
     value.push_back(leaf_value);
     count.push_back(n_rows);
     gain.push_back(0.0f);
+    categories.complete(n_nodes());
     return n_nodes() - 1;
   }
 

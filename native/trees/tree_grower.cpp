@@ -1,13 +1,20 @@
 #include "trees/tree_grower.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/parallel.hpp"
+#include "common/random.hpp"
 #include "trees/apply_tree.hpp"
 #include "trees/leaf_sums.hpp"
 
 namespace rankgrove {
+namespace {
+
+constexpr uint64_t kNoiseSeed = 0x6e6f697365;
+
+}  // namespace
 
 TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options,
                        RowShare share, int n_threads)
@@ -24,18 +31,40 @@ double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
   return histograms_.nanoseconds(n_rows) + n_searches * node_growth_.search_nanoseconds();
 }
 
+// sqrt(sum of g^2 / sum of h) over the tree's rows on all workers, from exact sums of integers: the
+// sum of absolute values fits 31 bits, so that of squares fits 62.
+double TreeGrower::gradient_unit_by_chance() const {
+  const PackedGradients& packed = state_.packed;
+  const int32_t* rows = state_.partition.rows();
+  int64_t sums[] = {0, 0};
+  for (int64_t i = 0; i < state_.partition.size(); ++i) {
+    const int64_t word = packed.words[rows[i]];
+    sums[0] += int64_t{gradient_field(word)} * gradient_field(word);
+    sums[1] += hessian_field(word);
+  }
+  state_.share.sum(sums, 2);
+  if (sums[1] == 0) return 0.0;
+  return packed.gradient_unit * std::sqrt(static_cast<double>(sums[0]) /
+                                          (static_cast<double>(sums[1]) * packed.hessian_unit));
+}
+
 Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32_t* rows,
-                      int64_t n_rows, uint64_t seed) {
+                      int64_t n_rows, uint64_t seed, double random_strength) {
   const BinnedMatrix& binned = *state_.binned;
   state_.samples_all_rows = rows == nullptr;
   if (state_.samples_all_rows) n_rows = binned.n_rows;
-  const ThreadPool::Watch watch(paid_threads(state_.n_threads, tree_nanoseconds(n_rows)));
+  const ThreadPool::KeepAwake keep_awake(paid_threads(state_.n_threads, tree_nanoseconds(n_rows)));
   const GradientOptions packing{state_.options.least_squares_splits, n_rows, seed,
                                 state_.n_threads};
   pack_gradients(gradients, hessians, binned.n_rows, state_.share, packing, state_.packed);
   leaf_of_row_.resize(binned.n_rows);
   state_.partition.reset(rows, n_rows, leaf_of_row_.data());
   state_.features.start_tree(seed);
+  state_.interactions.start_tree();
+  state_.noise = {};
+  if (random_strength > 0.0) {
+    state_.noise = {random_strength * gradient_unit_by_chance(), mix64(seed ^ kNoiseSeed)};
+  }
 
   Tree tree;
   const std::vector<GrownLeaf> leaves = state_.options.growth == Growth::kOblivious

@@ -10,7 +10,7 @@
 //
 // Its parts, in the order in which a tree needs them:
 //   packed_gradients  gradients as integers, whose sums are exact
-//   feature_sample    the features that a tree and a node may split
+//   feature_sample    the features that a tree and a node may split, within interactions
 //   row_store         bin codes by row; histogram_pool fills and keeps the histograms of nodes
 //   split_search      the best split of one feature; node_search: of a node, over features
 //   row_partition     rows in node order
@@ -41,14 +41,16 @@ class TreeGrower {
 
   // Grows one tree on the given rows, ascending (all rows if null). A null `hessians` means 1 for
   // every row. Arrays have one entry per row of the matrix.
+  // `random_strength` is the noise on the scores of splits; see split_noise.hpp.
   Tree grow(const float* gradients, const float* hessians, const int32_t* rows, int64_t n_rows,
-            uint64_t seed);
+            uint64_t seed, double random_strength = 0.0);
 
   const std::vector<int32_t>& leaf_of_row() const { return leaf_of_row_; }
   const BinnedMatrix& binned() const { return *state_.binned; }
 
  private:
   double tree_nanoseconds(int64_t n_rows) const;
+  double gradient_unit_by_chance() const;
 
   GrowthState state_;
   HistogramPool histograms_;

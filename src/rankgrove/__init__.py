@@ -7,7 +7,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imports
-    from rankgrove import datasets, distributed, experiments, explain, extending, metrics, serving
+    from rankgrove import (
+        clicks,
+        datasets,
+        distributed,
+        experiments,
+        explain,
+        extending,
+        logs,
+        metrics,
+        serving,
+    )
     from rankgrove.data.core.alignment import align_features
     from rankgrove.data.core.dataset import Dataset
     from rankgrove.data.core.queries import QueryGroups
@@ -34,10 +44,14 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.metrics.registration import register_metric
     from rankgrove.models.early_exit import EarlyExit
     from rankgrove.rankers.adarank import AdaRank
+    from rankgrove.rankers.auto import Auto
+    from rankgrove.rankers.bagged import Bagged
     from rankgrove.rankers.base.imported import ImportedRanker
     from rankgrove.rankers.base.merging import merge
     from rankgrove.rankers.base.registry import make_ranker, ranker_names, register_ranker
+    from rankgrove.rankers.blend import Blend
     from rankgrove.rankers.broof import BROOF
+    from rankgrove.rankers.calibrated import Calibrated
     from rankgrove.rankers.coordinate_ascent import CoordinateAscent
     from rankgrove.rankers.cosmart import CosMART
     from rankgrove.rankers.custom import CustomMART
@@ -47,6 +61,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.klmart import KLMART
     from rankgrove.rankers.lambdaloss import LambdaLoss
     from rankgrove.rankers.lambdamart import LambdaMART
+    from rankgrove.rankers.listce import ListCE
     from rankgrove.rankers.listmle import ListMLE
     from rankgrove.rankers.mart import MART
     from rankgrove.rankers.mcrank import McRank
@@ -81,6 +96,10 @@ __all__ = [
     "MART",
     "XENDCG",
     "AdaRank",
+    "Auto",
+    "Bagged",
+    "Blend",
+    "Calibrated",
     "Comparison",
     "CoordinateAscent",
     "CosMART",
@@ -93,6 +112,7 @@ __all__ = [
     "ImportedRanker",
     "LambdaLoss",
     "LambdaMART",
+    "ListCE",
     "ListMLE",
     "McRank",
     "Metric",
@@ -121,6 +141,7 @@ __all__ = [
     "__version__",
     "align_features",
     "clear_cache",
+    "clicks",
     "compare",
     "datasets",
     "distributed",
@@ -137,6 +158,7 @@ __all__ = [
     "load",
     "load_folds",
     "load_model",
+    "logs",
     "make_ranker",
     "merge",
     "metric",
@@ -197,11 +219,13 @@ _PUBLIC = {
     "to_arrow": "rankgrove.data.writing",
 }
 _MODULES = (
+    "clicks",
     "datasets",
     "distributed",
     "experiments",
     "explain",
     "extending",
+    "logs",
     "metrics",
     "serving",
 )

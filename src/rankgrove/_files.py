@@ -9,6 +9,8 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -49,21 +51,90 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             return
         _remove_stale(target.parent)
         descriptor, temporary = _open_beside(target)
+        written = _Written(os.dup(descriptor), temporary, target)
+        together = _together.get()
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 yield stream
                 stream.flush()
                 _keep_permissions(descriptor, target)
                 os.fsync(descriptor)
-                if temporary is None:
-                    temporary = _temporary_name(target.parent)
-                    _give_name(descriptor, temporary)
-                os.replace(temporary, target)
+            if together is None:
+                written.give_name()
+                written.replace_target()
         except BaseException:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+            written.remove()
             raise
+        finally:
+            if together is None:
+                os.close(written.descriptor)
+            else:
+                together.append(written)
+
+
+@contextlib.contextmanager
+def replacing_together() -> Iterator[None]:
+    """Let the files that ``replacing`` writes in this block replace the old ones at its end.
+
+    All do, or none: they have been written in full, and only renaming is left. (A process that is
+    killed between two renames leaves the rest undone.)
+    """
+    files: list[_Written] = []
+    token = _together.set(files)
+    try:
+        yield
+        for file in files:
+            with _named(file.target):
+                file.give_name()
+        for file in files:
+            with _named(file.target):
+                file.replace_target()
+    except BaseException:
+        for file in files:
+            file.remove()
+        raise
+    finally:
+        _together.reset(token)
+        for file in files:
+            os.close(file.descriptor)
+
+
+@dataclass
+class _Written:
+    """A file that is complete but has not taken the place of its target.
+
+    Attributes
+    ----------
+    descriptor : keeps it, and its lock, alive
+    temporary : its name; None if it has none yet, or no more
+    """
+
+    descriptor: int
+    temporary: Path | None
+    target: Path
+
+    def give_name(self) -> None:
+        """Make sure that the file has a name."""
+        if self.temporary is None:
+            name = _temporary_name(self.target.parent)
+            _give_name(self.descriptor, name)
+            self.temporary = name
+
+    def replace_target(self) -> None:
+        """Take the place of the target."""
+        assert self.temporary is not None
+        os.replace(self.temporary, self.target)
+        self.temporary = None
+
+    def remove(self) -> None:
+        """Remove the file, if it has a name of its own."""
+        if self.temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.temporary)
+            self.temporary = None
+
+
+_together: ContextVar[list[_Written] | None] = ContextVar("_together", default=None)
 
 
 def _is_special(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A small SVG writer, so that charts need no plotting library."""
+"""Pictures as SVG, so that charts need no plotting library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ PALETTE = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#b
 
 
 class Drawing:
-    """An SVG image: shapes in the order in which they are drawn."""
+    """A picture, which a notebook shows and ``save`` writes; ``str`` of it is SVG text.
+
+    Shapes are drawn in the order in which they were added.
+    """
 
     def __init__(self, width: float, height: float, title: str):
         self.width, self.height, self.title = width, height, title
@@ -91,25 +94,31 @@ class Drawing:
             + "\n</svg>\n"
         )
 
+    def __repr__(self) -> str:
+        return f"<picture {self.title!r}, {self.width:.0f} x {self.height:.0f}>"
+
+    def _repr_svg_(self) -> str:
+        """Return the image as a notebook shows it."""
+        return str(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture atomically, as SVG or as an HTML page, by the suffix of the path."""
+        check_picture_name(path)
+        text = str(self)
+        if str(path).endswith(".html"):
+            title = escape(_printable(self.title))
+            text = (
+                f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+                f'<body style="font-family: {FONT}">\n{text}</body></html>\n'
+            )
+        with replacing(path) as stream:
+            stream.write(text.encode())
+
 
 def check_picture_name(path: str | os.PathLike[str]) -> None:
     """Refuse a file name whose suffix is not that of a picture."""
     if not str(path).endswith((".svg", ".html")):
         raise ValueError(f"pictures are written as .svg or .html, not as {str(path)!r}")
-
-
-def write_picture(drawing: Drawing, path: str | os.PathLike[str]) -> None:
-    """Write a picture atomically, as SVG or as an HTML page."""
-    check_picture_name(path)
-    text = str(drawing)
-    if str(path).endswith(".html"):
-        title = escape(_printable(drawing.title))
-        text = (
-            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
-            f'<body style="font-family: {FONT}">\n{text}</body></html>\n'
-        )
-    with replacing(path) as stream:
-        stream.write(text.encode())
 
 
 def round_ticks(low: float, high: float, whole: bool = False) -> list[float]:

@@ -43,6 +43,10 @@ class MissingDependencyError(RankgroveError, ImportError):
     """An optional library is not installed; the message says how to install it."""
 
 
+class GateError(RankgroveError):
+    """A comparison found a ranker significantly worse than the baseline; the message says which."""
+
+
 class DataWarning(UserWarning):
     """Suspicious input: probably not what the caller meant, or too degenerate to mean anything."""
 

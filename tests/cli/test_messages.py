@@ -33,7 +33,7 @@ def files(data_file, tmp_path, monkeypatch):
         ("train mart t.csv --out x.rg", "name it with --label\n"),
         (
             "train mart t.csv --out x.rg --query search --label rating",
-            "leave them out with --ignore name, or encode categories",
+            "with --categorical name, or leave them out with --ignore name",
         ),
         ("train mart data.txt data.txt --out x.rg", "--shared-queries merge takes"),
         ("train mart data.txt --out x.rg --metric map", "--metric has no effect without --valid"),

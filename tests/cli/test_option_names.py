@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import fields
 
 import pytest
 
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.main import VERBS, main, verb_parser
 from rankgrove.cli.train import _add_ranker_options
-from rankgrove.rankers.base.registry import ranker_names
+from rankgrove.data.reading.options import LoadArguments
+from rankgrove.experiments.study_options import StudyOptions
+from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.registry import ranker_class, ranker_names
 
 # What --out writes differs by verb; the help text says what.
 BY_VERB = ("--out",)
@@ -70,9 +74,16 @@ def test_options_with_one_meaning_have_one_name():
         ("train mart d.txt --out m.rg --max-iter 7", "did you mean --n-estimators?"),
         ("train lambdamart d.txt --out m.rg --label-gain 0,1", "did you mean --gain?"),
         ("train mart d.txt --out m.rg --n-iter-no-change 7", "did you mean --early-stopping-roun"),
-        ("train mart d.txt --out m.rg --lambda-l1 7", "no L1 penalty"),
+        ("train mart d.txt --out m.rg --tree depthwise", "did you mean 'levelwise'?"),
+        (
+            "train mart d.txt --out m.rg --interaction-constraints a,b",
+            "did you mean --interactions?",
+        ),
+        ("train rank:pairwise d.txt --out m.rg", "did you mean 'pairlogit'?"),
+        ("train mart d.txt --out m.rg --lambda-l1 7", "did you mean --l1?"),
         ("train mart d.txt --out m.rg --eval-at 7", "did you mean --metric?"),
         ("compare d.txt --test t", "did you mean --significance-test?"),
+        ("compare d.txt --ranker mart plrank rf", "'plrank': repeat --ranker for each value"),
         ("compare d.txt --jobs 2", "did you mean --workers?"),
         ("compare d.txt --data-format csv", "did you mean --format?"),
         ("report r --test t", "did you mean --significance-test?"),
@@ -99,3 +110,42 @@ def test_an_old_or_foreign_name_is_answered_with_ours(words, answer, capsys):
 def test_a_value_of_an_option_that_has_another_name_now(words, answer, data_file, capsys):
     assert main(words.format(data_file).split()) == 1
     assert answer in capsys.readouterr().err
+
+
+# Fields of StudyOptions without a flag. Only a study file sets a title; a curve marks no baseline
+# and is not cut by early stopping; a search fits settings of one ranker, once per fold.
+WITHOUT_FLAG = {
+    "compare": {"title"},
+    "curve": {"title", "baseline", "early_stopping_rounds", "blend", "naive_twin"},
+    "tune": {"title", "baseline", "label_shift", "repeats", "blend", "naive_twin"},
+}
+
+
+@pytest.mark.parametrize("verb", WITHOUT_FLAG)
+def test_every_study_option_has_a_flag(verb):
+    dests = {action.dest for action in verb_parser(verb)._actions if action.option_strings}
+    options = {option.name for option in fields(StudyOptions)}
+    assert options - dests == WITHOUT_FLAG[verb]
+
+
+def test_every_reading_option_has_a_flag():
+    """Options without a group are arrays and objects, which a command line cannot take."""
+    parsers = [verb_parser(verb) for verb in VERBS if verb != "train"]
+    dests = {a.dest for parser in parsers for a in parser._actions if a.option_strings}
+    grouped = {option.name for option in fields(LoadArguments) if option.metadata["group"]}
+    assert grouped - dests == set()
+
+
+@pytest.mark.parametrize("ranker", ranker_names())
+def test_every_parameter_of_a_ranker_has_a_flag(ranker):
+    parser = HelpParser(prog="train")
+    _add_ranker_options(parser, ranker)
+    dests = {action.dest for action in parser._actions if action.option_strings}
+    for parameter in parameter_table(ranker_class(ranker)):
+        shared = {"random_state": "seed"}.get(parameter.name, parameter.name)
+        assert f"set_{parameter.name}" in dests or shared in dests, parameter.name
+
+
+def test_every_verb_has_examples():
+    for verb in VERBS:
+        assert f"rankgrove {verb}" in (verb_parser(verb).epilog or ""), verb

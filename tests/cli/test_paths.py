@@ -11,6 +11,7 @@ import pytest
 import rankgrove as rg
 from rankgrove.cli.main import main
 from rankgrove.datasets import make_ranking
+from rankgrove.formats.container import load_model, to_bytes
 
 
 @pytest.fixture
@@ -191,7 +192,10 @@ def test_a_quoted_pattern_stands_for_its_files(parts, tmp_path, capsys):
     for name, data in (("a", "all.txt"), ("b", "parts/*.txt")):
         words = ["--n-estimators", "2", "--quiet", "--out", f"{name}.rg"]
         assert main(["train", "mart", data, *words]) == 0
-    assert (tmp_path / "a.rg").read_bytes() == (tmp_path / "b.rg").read_bytes()
+    models = [load_model(tmp_path / name) for name in ("a.rg", "b.rg")]
+    for model in models:
+        model.provenance_ = None  # names the files
+    assert to_bytes(models[0]) == to_bytes(models[1])
     assert main(["predict", "m.rg", "parts/a*"]) == 0
     assert main(["predict", "m.rg", "nothing*"]) == 1
     assert main(["predict", "m.rg", "parts/*.txt"]) == 0

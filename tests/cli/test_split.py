@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -82,3 +84,22 @@ def test_what_is_refused_writes_nothing(run, tmp_path, words, message):
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["data.txt"]
     assert (tmp_path / "data.txt").read_bytes() == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("old", [None, b"an old file"])
+def test_if_one_file_cannot_be_written_none_is(run, tmp_path, old):
+    """The first part is small enough for the limit of a file's size, the second is not."""
+    for name in ("a.txt", "b.txt") if old else ():
+        (tmp_path / name).write_bytes(old)
+    code = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))\n"
+        "from rankgrove.cli.main import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["split", "data.txt", "--share", "0.1", "0.9", "--out", "a.txt", "b.txt"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert (done.returncode, "File too large: b.txt" in done.stderr) == (1, True), done.stderr
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "data.txt"}
+    assert left == ({"a.txt": old, "b.txt": old} if old else {})

@@ -195,3 +195,14 @@ def test_real_parts(letor_data):
     folds = list(rg.load_folds(letor_data / "mq2008"))
     assert [data.n_queries for data in folds[0]] == [471, 157, 156]
     assert sum(fold.test.n_rows for fold in folds) == 15211
+
+
+def test_sorted_folds_hold_neighbouring_query_ids():
+    ids = ["10", "9", "2", "b", "a", "1"]
+    data = rg.Dataset(np.arange(6.0)[:, None], np.zeros(6), ids)
+    tests = [list(fold.test.groups.ids) for fold in rg.kfold(data, 3, order="sorted")]
+    assert [sorted(map(str, part)) for part in tests] == [["1", "2"], ["10", "9"], ["a", "b"]]
+    again = [list(fold.test.groups.ids) for fold in rg.kfold(data, 3, seed=7, order="sorted")]
+    assert again == tests
+    with pytest.raises(ValueError, match="order must be one of random, sorted, not 'file'"):
+        rg.kfold(data, 3, order="file")

@@ -16,6 +16,7 @@ import pytest
 import rankgrove as rg
 from rankgrove import _memory as memory
 from rankgrove.data.scanning.row_batches import Judgments
+from support.sanitizers import measures_memory
 
 
 def test_the_machine_sets_a_limit():
@@ -66,6 +67,7 @@ def megabytes_of(code, **values):
 
 @pytest.mark.process
 @needs_proc
+@measures_memory
 def test_memory_that_was_freed_goes_back_to_the_system():
     """Blocks below the last one, which stays, are kept by the allocator until it is told."""
     assert megabytes_of(FREED) > 50
@@ -86,6 +88,7 @@ FREED = """
 
 @pytest.mark.process
 @needs_proc
+@measures_memory
 def test_finding_bins_keeps_nothing_but_the_bins():
     """Neither do threads keep their room for sorting, nor the allocator what was freed."""
     assert megabytes_of(BINS) < 6  # a column has 12 MB
@@ -106,6 +109,7 @@ BINS = """
 
 @pytest.mark.process
 @needs_proc
+@measures_memory
 def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.random((400_000, 40), np.float32)

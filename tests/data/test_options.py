@@ -64,13 +64,22 @@ def test_the_command_line_offers_and_hands_over_every_option_of_a_group():
     parser = argparse.ArgumentParser()
     cli_options.add_training_options(parser)
     values = {"first_feature": 1, "n_features": 5, "features": ["a", "b"], "ignore": ["c"]}
-    values |= {"absent": "missing", "negative_labels": "drop", "shared_queries": "apart"}
+    values |= {
+        "categorical": ["d"],
+        "absent": "missing",
+        "negative_labels": "drop",
+        "shared_queries": "apart",
+        "columns": ["e", "f"],
+        "header": False,
+    }
     words, expected = [], {}
     for option in fields(LoadArguments):
         if option.metadata["group"]:
             value = values.get(option.name, "name")
+            flag = option.name.replace("_", "-")
             given = value if isinstance(value, list) else [value]
-            words += [f"--{option.name.replace('_', '-')}", *map(str, given)]
+            is_flag = isinstance(value, bool)
+            words += [f"--no-{flag}"] if is_flag else [f"--{flag}", *map(str, given)]
             expected[option.name] = value
     assert cli_options.reading_options(parser.parse_args(words)) == expected
     assert cli_options.reading_options(parser.parse_args([])) == {}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import shutil
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,6 +217,27 @@ def test_a_forest_has_the_bits_of_a_local_fit_and_scores_where_the_data_are(clus
     np.testing.assert_array_equal(scores, far.predict(data))
 
 
+@pytest.mark.parametrize("make", [boosted, forest])
+def test_categories_are_agreed_on_over_workers(cluster, data, tables, make):
+    """Partitions have different categories, and one that is missing."""
+    random = np.random.default_rng(5)
+    shops = [random.choice(["a", "b", "c"], tables[0].num_rows).astype(object)]
+    shops.append(random.choice(["c", "d"], tables[1].num_rows).astype(object))
+    shops[0][3] = None
+    parts = [
+        table.append_column("shop", pa.array(values))
+        for table, values in zip(tables, shops, strict=True)
+    ]
+    whole = rankgrove.load(pa.concat_tables(parts), categorical=["shop"])
+    local = make().fit(whole)
+    frame = cluster.frame(parts)
+    far = fit(make(), frame, on=cluster.on, n_workers=2, categorical=["shop"])
+    assert far.model_.columns.categories == local.model_.columns.categories
+    assert to_bytes(far) == to_bytes(local)
+    scores = cluster.scores(predict(far, frame, on=cluster.on))
+    np.testing.assert_array_equal(scores, local.predict(whole))
+
+
 def test_fit_and_predict_in_memory_point_to_the_cluster(cluster, data, tables):
     frame = cluster.frame(tables)
     ranker = rankgrove.MART(n_estimators=2, random_state=0)
@@ -267,27 +290,37 @@ def test_a_killed_worker_costs_no_more_than_a_boosted_tree_of_igbrt(
     assert counted_steps == list(range(8, 8 + 400 + 1))
 
 
-def test_a_stopped_worker_is_lost_after_the_patience(cluster, data, tables, killing):
-    """Its connections stay open: only silence tells (SIGSTOP, a machine that swaps)."""
+@pytest.fixture
+def patience(cluster, tables):
+    """More seconds than a worker that is not stopped needs for a whole fit on this machine now."""
     if hasattr(cluster.on, "wait_for_workers"):
         cluster.on.wait_for_workers(2)
+    start = time.monotonic()
+    fit(forest(), cluster.frame(tables), on=cluster.on, n_workers=2)
+    return math.ceil(4 + 4 * (time.monotonic() - start))
+
+
+def test_a_stopped_worker_is_lost_after_the_patience(cluster, data, tables, patience, killing):
+    """Its connections stay open: only silence tells (SIGSTOP, a machine that swaps)."""
     killing.signal = signal.SIGSTOP
     ranker = forest(n_estimators=300)
     with pytest.warns(RuntimeWarning, match=r"worker \d .*; the fit goes on after step"):
-        far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2, patience=10)
+        far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2, patience=patience)
     assert len(killing) == 1
     assert to_bytes(far) == to_bytes(forest(n_estimators=300).fit(data))
 
 
-def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(cluster, data, tables):
+def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(
+    cluster, data, tables, patience
+):
     if not hasattr(cluster.on, "scheduler"):
         pytest.skip("Ray and Spark start processes for the fit")
-    cluster.on.wait_for_workers(2)
     process = sorted(cluster.on.run(os.getpid).items())[1][1]
     os.kill(process, signal.SIGSTOP)
     try:
-        with pytest.warns(RuntimeWarning, match="was not computed within 4 seconds by its worker"):
-            far = fit(boosted(), cluster.frame(tables), on=cluster.on, patience=4)
+        words = f"was not computed within {patience} seconds by its worker"
+        with pytest.warns(RuntimeWarning, match=words):
+            far = fit(boosted(), cluster.frame(tables), on=cluster.on, patience=patience)
     finally:
         os.kill(process, signal.SIGCONT)
     assert to_bytes(far) == to_bytes(boosted().fit(data))

@@ -7,11 +7,13 @@ import secrets
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fleet import cuts, fit_locally, make_data, make_shards, own_objective, saved
 from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.reading.loading import load
 from rankgrove.data.scanning.scan import scan
 from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
 from rankgrove.distributed.shard_fit import _settings
@@ -29,7 +31,7 @@ def quick(name, **params):
         small["min_samples_leaf"] = 3
     if name == "igbrt" and "forest" not in params:
         small["forest"] = fit_locally(make_ranker("rf", n_estimators=3, random_state=0), DATA)
-    if name == "querycrossentropy":
+    if name in ("querycrossentropy", "listce"):
         small["max_grade"] = 4
     return make_ranker(name, **(small | params))
 
@@ -125,9 +127,9 @@ def test_an_objective_of_ones_own_query_by_query(fleet):
     check(fleet, lambda: quick("custom", **params))
 
 
-def test_a_background_model(fleet):
-    background = fit_locally(quick("mart"), DATA)
-    check(fleet, lambda: quick("lambdamart"), (2,), init_model=background)
+def test_an_init_model(fleet):
+    init_model = fit_locally(quick("mart"), DATA)
+    check(fleet, lambda: quick("lambdamart"), (2,), init_model=init_model)
 
 
 def test_without_a_random_state_all_workers_draw_alike(fleet):
@@ -146,6 +148,27 @@ def test_datasets_with_names_of_columns(fleet):
     assert fleet.fit(quick("lambdamart"), shards) == [local, local]
 
 
+@pytest.mark.parametrize("splits", ["subsets", "statistics"])
+def test_dictionaries_are_agreed_on(fleet, splits):
+    random = np.random.default_rng(0)
+    shops = random.choice(["a", "b", "c", "d"], len(DATA.y))
+    shops[: len(shops) // 2] = np.where(shops == "d", "e", shops)[: len(shops) // 2]
+
+    def frame(part, values):
+        names = [f"f{i}" for i in range(part.X.shape[1])]
+        table = pd.DataFrame(part.X, columns=names).assign(shop=values)
+        return load(table.assign(label=part.y, qid=part.qid), categorical=["shop"])
+
+    def ranker():
+        return quick("lambdamart", category_splits=splits)
+
+    local = saved(ranker().fit(frame(DATA, shops)))
+    for size in (1, 2, 3):
+        ends = cuts(DATA, size)
+        shards = [Shard(frame(DATA.rows(*pair), shops[slice(*pair)])) for pair in ends]
+        assert fleet.fit(ranker(), shards) == [local] * size
+
+
 def test_queries_by_their_sizes(fleet):
     starts = np.flatnonzero(np.r_[True, DATA.qid[1:] != DATA.qid[:-1]])
     sizes = np.diff(np.r_[starts, len(DATA.qid)])
@@ -161,7 +184,7 @@ def test_queries_by_their_sizes(fleet):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_a_worker_without_rows(fleet, name, empty):
-    """Also without rows of the watched set."""
+    """Also without rows of the evaluation set."""
     data, half = DATA, cuts(DATA, 2)[0][1]
     ends = [(0, half), (half, len(data.y))]
     ends.insert(empty, (ends[empty - 1][1] if empty else 0,) * 2)

@@ -11,14 +11,16 @@ import pytest
 
 import rankgrove
 from rankgrove.data.writing import write_letor
+from rankgrove.experiments import curve_studies
 from rankgrove.experiments.curve_studies import run_curve
 from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.significance import bootstrap_interval
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import make_study
 
 BROOF = {"n_estimators": 8, "n_trees": 5}
 BROOF_TEXT = "broof:n_estimators=8,n_trees=5"
-NEAR_TIES = 0.01  # of BROOF, which are not the same in watched sets (see its docstring)
+NEAR_TIES = 0.01  # of BROOF, which are not the same in evaluation sets (see its docstring)
 
 
 def as_text(name, params):
@@ -32,7 +34,7 @@ def convergence_of(study, folder=None):
 
 
 def histories(data, name, params, folds, seeds=(0,)):
-    """The watched test part of each fold, and its number of queries."""
+    """The evaluated test part of each fold, and its number of queries."""
     found = []
     for fold in rankgrove.kfold(data, folds, seed=0):
         for seed in seeds:
@@ -102,6 +104,39 @@ def test_a_fold_without_a_step_counts_with_the_scores_it_starts_from(tiny_data):
     idle.means = np.array([0.25])
     others = sum(entry.outcome.curve_values for entry in entries[1:])
     np.testing.assert_allclose(_mean_by_step(entries), (0.25 + others) / 3)  # folds of one size
+
+
+def test_intervals_are_those_of_the_values_per_query(tiny_data):
+    """Each query counts once, with its mean over repeats, after each step."""
+    params = {"n_estimators": 6, "subsample": 0.5}
+    study = make_study(
+        tiny_data, [as_text("lambdamart", params)], folds=3, metrics="map", repeats=2
+    )
+    curve = convergence_of(study)
+    by_fold = []
+    for fold in rankgrove.kfold(tiny_data, 3, seed=0):
+        repeats = []
+        for seed in (0, 1):
+            ranker = rankgrove.make_ranker("lambdamart", random_state=seed, n_jobs=1, **params)
+            ranker.fit(fold.train)
+            scores = [ranker.predict(fold.test, n_steps=step) for step in range(1, 7)]
+            repeats.append(
+                [rankgrove.evaluate(fold.test, s, metrics="map").values("map") for s in scores]
+            )
+        by_fold.append(np.mean(repeats, axis=0))
+    rows = np.concatenate(by_fold, axis=1)
+    np.testing.assert_allclose(curve.values, rows.mean(axis=1))
+    np.testing.assert_allclose(curve.interval, bootstrap_interval(rows))
+
+
+def test_long_curves_have_intervals_of_every_step(tiny_data, monkeypatch):
+    study = make_study(tiny_data, ["mart:n_estimators=11"], folds=3, metrics="ndcg@10")
+    whole = convergence_of(study)
+    monkeypatch.setattr(curve_studies, "_BLOCK_ROWS", 4)
+    assert convergence_of(study) == whole
+    low, high = whole.interval
+    assert len(low) == len(high) == 11
+    assert all(a <= b <= c for a, b, c in zip(low, whole.values, high, strict=True))
 
 
 def test_nothing_stops_early(tiny_data):

@@ -10,7 +10,7 @@ import pytest
 import rankgrove
 from rankgrove.data.writing import write_letor
 from rankgrove.errors import DataWarning
-from rankgrove.experiments.curve_studies import KINDS, run_curve
+from rankgrove.experiments.curve_studies import KINDS, curve_rows, run_curve
 from rankgrove.experiments.running import Run
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import make_study
@@ -84,10 +84,12 @@ def test_convergence_ends_at_the_whole_model(tiny_data):
 
 def test_strength_is_that_of_the_forest(tiny_data):
     (curve,) = curves("strength", tiny_data, ["rf-point:n_estimators=4"])
-    fold = next(rankgrove.kfold(tiny_data, 3, seed=0))
-    forest = rankgrove.RFPoint(n_estimators=4, random_state=0).fit(fold.train)
-    expected = forest.strength_curve(fold.test, metric="ndcg").thinned()
-    np.testing.assert_array_equal(curve.values, expected.mean)
+    expected = []
+    for fold in rankgrove.kfold(tiny_data, 3, seed=0):
+        forest = rankgrove.RFPoint(n_estimators=4, random_state=0).fit(fold.train)
+        strength = forest.strength_curve(fold.test, metric="ndcg").thinned()
+        expected.append(np.interp(curve.x, strength.n_splits, strength.mean))
+    np.testing.assert_allclose(curve.values, np.mean(expected, axis=0), rtol=1e-12)
 
 
 def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypatch):
@@ -95,8 +97,12 @@ def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypat
     study = make_study(tiny_data, rankers, folds=3, metrics="ndcg")
     with Store(None) as store:
         whole = run_curve("strength", study, store, Run())
-    fitted = []
-    fit = rankgrove.RFList.fit
+    fitted, points = [], []
+    fit, fit_point = rankgrove.RFList.fit, rankgrove.RFPoint.fit
+
+    def counted(self, *arguments, **options):
+        points.append(self)
+        return fit_point(self, *arguments, **options)
 
     def interrupted(self, *arguments, **options):
         fitted.append(self)
@@ -105,12 +111,14 @@ def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypat
         return fit(self, *arguments, **options)
 
     monkeypatch.setattr(rankgrove.RFList, "fit", interrupted)
+    monkeypatch.setattr(rankgrove.RFPoint, "fit", counted)
     with Store(tmp_path) as store, pytest.raises(KeyboardInterrupt):
         run_curve("strength", study, store, Run())
-    monkeypatch.setattr(rankgrove.RFPoint, "fit", None)  # it is finished
+    assert points  # these are finished
     with Store(tmp_path) as store:
         assert run_curve("strength", study, store, Run()) == whole
-    assert len(fitted) == 2
+    assert len(fitted) == 1 + 3
+    assert len(points) == 3
 
 
 @pytest.mark.slow
@@ -167,9 +175,8 @@ def test_the_command_writes_data_and_plots(tiny_data, tmp_path, monkeypatch, cap
     assert main([*command, "--folds", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [point["trees"] for point in found["points"]] == [2, 4]
-    assert (
-        (tmp_path / "curves" / "size.csv").read_text().startswith("curve,trees,ndcg@10,low,high\n")
-    )
+    header = (tmp_path / "curves" / "size.csv").read_text().splitlines()[0]
+    assert header == "curve,trees,ndcg@10,low,high,fit seconds,score microseconds"
     assert "<svg" in (tmp_path / "curves" / "size.svg").read_text()
 
 
@@ -281,3 +288,9 @@ def test_the_command_tells_of_rankers_without_a_curve(tiny_data, tmp_path, monke
     assert "ranksvm has no parameter n_estimators" in found.err
     assert main([*command, "--ranker", "ranksvm"]) != 0
     assert "ranksvm has no parameter n_estimators" in capsys.readouterr().err
+
+
+def test_points_tell_what_they_took(tiny_data):
+    (curve,) = curves("size", tiny_data, ["mart"], [1, 3])
+    rows = curve_rows([curve], "size", "ndcg")
+    assert all(row["fit seconds"] > 0 and row["score microseconds"] > 0 for row in rows)

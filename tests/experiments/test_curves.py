@@ -61,7 +61,7 @@ def test_figure():
 def test_nothing_to_draw_is_an_error(small_data):
     with pytest.raises(ValueError, match="no history to plot"):
         history_svg(rankgrove.MART(n_estimators=1, n_jobs=1).fit(small_data))
-    with pytest.raises(ValueError, match="'map' was not watched on 'train'"):
+    with pytest.raises(ValueError, match="'map' was not recorded on 'train'"):
         history_curves(HISTORY, "map")
     with pytest.raises(ValueError, match="no finite value"):
         history_svg({"valid": {"m": [float("nan")]}})

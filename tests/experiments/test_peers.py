@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.reading.folds import Fold, kfold
 from rankgrove.data.reading.loading import load
+from rankgrove.errors import DataError
 from rankgrove.experiments.peers import fit_peer
 from rankgrove.metrics.parsing import metric as as_metric
 
@@ -147,3 +149,18 @@ def test_sparse_data_stay_sparse_where_absent_entries_mean_the_same(
         monkeypatch.setattr(SparseMatrix, "to_array", None)  # nothing may make it dense
     peer = fit(library, target, params, Fold(sparse, sparse, sparse))
     np.testing.assert_allclose(peer.score(sparse, 1), expected, rtol=1e-5)
+
+
+def test_peers_refuse_codes_of_categories():
+    part = Dataset([[0.0], [1.0]], [0, 1], [1, 1], categories={0: Categories.of(["a", "b"])})
+    with pytest.raises(DataError, match=r"lightgbm is compared on numbers alone.*'f1'"):
+        fit_peer(
+            "lightgbm",
+            "lambdarank",
+            {},
+            Fold(part, part, part),
+            metric=None,
+            seed=0,
+            rounds=None,
+            n_jobs=1,
+        )

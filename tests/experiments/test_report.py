@@ -19,6 +19,7 @@ from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.report import content, write_report
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import make_study
+from rankgrove.experiments.terms import TERMS
 
 pytest.importorskip("plotly")
 
@@ -179,6 +180,44 @@ def test_the_table_sorts_and_filters_by_mouse_and_keys(browser, page, comparison
     assert names(browser) == sorted(values, key=values.__getitem__)
     find(browser, "#filter").send_keys("for")
     assert names(browser) == ["forest"]
+
+
+def test_words_are_those_of_the_glossary(repository):
+    glossary = (repository / "docs/reference/glossary.md").read_text("utf-8")
+    assert [t.word for t in TERMS if f"| {t.word} | {t.text} |" not in glossary] == []
+
+
+@pytest.mark.process
+def test_words_are_explained_by_mouse_and_keys(browser, page):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    open_page(browser, page)
+    texts = {form: term.text.replace("`", "") for term in TERMS for form in term.forms}
+    marked = {
+        node.text.lower().split("@")[0]: node
+        for node in browser.find_elements("css selector", "[data-term]")
+        if node.is_displayed()
+    }
+    assert {"ndcg", "map", "folds", "tier", "steps", "µs/doc", "grade"} <= marked.keys()
+    tip = find(browser, "#tip")
+    for form, node in marked.items():
+        browser.execute_script("arguments[0].focus()", node)
+        assert browser.switch_to.active_element == node
+        assert tip.text == texts[form]
+        described = find(browser, f"#{node.get_attribute('aria-describedby')}")
+        assert described.get_attribute("textContent") == texts[form]
+        ActionChains(browser).send_keys("\ue00c").perform()  # Escape
+        assert not tip.is_displayed()
+
+    def hovered(browser):
+        # The page may still be scrolling to what had the focus: move again.
+        ActionChains(browser).move_by_offset(0, 1).move_to_element(marked["folds"]).perform()
+        return tip.text
+
+    assert WebDriverWait(browser, 30).until(hovered) == texts["folds"]
+    box, width = tip.rect, browser.execute_script("return innerWidth")
+    assert 0 <= box["x"] <= box["x"] + box["width"] <= width
 
 
 @pytest.mark.process

@@ -231,3 +231,22 @@ def test_runs_are_averaged_per_query(values):
 def test_bad_arguments_are_refused(values, call, message):
     with pytest.raises(ValueError, match=message):
         call(values)
+
+
+@pytest.mark.parametrize("test", [paired_t, wilcoxon])
+def test_one_sided_p_values_are_half_of_the_two_sided_ones_on_the_side_of_the_mean(test):
+    rng = np.random.default_rng(0)
+    differences = rng.normal(0.2, 1.0, (4, 60))
+    differences[1] *= -1
+    two, one = test(differences), test(differences, "greater")
+    other = test(-differences, "greater")
+    np.testing.assert_allclose(np.minimum(one, other), two / 2, rtol=1e-9)
+    assert one[0] < 0.5 < one[1]
+    with pytest.raises(ValueError, match=r"alternative must be .* not 'less'"):
+        test(differences, "less")
+
+
+def test_a_constant_difference_is_significant_on_its_own_side_alone():
+    constant = np.array([[0.1] * 5, [-0.1] * 5])
+    np.testing.assert_array_equal(paired_t(constant), [0, 0])
+    np.testing.assert_array_equal(paired_t(constant, "greater"), [0, 1])

@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 from oracles import forest as oracle
 from rankgrove.rankers.base.registry import make_ranker
+from support.grown_trees import NOISE, GrownTree, check_listwise, grow, tied_data
 
 pytestmark = [pytest.mark.filterwarnings("ignore:every document gets the same score")]
 
-NOISE = 1e-12
 METRICS = {
     "ndcg": {"gain": lambda c: 2**c - 1, "discount": lambda r: 1 / math.log2(r + 1)},
     "ndcg@3": {
@@ -95,97 +95,19 @@ ORDERS = [
 ]
 
 
-def small_data(seed, missing=False, longest=7):
-    """Few distinct values and labels: ties within features, and in scores across leaves."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(0, longest + 1, rng.integers(2, 7))
-    sizes[0] = 1
-    sizes[-1] = max(2, sizes[-1])
-    n = int(sizes.sum())
-    X = rng.integers(0, rng.integers(2, 7), (n, rng.integers(1, 4))).astype(np.float32)
-    if rng.random() < 0.3:
-        X[:, -1] = X[:, 0]
-    if missing:
-        X[rng.random(X.shape) < 0.2] = np.nan
-    y = rng.integers(0, rng.integers(2, 5), n)
-    bounds = np.r_[0, np.cumsum(sizes)]
-    queries = [list(range(a, b)) for a, b in itertools.pairwise(bounds)]
-    return X, y.astype(float), sizes, queries
-
-
-class GrownTree:
-    """A tree of a fitted forest, replayed split by split on its training rows."""
-
-    def __init__(self, ranker, X):
-        trees = ranker.model_.ensemble
-        self.X = X
-        self.feature, self.threshold = trees.feature, trees.threshold
-        self.left, self.missing_left = trees.left, trees.missing_left
-        self.value, self.gain = trees.value, trees.gain
-        self.inner = sorted(np.flatnonzero(self.left >= 0), key=lambda i: self.left[i])
-
-    def children(self, node, rows):
-        x = self.X[rows, self.feature[node]]
-        goes_left = np.where(np.isnan(x), self.missing_left[node] == 1, x <= self.threshold[node])
-        pair = list(zip(rows, goes_left, strict=True))
-        return [i for i, go in pair if go], [i for i, go in pair if not go]
-
-
-def grow(name, X, y, sizes, weight=None, **params):
-    ranker = make_ranker(
-        name,
-        **{
-            "n_estimators": 1,
-            "subsample": 1.0,
-            # The default where it has no effect: splits of rf-rand are random.
-            "max_features": "log2" if name == "rf-rand" else "all",
-            "random_state": 0,
-            "n_jobs": 1,
-            **params,
-        },
-    )
-    return ranker.fit(X, y, group_sizes=sizes, sample_weight=weight)
-
-
-def check_listwise(X, y, sizes, queries, metric, order, weight=None):
-    settings = {"normalize": True, **METRICS[metric]}
-    ranker = grow("rf-list", X, y, sizes, weight, metric=metric, node_order=order)
-    tree = GrownTree(ranker, X)
-    members = {0: list(range(len(y)))}
-    n_splits = 0
-    for node in tree.inner:
-        leaves = dict(members)
-        rows = leaves.pop(node)
-        others = list(leaves.values())
-        before = oracle.mean_metric([*others, rows], y, queries, settings, weight)
-
-        def gain(parts, others=others, before=before):
-            return oracle.mean_metric([*others, *parts], y, queries, settings, weight) - before
-
-        best = max(gain(parts) for parts in oracle.partitions(rows, X))
-        left, right = tree.children(node, rows)
-        chosen = gain((left, right))
-        assert chosen > 0
-        assert chosen >= best - NOISE
-        assert tree.gain[node] == pytest.approx(chosen, rel=2e-7, abs=NOISE)
-        members = {**leaves, tree.left[node]: left, tree.left[node] + 1: right}
-        n_splits += 1
-        for child, part in ((tree.left[node], left), (tree.left[node] + 1, right)):
-            assert tree.value[child] == pytest.approx(oracle.mean_score(part, y, weight))
-    return tree, members, settings, n_splits
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", BY_ORDERS)
 def test_listwise_splits_are_the_best_by_all_orders_of_tied_documents(metric, weighted):
     n_splits = 0
     for seed in range(25):
-        X, y, sizes, queries = small_data(seed, missing=weighted, longest=6)
+        X, y, sizes, queries = tied_data(seed, missing=weighted, longest=6)
         weight = None
         if weighted:
             weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2.0
         order = ORDERS[seed % len(ORDERS)]
-        _, members, settings, n = check_listwise(X, y, sizes, queries, metric, order, weight)
+        settings = METRICS[metric]
+        args = (X, y, sizes, queries, metric, settings, order, weight)
+        _, members, n = check_listwise(*args)
         n_splits += n
         before = oracle.mean_metric(list(members.values()), y, queries, settings, weight)
         if len(members) == 1:
@@ -207,16 +129,16 @@ def test_listwise_splits_are_the_best_by_all_orders_of_tied_documents(metric, we
 def test_listwise_splits_are_the_best_by_equations_11_to_13(metric, order):
     n_splits = 0
     for seed in range(8):
-        X, y, sizes, queries = small_data(1000 * ORDERS.index(order) + seed)
-        n_splits += check_listwise(X, y, sizes, queries, metric, order)[-1]
+        X, y, sizes, queries = tied_data(1000 * ORDERS.index(order) + seed)
+        n_splits += check_listwise(X, y, sizes, queries, metric, METRICS[metric], order)[-1]
     assert n_splits > 5
 
 
 def test_listwise_splits_with_missing_values_and_weights():
     for seed in range(40):
-        X, y, sizes, queries = small_data(seed, missing=True)
+        X, y, sizes, queries = tied_data(seed, missing=True)
         weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2
-        check_listwise(X, y, sizes, queries, "ndcg", "breadth-first", weight)
+        check_listwise(X, y, sizes, queries, "ndcg", METRICS["ndcg"], weight=weight)
 
 
 @pytest.mark.parametrize("metric", ["ndcg", "dcg@2", "rbp(persistence=0.5)"])
@@ -229,14 +151,15 @@ def test_listwise_splits_of_nodes_with_many_different_thresholds(metric):
         y = rng.integers(0, 4, n).astype(float)
         bounds = np.r_[0, np.cumsum(sizes)]
         queries = [list(range(a, b)) for a, b in itertools.pairwise(bounds)]
-        assert check_listwise(X, y, sizes, queries, metric, "breadth-first")[-1] > 1
+        assert check_listwise(X, y, sizes, queries, metric, METRICS[metric])[-1] > 1
 
 
 def test_listwise_growth_stops_only_where_nothing_gains():
     """Breadth-first: the last leaves that were looked at see the final tree."""
     for seed in range(60):
-        X, y, sizes, queries = small_data(seed)
-        tree, members, settings, _ = check_listwise(X, y, sizes, queries, "ndcg", "breadth-first")
+        X, y, sizes, queries = tied_data(seed)
+        settings = METRICS["ndcg"]
+        tree, members, _ = check_listwise(X, y, sizes, queries, "ndcg", settings)
         if not tree.inner:
             continue
         before = oracle.mean_metric(list(members.values()), y, queries, settings)
@@ -253,7 +176,7 @@ def test_a_larger_data_set_with_tied_scores_across_leaves():
     X = rng.integers(0, 4, (108, 3)).astype(np.float32)
     y = rng.integers(0, 3, 108).astype(float)
     queries = [list(range(9 * q, 9 * q + 9)) for q in range(12)]
-    tree, *_ = check_listwise(X, y, sizes, queries, "ndcg", "breadth-first")
+    tree, *_ = check_listwise(X, y, sizes, queries, "ndcg", METRICS["ndcg"])
     scores = tree.value[tree.left < 0]
     assert len(np.unique(scores)) < len(scores)
 
@@ -273,7 +196,7 @@ def test_expected_ndcg_of_table_iii():
 @pytest.mark.parametrize("criterion", ["entropy", "gini", "squared_error"])
 def test_pointwise_splits_are_the_best_by_brute_force(criterion, weighted):
     for seed in range(40):
-        X, y, sizes, _ = small_data(seed, missing=seed % 2 == 1)
+        X, y, sizes, _ = tied_data(seed, missing=seed % 2 == 1)
         if criterion == "squared_error" and seed % 3 == 0:
             y = np.random.default_rng(seed).normal(size=len(y))
         weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2 if weighted else None
@@ -317,6 +240,28 @@ def test_hybrid_of_no_level_is_pointwise_and_of_all_levels_listwise(web_data, or
     same_trees(listwise, make_ranker("rf-hybrid", listwise_levels=None, **common).fit(web_data))
     with pytest.raises(AssertionError):
         same_trees(point, listwise)
+
+
+def test_hybrid_without_fallback_ends_where_no_listwise_split_gains(small_data):
+    common = {"n_estimators": 3, "metric": "p@1", "random_state": 0}
+    listwise = make_ranker("rf-list", max_depth=3, **common).fit(small_data).model_.ensemble
+    hybrid = make_ranker("rf-hybrid", listwise_levels=3, fallback=False, max_depth=3, **common)
+    hybrid = hybrid.fit(small_data).model_.ensemble
+    for name in ("feature", "threshold", "left", "value", "count"):
+        np.testing.assert_array_equal(getattr(hybrid, name), getattr(listwise, name))
+    deeper = make_ranker("rf-hybrid", listwise_levels=8, fallback=False, **common)
+    deeper = deeper.fit(small_data).model_.ensemble
+    with_fallback = make_ranker("rf-hybrid", listwise_levels=8, **common).fit(small_data)
+    with_fallback = with_fallback.model_.ensemble
+    assert deeper.count[deeper.left < 0].max() > 100
+    assert with_fallback.count[with_fallback.left < 0].max() < 50
+
+
+def test_fallback_is_refused_where_it_has_no_effect(small_data):
+    for levels, which in ((None, "all"), (0, "no")):
+        ranker = make_ranker("rf-hybrid", listwise_levels=levels, fallback=False)
+        with pytest.raises(ValueError, match=f"fallback .* no effect where {which} levels"):
+            ranker.fit(small_data)
 
 
 def test_hybrid_splits_pointwise_where_no_listwise_split_gains(small_data):

@@ -215,7 +215,7 @@ def test_documents_that_a_bootstrap_draws_again_count_again(n, kind, name, missi
         max_depth=8,
         random_state=0,
     ).fit(X, y, group_sizes=[n], sample_weight=weight)
-    sample = _native.ForestSample("documents", n, weight)
+    sample = _native.ForestSample("bootstrap", n, weight)
     drawn = sample.draw(np.array([0, n]), seed=int(ranker.tree_seeds_[0]), tree_number=0)
     assert np.bincount(drawn).max() > 8
     best, tree = name == "rf-point", ranker.model_.ensemble

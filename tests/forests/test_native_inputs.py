@@ -97,11 +97,14 @@ def test_options_are_refused_by_name_and_value(option, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("pages", 3), "unit of sampling must be one of documents, queries, not 'pages'"),
+        (
+            ("pages", 3),
+            "sampling must be one of bootstrap, bootstrap-queries, documents, queries, not 'pages'",
+        ),
         (("queries", -1), "sample size must be at least 0, not -1"),
-        (("documents", 2, [1.0, -1.0]), "unit 1 is -1"),
-        (("documents", 2, [1.0, np.inf]), "unit 1 is inf"),
-        (("documents", 2, [0.0, 0.0]), "weights of a sample are all 0"),
+        (("bootstrap", 2, [1.0, -1.0]), "unit 1 is -1"),
+        (("bootstrap", 2, [1.0, np.inf]), "unit 1 is inf"),
+        (("bootstrap", 2, [0.0, 0.0]), "weights of a sample are all 0"),
     ],
 )
 def test_samples_are_refused_by_name_and_value(arguments, message):
@@ -147,14 +150,14 @@ def test_growth_and_sample_must_fit_the_targets(few):
     with pytest.raises(ValueError, match="out-of-bag sums and counts must have one value per row"):
         grow(bag=(np.zeros(5), np.zeros(6, np.int32)))
     with pytest.raises(ValueError, match=r"sample of 601 documents.*there are 6"):
-        grow(sample=("documents", 601))
-    grow(sample=("documents", 600))
+        grow(sample=("bootstrap", 601))
+    grow(sample=("bootstrap", 600))
 
 
 @pytest.mark.parametrize("weights", [[2.0], [0, 1, 0], [1, 3], [0, 5, 1, 0, 2, 0], [1e-300, 1, 9]])
 def test_weighted_documents_are_drawn_in_proportion(weights):
     n_draws, n_trees = 20 * len(weights), 500
-    sample = _native.ForestSample("documents", n_draws, np.array(weights, float))
+    sample = _native.ForestSample("bootstrap", n_draws, np.array(weights, float))
     offsets = np.array([0, len(weights)])
     drawn = [sample.draw(offsets, seed=3, tree_number=tree) for tree in range(n_trees)]
     share = np.bincount(np.concatenate(drawn), minlength=len(weights)) / (n_draws * n_trees)

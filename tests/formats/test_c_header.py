@@ -9,10 +9,14 @@ import subprocess
 import numpy as np
 import pytest
 from tests.fuzz.mutate_models import mutant
+from tests.oracles.ensembles import random_ensemble, rows_with_codes, with_sets
 
 import rankgrove
+from rankgrove.data.core.categories import Categories
+from rankgrove.data.core.columns import Columns
 from rankgrove.formats.container import to_bytes, write_container
 from rankgrove.formats.ranker_state import pack
+from rankgrove.models.trees import TreesModel
 
 N_FEATURES = 6
 NAMES = ["title", "ünïcode", "日本", 'a "quoted" one', "back\\slash", "🌳"]
@@ -108,6 +112,18 @@ def test_same_bits(header, name, tmp_path):
         on = threshold[(feature == j) & np.isfinite(threshold)]
         X[: len(on[:100]), j] = on[:100]
     np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), ranker.predict(X))
+
+
+@pytest.mark.process
+def test_categories_are_codes(header, tmp_path):
+    trees = with_sets(random_ensemble(3, n_leaves=40, n_features=N_FEATURES), 3, 70)
+    columns = Columns(None, N_FEATURES, categories={j: Categories.of(range(70)) for j in (0, 2, 4)})
+    model = TreesModel(columns=columns, ensemble=trees)
+    ranker = fitted(rankgrove.MART(n_estimators=1, random_state=0))
+    ranker.model_ = model
+    ranker.save(tmp_path / "m.rg")
+    X = rows_with_codes(trees, 500, 4, 70)
+    np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), model.scores(X))
 
 
 @pytest.mark.process

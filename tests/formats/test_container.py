@@ -112,7 +112,7 @@ def test_public_name():
         (lambda data: b"", "0 bytes are too few"),
         (lambda data: data[:10], "10 bytes are too few"),
         (lambda data: b"PK" + data[2:], "not a rankgrove model file"),
-        (lambda data: data[:8] + struct.pack("<I", 4) + data[12:], "format version 4 is unknown"),
+        (lambda data: data[:8] + struct.pack("<I", 5) + data[12:], "format version 5 is unknown"),
         (lambda data: data[:100] + b"~" + data[101:], "header is damaged"),
         (lambda data: data[:-100] + b"~" + data[-99:], "is damaged"),
         (lambda data: data[:-64], "does not fit the file"),

@@ -29,6 +29,6 @@ def random_case(seed, *, n_queries=60, max_grade=4, ties=True, shortest=1, longe
     qid = np.repeat(np.arange(n_queries), sizes)
     y = rng.integers(0, max_grade + 1, n).astype(float)
     y[qid % 7 == 3] = 0
-    scores = rng.integers(0, 6, n) / 4 if ties else rng.permutation(n) / 1024
+    scores = rng.integers(0, 6, n) / 8 if ties else rng.permutation(n) / 1024
     doc_ids = np.array([f"doc{i}" for i in rng.permutation(n)])
     return Case(y, scores, sizes, qid, doc_ids)

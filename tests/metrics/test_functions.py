@@ -57,7 +57,7 @@ def test_cut_offs_and_parameters_of_functions(data):
 
 
 @pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
-def test_fit_watches_a_function(data):
+def test_fit_evaluates_a_function(data):
     ranker = rankgrove.MART(n_estimators=20, random_state=0)
     ranker.fit(data, eval_set=make_ranking(20, n_features=5, seed=4), eval_metric=squared_loss)
     losses = ranker.evals_result_["valid"]["squared_loss"]

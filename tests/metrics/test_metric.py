@@ -18,6 +18,7 @@ METRICS = metric_names()
 
 numbers = st.floats(0, 50, allow_nan=False)
 VALUES = {
+    "bins": st.integers(1, 1000),
     "k": st.none() | st.integers(1, 10**9),
     "gain": st.sampled_from(["exp", "linear"]) | st.lists(numbers, min_size=1).map(tuple),
     "discount": st.sampled_from(["log2", "letor"])
@@ -99,14 +100,22 @@ def test_parameters_given_win_over_the_preset():
 
 def test_direction():
     directions = {name: metric(name).greater_is_better for name in METRICS}
-    assert [name for name, up in directions.items() if not up] == ["rmse"]
+    assert [name for name, up in directions.items() if not up] == [
+        "class-error",
+        "ece",
+        "err-bound",
+        "rmse",
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("auc", "unknown metric 'auc': choose from dcg, "),
-        ("ndgc@10", "unknown metric 'ndgc': did you mean 'ndcg'. There are dcg, endcg, err"),
+        ("auc", "unknown metric 'auc': choose from class-error, dcg, "),
+        (
+            "ndgc@10",
+            "unknown metric 'ndgc': did you mean 'ndcg'. There are class-error, dcg, ece, endcg",
+        ),
         ("ndcg@0", "k must be a whole number of at least 1, or None for the whole list, not '0'"),
         ("ndcg@ten", "k must be .* not 'ten'"),
         ("ndcg@1.5", "k must be .* not '1.5'"),
@@ -218,6 +227,10 @@ def test_weights_equal_repeated_queries(case):
     times = np.arange(len(case.sizes)) % 3
     rows = np.concatenate([np.flatnonzero(case.qid == q) for q in np.repeat(range(60), times)])
     for name in METRICS:
+        if name == "ece":
+            with pytest.raises(ValueError, match="ece counts all documents alike"):
+                metric(name)(case.y, case.scores, group_sizes=case.sizes, query_weight=times)
+            continue
         weighted = metric(name)(case.y, case.scores, group_sizes=case.sizes, query_weight=times)
         repeated = metric(name)(
             case.y[rows], case.scores[rows], group_sizes=np.repeat(case.sizes, times)

@@ -37,7 +37,10 @@ def test_value_follows_the_definition(text, ties):
     np.testing.assert_allclose(measured.per_query(y, scores, qid=qid), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("text", ["tau", "tau(variant=a,empty=0)", "rmse"])
+ERRORS = ("class-error", "err-bound", "err-bound(max_grade=2)")
+
+
+@pytest.mark.parametrize("text", ["tau", "tau(variant=a,empty=0)", "rmse", *ERRORS])
 def test_value_without_tie_rule_follows_the_definition(text):
     rng = np.random.default_rng(5)
     sizes = rng.integers(1, 9, 40)
@@ -150,3 +153,21 @@ def test_expected_err_of_a_long_tie_block_is_exact():
     expected = np.sum((passes[:-1] - passes[1:]) / (j[:-1] + 1))
     value = metric("err", ties="average")(y, np.zeros(m), group_sizes=[m])
     assert value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:.*every label is")
+@given(documents=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
+def test_the_loss_of_err_is_within_the_bound_of_classification_errors(documents):
+    """Theorem 1 of Mohan, Chen and Weinberger, for the worst order of equal grades."""
+    y, predicted = map(list, zip(*documents, strict=True))
+    sizes = {"group_sizes": [len(y)]}
+    loss = metric("err")(y, y, **sizes) - metric("err(ties=worst)")(y, predicted, **sizes)
+    assert loss <= metric("err-bound")(y, predicted, **sizes) + 1e-12
+
+
+def test_the_mean_of_the_classification_error_is_over_documents():
+    y, scores = [0, 1, 2, 3], [0.4, 1.6, 2.0, 0.0]
+    assert metric("class-error")(y, scores, group_sizes=[3, 1]) == pytest.approx(0.5)
+    assert metric("class-error")(y, scores, group_sizes=[3, 1], query_weight=[1, 3]) == (
+        pytest.approx((1 + 3) / 6)
+    )

@@ -107,7 +107,7 @@ def test_a_preset_sets_the_parameters_it_knows(module):
     assert metric("pair-loss", preset="letor4") == metric("pair-loss")
 
 
-def test_training_watches_it_and_stops_by_it(module):
+def test_training_evaluates_it_and_stops_by_it(module):
     data = rankgrove.datasets.make_ranking(n_queries=40, seed=0)
     train, valid = data.select_queries(range(30)), data.select_queries(range(30, 40))
     ranker = rankgrove.LambdaMART(n_estimators=30, learning_rate=0.5)

@@ -70,10 +70,10 @@ def test_importances_count_splits_and_add_gains():
     np.testing.assert_array_equal(model().importances("gain"), [4, 4])
 
 
-def test_background_and_new_trees_become_one_model():
-    both = model().followed_by(replace(model(), n_background_trees=0))
+def test_init_model_and_new_trees_become_one_model():
+    both = model().followed_by(replace(model(), n_init_trees=0))
     assert both is not None
-    assert (both.ensemble.n_trees, both.n_background_trees, both.n_steps) == (4, 2, 2)
+    assert (both.ensemble.n_trees, both.n_init_trees, both.n_steps) == (4, 2, 2)
     np.testing.assert_array_equal(both.scores(X), 2 * model().scores(X))
 
 

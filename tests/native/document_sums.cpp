@@ -79,7 +79,7 @@ CASE("sums that leave the usual code out are those of all documents") {
       items.push_back(one.documents << kSumBits | one.targets);
       total += items.back();
     }
-    std::vector<int32_t> present(256 + ByteSums::kRoom);
+    std::vector<int32_t> present(256 + ByteSums::kPadding);
     std::vector<uint64_t> left(256);
     const int32_t n_present =
         sums.running(codes.data(), items.data(), n, usual, total, present.data(), left.data());
@@ -152,7 +152,7 @@ CASE("no split that scores more is passed over") {
       left.push_back(sum);
     }
     const uint64_t total = left.back();
-    left.resize(size_t(scored_room(n)));
+    left.resize(size_t(padded_size(n)));
     std::vector<double> scores(left.size());
     const PackedFields fields{bits, step};
     const double greatest = squared_error_scores(fields, left.data(), n, total, 1, scores.data());

@@ -7,7 +7,7 @@
 
 #include "check.hpp"
 #include "common/random.hpp"
-#include "forests/listwise/point_index.hpp"
+#include "forests/listwise/child_score_index.hpp"
 #include "forests/nodes/stable_partition.hpp"
 #include "forests/pointwise/code_ranks.hpp"
 #include "metrics/ranked_query.hpp"
@@ -134,8 +134,8 @@ CASE("a partition keeps the order of both sides, with labels and without") {
 }
 
 CASE("a point index counts points as looking at all of them does") {
-  using rankgrove::forests::PointCounts;
-  using rankgrove::forests::PointIndex;
+  using rankgrove::forests::ChildScoreIndex;
+  using rankgrove::forests::ScoreCounts;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const size_t n = 2 + random.below(80);
@@ -149,7 +149,7 @@ CASE("a point index counts points as looking at all of them does") {
     for (size_t i = 4; i < n; i += 3) scores[i] = scores[i - 1];
     scores[0] = draw(true);
     scores[1] = draw(false);
-    PointIndex index;
+    ChildScoreIndex index;
     std::vector<int32_t> point_of;
     index.build(scores, middle, point_of);
     std::vector<double> points = scores;
@@ -163,7 +163,7 @@ CASE("a point index counts points as looking at all of them does") {
         if ((score > middle) == above) asked.push_back(score);
       }
       for (int i = 0; i < 50; ++i) asked.push_back(draw(above));
-      std::vector<PointCounts> counts(asked.size());
+      std::vector<ScoreCounts> counts(asked.size());
       const auto m = int32_t(asked.size());
       if (above) {
         index.find_above(asked.data(), m, counts.data());

@@ -50,11 +50,11 @@ CASE("little work stays on the calling thread") {
   CHECK(rankgrove::paid_threads(8, 1e12) == 8);
 }
 
-CASE("short jobs under a watch, also of several callers, take every turn once") {
+CASE("short jobs with workers kept awake, also of several callers, take every turn once") {
   std::atomic<int64_t> wrong{0};
   const auto call = [&] {
     for (int repeat = 0; repeat < 300; ++repeat) {
-      const rankgrove::ThreadPool::Watch watch(4);
+      const rankgrove::ThreadPool::KeepAwake keep_awake(4);
       for (const int64_t n : {2, 16, 100}) wrong += mistakes(n, 4, 1e5 / static_cast<double>(n));
     }
   };

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from rankgrove.trees.category_sets import CategorySets
 from rankgrove.trees.ensemble import TreeEnsemble
 
 
@@ -86,6 +89,37 @@ def random_ensemble(
         count=np.ones(n_nodes, np.uint32),
         gain=np.zeros(n_nodes, np.float32),
     )
+
+
+def with_sets(ensemble: TreeEnsemble, seed: int, n_categories: int) -> TreeEnsemble:
+    """Make every other feature categorical: equal conditions become equal sets of categories."""
+    rng = np.random.default_rng(seed)
+    drawn: dict[tuple[int, float], list[int]] = {}
+    codes: list[list[int] | None] = []
+    for feature, threshold in zip(ensemble.feature, ensemble.threshold, strict=True):
+        if feature < 0 or feature % 2:
+            codes.append(None)
+            continue
+        size = int(rng.integers(min(n_categories, 40) + 1))
+        some = rng.choice(n_categories, size, replace=False).tolist()
+        codes.append(drawn.setdefault((int(feature), float(threshold)), some))
+    sets = CategorySets.of_codes(codes)
+    threshold = np.where(sets.of_node >= 0, np.float32(0), ensemble.threshold)
+    return replace(ensemble, category_sets=sets, threshold=threshold)
+
+
+def rows_with_codes(
+    ensemble: TreeEnsemble, n_rows: int, seed: int, n_categories: int
+) -> np.ndarray:
+    """Rows as of ``rows_for``, with codes and things that are none in categorical columns."""
+    rng = np.random.default_rng(seed)
+    X = rows_for(ensemble, n_rows, seed)
+    edges = np.array([np.nan, np.inf, -np.inf, -0.0, -1, 0.5, 2**24, 3e9], np.float32)
+    columns = ensemble.categorical_features
+    shape = (n_rows, len(columns))
+    codes = rng.integers(n_categories + 40, size=shape).astype(np.float32)
+    X[:, columns] = np.where(rng.random(shape) < 0.2, rng.choice(edges, shape), codes)
+    return X
 
 
 def rows_for(ensemble: TreeEnsemble, n_rows: int, seed: int) -> np.ndarray:

@@ -134,6 +134,11 @@ def query_value(metric, labels, scores):
     labels, scores = list(labels), list(scores)
     if metric.name == "rmse":
         return float(np.sqrt(np.mean((np.array(labels) - np.array(scores)) ** 2)))
+    if metric.name in ("class-error", "err-bound"):
+        wrong = sum(math.floor(s + 0.5) != y for y, s in zip(labels, scores, strict=True))
+        if metric.name == "class-error":
+            return wrong / len(labels)
+        return (1 - 0.5**metric.max_grade) * math.pi / math.sqrt(6) * math.sqrt(wrong)
     if metric.name == "tau":
         return kendall_tau(metric, labels, scores)
     if is_empty(metric, labels):

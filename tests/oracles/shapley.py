@@ -8,6 +8,7 @@ from math import factorial
 
 import numpy as np
 
+from oracles.scoring import goes_left
 from rankgrove.trees.ensemble import TreeEnsemble
 
 
@@ -21,9 +22,8 @@ def known_value(
         return float(trees.value[at])
     feature = int(trees.feature[at])
     if feature in known:
-        x = row[feature]
-        goes_left = bool(trees.missing_left[at]) if np.isnan(x) else x <= trees.threshold[at]
-        return known_value(trees, tree, row, known, left if goes_left else left + 1)
+        to_left = goes_left(trees, at, row[feature])
+        return known_value(trees, tree, row, known, left if to_left else left + 1)
     first = int(trees.tree_offsets[tree])
     counts = trees.count[first + left : first + left + 2].astype(float)
     share = counts[0] / counts.sum() if counts.sum() > 0 else 0.5

@@ -39,7 +39,7 @@ def test_presets_are_algorithm_1(tiny, preset):
 
     def draw(number, weights):
         offsets = np.arange(0, 81, 10)
-        sample = TreeSample("documents", 80, weights).native()
+        sample = TreeSample("bootstrap", 80, weights).native()
         return sample.draw(offsets, seed=seed, tree_number=number)
 
     scores, says = oracle.broof(X, y, qid, preset, 4, 5, 2, 0.8, draw)

@@ -159,6 +159,8 @@ def test_constant_features_give_one_score(name, data):
 def test_one_row_trains(name):
     if name == "mcrank":
         pytest.skip("McRank needs two different labels")
+    if name in ("blend", "calibrated"):
+        pytest.skip("out-of-fold predictions need several queries")
     assert np.isfinite(quick(name).fit([[1.0, 2.0]], [1], qid=[7]).predict([[1.0, 2.0]], [7])).all()
 
 
@@ -207,7 +209,7 @@ def test_queries_of_weight_0_are_as_if_they_were_not_there(name, data, queries):
     np.testing.assert_array_equal(weighted.predict(data), removed.predict(data))
 
 
-def test_the_watched_metric_is_that_of_predicted_scores(name, data):
+def test_the_recorded_metric_is_that_of_predicted_scores(name, data):
     """Of the step that is kept. (BROOF adds up forests in another order than its model adds up
     trees: scores differ in the last bits, which shows where documents tie in one of the two.)"""
     valid = make_ranking(20, docs_per_query=12, n_features=8, seed=8)
@@ -354,7 +356,7 @@ def test_interruption_keeps_the_steps_that_are_done(name, data, tmp_path):
     np.testing.assert_array_equal(loaded.predict(data), ranker.predict(data))
 
 
-BACKGROUNDS = {
+INIT_MODELS = {
     "forest": lambda data: quick("rf-point").fit(data),
     "pairs": lambda data: quick("rf-pair").fit(data),
     "linear": lambda data: quick("adarank", normalisation="query-minmax").fit(data),
@@ -368,15 +370,15 @@ BACKGROUNDS = {
 CONTINUING = [n for n in NAMES if ranker_class(n).continues_models and n not in ("igbrt", "mcrank")]
 
 
-@pytest.mark.parametrize("kind", BACKGROUNDS)
+@pytest.mark.parametrize("kind", INIT_MODELS)
 @pytest.mark.parametrize("name", CONTINUING)
-def test_any_model_can_be_the_background(name, data, kind, tmp_path):
+def test_any_model_can_be_the_init_model(name, data, kind, tmp_path):
     """The new steps add to its scores, and both are in one file."""
-    background = BACKGROUNDS[kind](data)
-    before = background.predict(data)
+    init_model = INIT_MODELS[kind](data)
+    before = init_model.predict(data)
     other = make_ranking(15, docs_per_query=12, n_features=8, seed=9)
-    ranker = quick(name).fit(other, init_model=background)
-    nothing = quick(name, n_estimators=1).fit(other, init_model=background)
+    ranker = quick(name).fit(other, init_model=init_model)
+    nothing = quick(name, n_estimators=1).fit(other, init_model=init_model)
     stages = list(ranker.staged_predict(data))
     assert len(stages) == ranker.model_.n_steps == 4
     np.testing.assert_allclose(stages[0], nothing.predict(data), rtol=1e-9, atol=1e-12)

@@ -150,7 +150,7 @@ def test_early_stopping_cuts_the_boosting_not_the_forest(data):
         data, eval_set=valid, early_stopping_rounds=5
     )
     assert ranker.model_.n_steps == ranker.best_iteration_ < 60
-    assert ranker.model_.n_background_trees == 5
+    assert ranker.model_.n_init_trees == 5
 
 
 def test_a_forest_that_is_not_fitted_is_fitted_as_it_says(data):

@@ -50,20 +50,20 @@ class TestColumnsInAnotherOrder:
         assert same.evals_result_ == other.evals_result_
 
     def test_init_model(self, data, frame, mixed):
-        background = boosted().fit(frame, data.y, qid=data.qid)
-        same = boosted().fit(frame, data.y, qid=data.qid, init_model=background)
-        other = boosted().fit(frame[NAMES[::-1]], data.y, qid=data.qid, init_model=background)
+        init_model = boosted().fit(frame, data.y, qid=data.qid)
+        same = boosted().fit(frame, data.y, qid=data.qid, init_model=init_model)
+        other = boosted().fit(frame[NAMES[::-1]], data.y, qid=data.qid, init_model=init_model)
         np.testing.assert_allclose(other.predict(mixed), same.predict(frame), rtol=1e-9)
         assert other.score(frame, data.y, data.qid) == pytest.approx(
             same.score(frame, data.y, data.qid)
         )
 
-    def test_a_background_of_fewer_columns(self, data, frame):
-        background = boosted().fit(frame[NAMES[3:]], data.y, qid=data.qid)
+    def test_an_init_model_of_fewer_columns(self, data, frame):
+        init_model = boosted().fit(frame[NAMES[3:]], data.y, qid=data.qid)
         ranker = boosted(n_estimators=1, learning_rate=1e-12).fit(
-            frame, data.y, qid=data.qid, init_model=background
+            frame, data.y, qid=data.qid, init_model=init_model
         )
-        np.testing.assert_allclose(ranker.predict(frame), background.predict(frame), atol=1e-9)
+        np.testing.assert_allclose(ranker.predict(frame), init_model.predict(frame), atol=1e-9)
 
     def test_warm_start(self, data, frame, mixed):
         whole = forest(n_estimators=8).fit(frame, data.y, qid=data.qid)
@@ -144,7 +144,7 @@ class TestTreesOfDifferences:
         np.testing.assert_array_equal(pair.predict(scanned), apart)
         boosted().fit(data).predict(paths)  # document by document: queries are not read
 
-    def test_as_background_it_sees_the_queries(self, pair, data, tmp_path):
+    def test_as_init_model_it_sees_the_queries(self, pair, data, tmp_path):
         ranker = boosted(n_estimators=1, learning_rate=1e-12).fit(data, init_model=pair)
         np.testing.assert_allclose(ranker.predict(data), pair.predict(data), atol=1e-9)
         with pytest.raises(ModelError, match="kind 'sum' cannot be compiled"):
@@ -318,11 +318,11 @@ class TestMeasuring:
         given = rankgrove.Dataset(data.X, data.y, data.qid, doc_ids=ids)
         name = "ndcg@10(ties=doc_id)"
         ranker = rankgrove.MART(n_estimators=1, min_samples_leaf=data.n_rows)  # all scores tie
-        ranker.fit(data, eval_set={"watched": given}, eval_metric=name)
+        ranker.fit(data, eval_set={"valid": given}, eval_metric=name)
         expected = rankgrove.evaluate(given, ranker.predict(given), metrics=name)[name]
         assert expected != rankgrove.evaluate(data, ranker.predict(data), metrics=name)[name]
         assert ranker.score(given, metric=name) == expected
-        assert ranker.evals_result_["watched"][name] == [expected]
+        assert ranker.evals_result_["valid"][name] == [expected]
 
     @pytest.mark.filterwarnings("ignore:eval_set '.*' (shares|holds)")
     def test_weights_belong_to_training_alone(self, data):
@@ -350,7 +350,7 @@ class TestMeasuring:
         with pytest.raises(DataError, match="score needs the labels"):
             ranker.score(frame, qid=data.qid)
 
-    def test_watched_sets_have_names_of_their_own(self, data):
+    def test_evaluation_sets_have_names_of_their_own(self, data):
         with pytest.raises(ValueError, match="two sets of the name '1'"):
             rankgrove.MART(n_estimators=1).fit(data, eval_set={1: data, "1": data})
 

@@ -34,7 +34,7 @@ def test_scores_are_expected_gains(train, ordinal):
 
 @pytest.mark.parametrize("ordinal", [False, True])
 @pytest.mark.parametrize("grades", [2, 5])
-def test_watching_continuing_and_stages(train, ordinal, grades):
+def test_evaluating_continuing_and_stages(train, ordinal, grades):
     y = np.minimum(train.y, grades - 1)
     data = rankgrove.Dataset(train.X, y, train.qid)
     whole = mcrank(ordinal=ordinal).fit(data, eval_set={"train": data}, eval_metric="rmse")
@@ -52,18 +52,18 @@ def scores_of_last_stage(ranker, data):
     return last
 
 
-def test_background_with_other_outputs_is_refused(train):
+def test_init_model_with_other_outputs_is_refused(train):
     with pytest.raises(ModelError, match="McRank can only continue a model with the same outputs"):
         mcrank().fit(train, init_model=LambdaMART(n_estimators=2).fit(train))
     with pytest.raises(ModelError, match="can only continue"):
         mcrank().fit(train, init_model=mcrank(ordinal=True).fit(train))
 
 
-def test_mcrank_can_be_the_background_of_others(train, tmp_path):
-    background = mcrank().fit(train)
-    ranker = LambdaMART(n_estimators=3, random_state=0).fit(train, init_model=background)
+def test_mcrank_can_be_the_init_model_of_others(train, tmp_path):
+    init_model = mcrank().fit(train)
+    ranker = LambdaMART(n_estimators=3, random_state=0).fit(train, init_model=init_model)
     raw = Scorer(ranker.model_.parts[-1].ensemble).predict(train.X)
-    np.testing.assert_array_equal(ranker.predict(train), raw + background.predict(train))
+    np.testing.assert_array_equal(ranker.predict(train), raw + init_model.predict(train))
     ranker.save(tmp_path / "model.rg")
     loaded = rankgrove.load_model(tmp_path / "model.rg")
     np.testing.assert_array_equal(loaded.predict(train), ranker.predict(train))

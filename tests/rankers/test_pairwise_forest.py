@@ -76,7 +76,7 @@ def test_wide_documents_are_compared_a_few_pairs_at_a_time(small_data, monkeypat
     monkeypatch.setattr(pairs, "_BLOCK_VALUES", 100 * small_data.n_features)
     compared = pairs.differences
 
-    def differences(X, first, second):
+    def differences(X, first, second, categorical=()):
         widest.append(len(first))
         return compared(X, first, second)
 

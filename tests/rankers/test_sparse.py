@@ -24,7 +24,7 @@ SMALL = {
 def quick(name, **params):
     known = ranker_class(name)._get_param_names()
     sizes = {key: value for key, value in SMALL.items() if key in known}
-    scale = {"max_grade": 4} if name == "querycrossentropy" else {}
+    scale = {"max_grade": 4} if name in ("querycrossentropy", "listce") else {}
     return make_ranker(name, **{**sizes, **scale, "random_state": 0, "n_jobs": 1, **params})
 
 
@@ -106,7 +106,7 @@ def test_every_way_of_growing(params):
         )
 
 
-def test_watched_sets_weights_and_background_models():
+def test_evaluation_sets_weights_and_init_models():
     X, y, qid = make(1)
     other, other_y, other_qid = make(2)
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)

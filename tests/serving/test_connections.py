@@ -71,7 +71,7 @@ def expected(ranker):
 
 def test_headers_without_end_are_refused(server):
     with server.connect() as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nx: ")
+        connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\nx: ")
         send_until_answered(connection, b"a" * 8192)
         response = read_response(connection)
         assert (response.status, response.headers["connection"]) == (431, "close")
@@ -115,7 +115,9 @@ def test_large_pipelined_requests_are_all_answered(server, expected):
 def test_small_pipelined_requests_are_answered_in_order(server):
     with server.connect() as connection:
         paths = ["/health", "/models/web", "/nowhere", "/score"] * 50
-        connection.sendall(b"".join(f"GET {path} HTTP/1.1\r\n\r\n".encode() for path in paths))
+        connection.sendall(
+            b"".join(f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode() for path in paths)
+        )
         found = [read_response(connection).status for _ in paths]
     assert found == [200, 200, 404, 405] * 50
 
@@ -128,7 +130,9 @@ def test_a_request_that_offers_http2_keeps_its_body(server, expected, chunked):
         request = post(b"", *upgrade, "transfer-encoding: chunked", length=False)
         request += b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
     with server.connect() as connection:
-        connection.sendall(request + b"GET /health HTTP/1.1\r\nupgrade: h2c\r\n\r\n" + post(BODY))
+        connection.sendall(
+            request + b"GET /health HTTP/1.1\r\nhost: x\r\nupgrade: h2c\r\n\r\n" + post(BODY)
+        )
         assert json.loads(read_response(connection).body)["scores"] == expected
         assert json.loads(read_response(connection).body) == {"status": "alive"}
         assert json.loads(read_response(connection).body)["scores"] == expected
@@ -169,7 +173,7 @@ def test_a_client_that_waits_for_100_continue_gets_it_or_the_refusal(server, exp
         connection.sendall(BODY)
         assert json.loads(read_response(connection).body)["scores"] == expected
         connection.sendall(
-            b"POST /score HTTP/1.1\r\ncontent-type: text/csv\r\ncontent-length: 9\r\n"
+            b"POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: text/csv\r\ncontent-length: 9\r\n"
             b"expect: 100-continue\r\n\r\n"
         )
         assert read_response(connection).status == 415
@@ -185,8 +189,20 @@ def test_all_pipelined_requests_are_answered_after_the_client_closed_its_side(se
         assert connection.recv(1) == b""
 
 
+@pytest.mark.parametrize("before", [b"", post(BODY)])
+@pytest.mark.parametrize("part", [post(BODY)[:-3], post(BODY)[:20], b"P"])
+def test_half_a_request_is_refused_when_the_client_has_closed_its_side(server, before, part):
+    with server.connect() as connection:
+        connection.sendall(before + part)
+        connection.shutdown(socket.SHUT_WR)
+        if before:
+            assert read_response(connection).status == 200
+        assert read_response(connection).status == 400
+        assert connection.recv(1) == b""
+
+
 def test_many_pipelined_offers_of_another_protocol_are_answered(server):
-    offer = b"GET /health HTTP/1.1\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n"
+    offer = b"GET /health HTTP/1.1\r\nhost: x\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n"
     with server.connect() as connection:
         connection.sendall(offer * 2000)
         assert {read_response(connection).status for _ in range(2000)} == {200}
@@ -251,11 +267,43 @@ def test_ambiguous_framing_ends_the_connection(server, head):
     with server.connect() as connection:
         connection.sendall(
             f"POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{head}\r\n\r\n"
-            "0\r\n\r\nGET /health HTTP/1.1\r\n\r\n".encode()
+            "0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n".encode()
         )
         response = read_response(connection)
         assert response.status >= 400
         assert b"alive" not in connection.recv(1000)
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    ["", "host: x\r\nhost: x\r\n", "host: x\r\nHost: y\r\n", "host: x y\r\n", "host: u@x/\r\n"],
+)
+@pytest.mark.parametrize("path", ["/health", "/score"])
+def test_none_two_or_odd_hosts_are_refused(server, path, hosts):
+    """A proxy in front may choose another of them."""
+    with server.connect() as connection:
+        head = post(BODY, path=path).replace(b"host: x\r\n", hosts.encode())
+        connection.sendall(head + b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+        response = read_response(connection)
+        assert (response.status, response.headers["connection"]) == (400, "close")
+        assert json.loads(response.body)["error"]["field"] == "host"
+        assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("version", ["0.9", "2.0"])
+def test_other_versions_of_http_are_refused(server, version):
+    with server.connect() as connection:
+        connection.sendall(f"GET /health HTTP/{version}\r\nhost: x\r\n\r\n".encode())
+        response = read_response(connection)
+        assert response.status >= 400
+        assert b"alive" not in response.body
+
+
+@pytest.mark.parametrize("host", ["", "x:8000", "[::1]:8000", "xn--bcher-kva.example", "a_b"])
+def test_usual_hosts_are_taken(server, host):
+    with server.connect() as connection:
+        connection.sendall(f"GET /health HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
+        assert read_response(connection).status == 200
 
 
 @pytest.mark.parametrize("path", ["/models/web%2Fscore%00", "/%ff", "//score", "*", "/score/"])
@@ -267,7 +315,7 @@ def test_odd_paths_are_answered(server, path):
 
 def test_http_1_0_and_head_requests(server):
     with server.connect() as connection:
-        connection.sendall(b"HEAD /health HTTP/1.1\r\n\r\nGET /ready HTTP/1.0\r\n\r\n")
+        connection.sendall(b"HEAD /health HTTP/1.1\r\nhost: x\r\n\r\nGET /ready HTTP/1.0\r\n\r\n")
         answer = b""
         while part := connection.recv(4096):
             answer += part
@@ -291,7 +339,7 @@ def test_small_responses_are_sent_at_once(model_files, by_descriptor):
         running = asyncio.create_task(server.run(ready.set))
         await ready.wait()
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         (connection,) = server.connections
         accepted = connection._transport.get_extra_info("socket")

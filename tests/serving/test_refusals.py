@@ -273,3 +273,15 @@ def test_an_unknown_field_gets_the_known_ones(server):
     assert answer.status_code == 422
     message = answer.json()["error"]["message"]
     assert "`documents`; fields are rows, columns, qid, group_sizes" in message
+
+
+@pytest.mark.parametrize("charset", ["latin-1", '"UTF-16"', "iso-8859-1"])
+def test_json_in_another_charset_is_refused(server, charset):
+    headers = {"content-type": f"application/json; charset={charset}"}
+    answer = server.client.post("/score", content=json.dumps({"rows": GOOD}), headers=headers)
+    assert answer.status_code == 415, answer.text
+    assert answer.json()["error"]["field"] == "content-type"
+    for usual in ("utf-8", '"UTF-8"'):
+        headers = {"content-type": f"application/json; charset={usual}"}
+        good = server.client.post("/score", content=json.dumps({"rows": GOOD}), headers=headers)
+        assert good.status_code == 200, good.text

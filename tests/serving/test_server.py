@@ -18,7 +18,8 @@ import pytest
 from tests.serving.test_answers import rows_of
 from tests.serving.test_connections import post, read_response
 
-from rankgrove import LambdaMART
+from rankgrove import MART, Dataset, LambdaMART
+from rankgrove.datasets import make_ranking
 from rankgrove.serving.models import ModelStore
 
 
@@ -101,6 +102,23 @@ def test_a_model_that_could_not_be_opened_is_loaded_when_it_can(model_file, newe
     assert "web.rg" in store.describe("web")["problem"]
     store.refresh()
     assert store.describe("web")["problem"] is None
+
+
+def test_a_model_with_other_columns_is_reported(tmp_path, caplog):
+    data = make_ranking(10, seed=1)
+    names = [f"a{j}" for j in range(data.n_features)]
+    for number, order in enumerate((names, names[::-1])):
+        ranker = MART(n_estimators=1).fit(Dataset(data.X, data.y, data.qid, feature_names=order))
+        ranker.save(tmp_path / f"{number}.rg")
+    path = tmp_path / "web.rg"
+    shutil.copy(tmp_path / "0.rg", path)
+    store = ModelStore({"web": path})
+    shutil.copy(tmp_path / "0.rg", path)
+    store.refresh()
+    assert "other columns" not in caplog.text
+    shutil.copy(tmp_path / "1.rg", path)
+    store.refresh()
+    assert "model web has other columns than before" in caplog.text
 
 
 def refuses_connections(server):
@@ -187,6 +205,7 @@ def test_what_waits_is_counted_and_beyond_the_limit_refused(start, model_file):
         connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
         assert read_response(connection).status == 200
     server.process.send_signal(signal.SIGSTOP)  # so that all wait when it goes on
+    os.waitpid(server.process.pid, os.WUNTRACED)  # the signal has arrived
     for connection in connections:
         connection.sendall(post(BODY))
     server.process.send_signal(signal.SIGCONT)

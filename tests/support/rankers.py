@@ -12,6 +12,11 @@ FAMILIES = (
 
 # What makes rankers of many trees quick, and the scale of labels that a ranker must know.
 SMALL = {
+    "auto": {"n_bags": 2},
+    "calibrated": {"ranker": "lambdamart:n_estimators=4", "n_folds": 2, "min_queries": 2},
+    "listce": {"max_grade": 4, "l2": 0.1},
+    "blend": {"rankers": ["lambdamart:n_estimators=4", "rf-point:n_estimators=3"], "n_folds": 2},
+    "bagged": {"ranker": "lambdamart:n_estimators=4,min_samples_leaf=5", "n_bags": 3},
     "igbrt": {"n_forest_trees": 4},
     "broof": {"n_trees": 4},
     "querycrossentropy": {"max_grade": 4},

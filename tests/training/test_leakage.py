@@ -46,6 +46,18 @@ def test_a_copy_of_the_training_data_warns_whatever_its_query_ids():
             fit(data, (data.X, data.y, qid))
 
 
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_documents_that_many_queries_have_are_no_sign_of_shared_ones(n_features):
+    """Few features of few values: most documents of any query are in every other one, too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        for seed in range(0, 8, 2):
+            train, held_out = (
+                make_ranking(60, n_features=n_features, seed=seed + part) for part in (0, 1)
+            )
+            fit(train, held_out)
+
+
 @pytest.mark.parametrize("part", ["other documents", "the very training data"])
 def test_honest_sets_pass_silently(part):
     data = make_ranking(12, seed=0)

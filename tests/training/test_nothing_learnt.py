@@ -56,8 +56,8 @@ def test_what_learns_something_is_silent(ranker):
         ranker.fit(DATA)
 
 
-def test_a_background_that_tells_documents_apart_is_enough():
-    background = rg.MART(**QUICK).fit(DATA)
+def test_an_init_model_that_tells_documents_apart_is_enough():
+    init_model = rg.MART(**QUICK).fit(DATA)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
-        rg.LambdaMART(**QUICK, min_gain=1e9).fit(DATA, init_model=background)
+        rg.LambdaMART(**QUICK, min_gain=1e9).fit(DATA, init_model=init_model)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import rankgrove
+from rankgrove.training.fit_evaluation import EvalSet, FitEvaluation
 from rankgrove.training.step_loop import StepLoop
-from rankgrove.training.watch import Watch, WatchedSet
 
 UNUSED: Any = None
 
 
 def loop(n_planned=3, patience=None, callbacks=(), resumed=()):
-    sets = [WatchedSet("valid", UNUSED, False, {"mean": np.mean})]
-    watch = Watch(sets, True, patience)
-    return StepLoop(rankgrove.LambdaMART(), n_planned, watch, callbacks, resumed=resumed)
+    sets = [EvalSet("valid", UNUSED, False, {"mean": np.mean})]
+    evaluation = FitEvaluation(sets, True, patience)
+    return StepLoop(rankgrove.LambdaMART(), n_planned, evaluation, callbacks, resumed=resumed)
 
 
 def scores(value):

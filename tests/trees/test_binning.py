@@ -155,4 +155,46 @@ def test_parts_that_do_not_fit_are_refused(blocks, message):
     with pytest.raises(ValueError, match=message):
         _native.bin_matrix(blocks, 4, bins, None, 1)
     with pytest.raises(ValueError, match=r"fill must have one value per feature|X |of X"):
-        _native.find_bins(blocks, 4, None, 255, np.zeros(3, np.float32), 1)
+        _native.find_bins(blocks, 4, None, 255, "quantile", np.zeros(3, np.float32), 1)
+
+
+def greedy_log_sum_cuts(x, max_bins):
+    """The values after which bins end, by trying every place of every bin."""
+    values, counts = np.unique(x, return_counts=True)
+    last = int(np.isinf(values[-1]))
+    bins = [list(range(len(values) - last)), *[[len(values) - 1]] * last]
+    while len(bins) < min(max_bins, len(values)):
+        best = None
+        for number, one in enumerate(bins):
+            for place in range(1, len(one)):
+                left, right = counts[one[:place]].sum(), counts[one[place:]].sum()
+                gain = np.log(float(left)) + np.log(float(right)) - np.log(float(left + right))
+                if best is None or gain > best[0]:
+                    best = (gain, number, place)
+        _, number, place = best
+        bins[number : number + 1] = [bins[number][:place], bins[number][place:]]
+    return [(values[one[-1]], values[one[-1] + 1]) for one in bins[:-1]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("max_bins", [2, 5, 31])
+def test_greedy_log_sum_bins_equal_trying_every_division(seed, max_bins):
+    rng = np.random.default_rng(seed)
+    x = np.round(rng.normal(size=200) ** 3, seed % 3).astype(np.float32)
+    if seed % 4 == 0:
+        x[3] = np.inf
+    want = greedy_log_sum_cuts(x, max_bins)
+    cuts = find_bins(x[:, None], max_bins=max_bins, binning="greedy-log-sum").cuts(0)
+    assert len(cuts) == len(want)
+    for cut, (below, above) in zip(cuts, want, strict=True):
+        assert below <= cut < above
+
+
+def test_greedy_log_sum_parts_a_frequent_value_from_rare_ones():
+    x = np.repeat(np.arange(5, dtype=np.float32), [1, 1, 1, 1, 96])[:, None]
+    assert find_bins(x, max_bins=3, binning="greedy-log-sum").cuts(0).tolist() == [1.5, 3.5]
+
+
+def test_an_unknown_rule_of_bins_is_named():
+    with pytest.raises(ValueError, match="not 'uniform'"):
+        find_bins(np.ones((3, 1), np.float32), binning="uniform")

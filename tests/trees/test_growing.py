@@ -28,7 +28,7 @@ def small_problem(seed):
     return X, g, h, bins, bin_matrix(X, bins), [bins.cuts(f) for f in range(4)]
 
 
-def assert_same_tree(tree, root, X, g, h, cuts, l2):
+def assert_same_tree(tree, root, X, g, h, cuts, rules):
     nodes = [root]
     seen = 0
     while nodes:
@@ -36,8 +36,7 @@ def assert_same_tree(tree, root, X, g, h, cuts, l2):
         seen += 1
         i = node.number
         assert tree.count[i] == node.rows.sum()
-        weight = h[node.rows].sum() + l2
-        expected = -g[node.rows].sum() / weight if weight > 0 else 0.0
+        expected = oracle.node_value(g, h, node.rows, rules)
         assert tree.value[i] == pytest.approx(expected, rel=1e-12, abs=1e-12)
         if not node.children:
             assert tree.left[i] == tree.feature[i] == -1
@@ -62,21 +61,28 @@ def assert_same_tree(tree, root, X, g, h, cuts, l2):
     max_depth=st.sampled_from([None, 1, 2, 3]),
     min_samples_leaf=st.sampled_from([1, 2, 5]),
     min_child_weight=st.sampled_from([0.0, 1.5]),
+    l1=st.sampled_from([0.0, 0.0, 0.75]),
     l2=st.sampled_from([0.0, 0.5]),
     min_gain=st.sampled_from([0.0, 0.25]),
+    interactions=st.sampled_from([None, None, [[0, 1], [1, 2]], [[0], [1, 3]]]),
+    random_strength=st.sampled_from([0.0, 0.0, 0.5, 2.0]),
     with_hessians=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
-def test_tree_equals_trying_every_split(seed, tree, with_hessians, **rules):
+@settings(max_examples=400, deadline=None)
+def test_tree_equals_trying_every_split(seed, tree, with_hessians, random_strength, **rules):
     X, g, h, _, binned, cuts = small_problem(seed)
     if not with_hessians:
         h = np.ones(len(X))
     grower = TreeGrower(binned, tree=tree, **rules)
-    grown = grower.grow(g.astype(np.float32), h.astype(np.float32) if with_hessians else None)
-    root = oracle.grow_node_by_node(
-        X, g, h, cuts, oracle.Rules(**rules), leaf_wise=tree == "leafwise"
+    grown = grower.grow(
+        g.astype(np.float32),
+        h.astype(np.float32) if with_hessians else None,
+        seed=seed,
+        random_strength=random_strength,
     )
-    assert_same_tree(grown, root, X, g, h, cuts, rules["l2"])
+    every_rule = oracle.Rules(**rules, random_strength=random_strength, seed=seed)
+    root = oracle.grow_node_by_node(X, g, h, cuts, every_rule, leaf_wise=tree == "leafwise")
+    assert_same_tree(grown, root, X, g, h, cuts, every_rule)
     np.testing.assert_array_equal(grower.leaf_of_row, apply_binned(grown, binned))
 
 
@@ -100,31 +106,47 @@ def test_tree_equals_trying_every_split_of_features_with_more_and_more_bins(seed
         g.astype(np.float32), h.astype(np.float32)
     )
     root = oracle.grow_node_by_node(X, g, h, cuts, oracle.Rules(**rules), leaf_wise=True)
-    assert_same_tree(grown, root, X, g, h, cuts, rules["l2"])
+    assert_same_tree(grown, root, X, g, h, cuts, oracle.Rules(**rules))
 
 
 @pytest.mark.slow
-@given(seed=st.integers(0, 10**9), depth=st.integers(1, 4), l2=st.sampled_from([0.0, 0.5]))
-@settings(max_examples=150, deadline=None)
-def test_oblivious_tree_equals_trying_every_rule(seed, depth, l2):
+@given(
+    seed=st.integers(0, 10**9),
+    max_depth=st.integers(1, 4),
+    min_samples_leaf=st.sampled_from([1, 2, 5]),
+    min_child_weight=st.sampled_from([0.0, 1.5]),
+    l1=st.sampled_from([0.0, 0.0, 0.75]),
+    l2=st.sampled_from([0.0, 0.5]),
+    interactions=st.sampled_from([None, None, [[0, 1], [1, 2]], [[0], [1, 3]]]),
+    random_strength=st.sampled_from([0.0, 0.0, 0.5, 2.0]),
+    with_hessians=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_oblivious_tree_equals_trying_every_rule(seed, with_hessians, random_strength, **rules):
     X, g, h, _, binned, cuts = small_problem(seed)
-    grower = TreeGrower(binned, tree="oblivious", max_depth=depth, l2=l2)
-    tree = grower.grow(g.astype(np.float32), h.astype(np.float32))
-    rules, leaf = oracle.grow_oblivious(X, g, h, cuts, oracle.Rules(max_depth=depth, l2=l2))
-    assert tree.n_nodes == 2 ** (len(rules) + 1) - 1
+    if not with_hessians:
+        h = np.ones(len(X))
+    grower = TreeGrower(binned, tree="oblivious", **rules)
+    tree = grower.grow(
+        g.astype(np.float32),
+        h.astype(np.float32) if with_hessians else None,
+        seed=seed,
+        random_strength=random_strength,
+    )
+    every_rule = oracle.Rules(**rules, random_strength=random_strength, seed=seed)
+    levels, leaf, values = oracle.grow_oblivious(X, g, h, cuts, every_rule)
+    assert tree.n_nodes == 2 ** (len(levels) + 1) - 1
     top = np.inf
-    for level, (feature, bin_, missing_left) in enumerate(rules):
+    for level, (feature, bin_, missing_left) in enumerate(levels):
         nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
         threshold = cuts[feature][bin_] if bin_ < len(cuts[feature]) else top
         assert (tree.feature[nodes] == feature).all()
         assert (tree.threshold[nodes] == threshold).all()
         if np.isnan(X[:, feature]).any():
             assert (tree.missing_left[nodes] == missing_left).all()
-    np.testing.assert_array_equal(grower.leaf_of_row, leaf + 2 ** len(rules) - 1)
-    for number in np.unique(leaf):
-        rows = leaf == number
-        expected = -g[rows].sum() / (h[rows].sum() + l2)
-        assert tree.value[number + 2 ** len(rules) - 1] == pytest.approx(expected, rel=1e-12)
+    leaves = slice(2 ** len(levels) - 1, None)
+    np.testing.assert_array_equal(grower.leaf_of_row, leaf + leaves.start)
+    np.testing.assert_allclose(tree.value[leaves], values, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("tree", ["leafwise", "levelwise", "oblivious"])
@@ -411,12 +433,36 @@ def test_least_squares_rules_leave_the_least_variance_whatever_l2():
             assert tree.value[number] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("limit", [{"min_samples_leaf": 5}, {"min_child_weight": 0.1}])
-def test_oblivious_trees_refuse_limits_that_they_cannot_keep(large, limit):
-    *_, binned = large
-    (name,) = limit
-    with pytest.raises(ValueError, match=f"however small, and take no .*{name}"):
-        TreeGrower(binned, tree="oblivious", max_depth=3, **limit)
+def test_small_leaves_of_oblivious_trees_answer_as_the_nearest_large_node(large):
+    _, g, h, binned = large
+    grower = TreeGrower(binned, tree="oblivious", max_depth=8, min_samples_leaf=100)
+    tree = grower.grow(g, h)
+    leaves = np.flatnonzero(tree.left < 0)
+    small = leaves[tree.count[leaves] < 100]
+    assert 0 < len(small) < len(leaves)
+    parent = np.full(tree.n_nodes, -1)
+    inner = np.flatnonzero(tree.left >= 0)
+    parent[tree.left[inner]] = parent[tree.left[inner] + 1] = inner
+    for leaf in small:
+        node = leaf
+        while tree.count[node] < 100:
+            node = parent[node]
+        assert tree.value[leaf] == tree.value[node]
+    again = TreeGrower(binned, tree="oblivious", max_depth=8, min_samples_leaf=100, n_jobs=3)
+    np.testing.assert_array_equal(again.grow(g, h).value, tree.value)
+
+
+def test_random_strength_varies_with_the_seed_and_not_with_threads(large):
+    _, g, h, binned = large
+    for tree in ("leafwise", "oblivious"):
+        growers = [TreeGrower(binned, tree=tree, max_depth=4, n_jobs=jobs) for jobs in (1, 3)]
+        first, other = [grower.grow(g, h, seed=7, random_strength=3.0) for grower in growers]
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
+        features = [growers[0].grow(g, h, seed=s, random_strength=3.0).feature[:3] for s in (1, 2)]
+        calm = [growers[0].grow(g, h, seed=s).feature[:3] for s in (1, 2)]
+        np.testing.assert_array_equal(*calm)
+        assert not np.array_equal(*features)
 
 
 def test_the_leaves_of_rows_stay_in_place_when_rows_are_sampled(large):

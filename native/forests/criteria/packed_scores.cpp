@@ -45,7 +45,7 @@ RANKGROVE_SIMD bool may_score_more(PackedFields fields, uint64_t* left, int64_t 
   constexpr double kSlack = 0x1p-46;
   const double bound = n_documents * (score - kSlack * sum * sum) - sum * sum;
   if (!(bound > 1e-280 && n_documents * sum < 1e150)) return true;
-  for (int64_t i = n; i < scored_room(n); ++i) left[i] = left[n - 1];
+  for (int64_t i = n; i < padded_size(n); ++i) left[i] = left[n - 1];
   LaneMask64 some{};
   for (int64_t i = 0; i < n; i += kLanes64) {
     Words l;
@@ -63,7 +63,7 @@ RANKGROVE_SIMD double squared_error_scores(PackedFields fields, uint64_t* left, 
                                            uint64_t total, double min_documents, double* score) {
   const uint64_t mask = (uint64_t{1} << fields.sum_bits) - 1;
   const double none = -std::numeric_limits<double>::infinity();
-  for (int64_t i = n; i < scored_room(n); ++i) left[i] = left[n - 1];
+  for (int64_t i = n; i < padded_size(n); ++i) left[i] = left[n - 1];
   Lanes64 greatest = Lanes64{} + none;
   for (int64_t i = 0; i < n; i += kLanes64) {
     Words l;

@@ -13,7 +13,7 @@ struct PackedFields {
 
 // Scores of both children for n candidate splits, given the packed sums of their left sides, which
 // are neither empty nor all; -inf where a child has fewer than min_documents. Returns the greatest.
-// `left` and `score` have room for scored_room(n) entries.
+// `left` and `score` have a capacity of padded_size(n) entries.
 double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n, uint64_t total,
                             double min_documents, double* score);
 
@@ -21,6 +21,6 @@ double squared_error_scores(PackedFields fields, uint64_t* left, int64_t n, uint
 bool may_score_more(PackedFields fields, uint64_t* left, int64_t n, uint64_t total, double score);
 
 // Whole vectors.
-inline int64_t scored_room(int64_t n) { return (n + 3) / 4 * 4; }
+inline int64_t padded_size(int64_t n) { return (n + 3) / 4 * 4; }
 
 }  // namespace rankgrove::forests

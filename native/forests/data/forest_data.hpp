@@ -1,4 +1,4 @@
-// What a forest is grown on, shared by all trees and read only.
+// The data on which a forest is grown, shared by all trees and read-only.
 #pragma once
 
 #include "forests/data/forest_features.hpp"

@@ -59,7 +59,7 @@ void transpose(const BinnedMatrix& binned, LargeVector<Code>& rows, int n_thread
 int32_t usual_code(const BinnedMatrix& binned, int32_t f) {
   constexpr int64_t kRows = 1024;
   constexpr double kMany = 0.4;
-  if (binned.wide) return -1;
+  if (binned.wide || binned.bins->is_categorical(f)) return -1;
   if (binned.is_sparse(f)) return binned.sparse.usual[f];
   const uint8_t* column = binned.column<uint8_t>(f);
   const int64_t step = std::max<int64_t>(1, binned.n_rows / kRows);

@@ -10,16 +10,18 @@
 namespace rankgrove::forests {
 
 enum class SampleUnit {
-  queries,    // whole queries, without replacement
-  documents,  // documents, with replacement (bootstrap)
+  kQueries,  // whole queries
+  kDocuments,
 };
 
 struct ForestSample {
-  SampleUnit unit = SampleUnit::queries;
-  int64_t size = 0;  // queries or documents to draw
-  // Chance to be drawn; empty if all equal.
-  std::vector<double> query_weights;
-  WeightedDraw document_weights;
+  SampleUnit unit = SampleUnit::kQueries;
+  bool replacement = false;  // whether a unit may be drawn several times
+  int64_t size = 0;          // queries or documents to draw
+  // Chance to be drawn; empty if all equal. The first is for draws without replacement, the other
+  // for those with it.
+  std::vector<double> weights;
+  WeightedDraw weighted_draw;
 };
 
 // The random stream of a tree.
@@ -31,6 +33,10 @@ struct SampledRows {
   std::vector<uint32_t>
       times;  // how often each row of the data was drawn; empty if it is listed so
 };
+
+// How often each query is drawn.
+std::vector<uint32_t> draw_query_times(const ForestSample& options, int64_t n_queries,
+                                       uint64_t tree_seed);
 
 // Drawn twice, listed twice.
 std::vector<int32_t> draw_rows(const ForestSample& options, const std::vector<int64_t>& offsets,

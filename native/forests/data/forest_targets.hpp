@@ -2,27 +2,46 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace rankgrove::forests {
 
 // What a listwise metric does with the documents of a query.
 enum class MetricKind {
-  position,  // scale[q] * sum over ranks r of discount(r) * gain(document): see query_response.hpp
-  average_precision,  // these three: see block_metrics.hpp
-  reciprocal_rank,
-  expected_reciprocal_rank,
+  kPosition,  // scale[q] * sum over ranks r of discount(r) * gain(document): see query_response.hpp
+  kAveragePrecision,  // these three: see block_metrics.hpp
+  kReciprocalRank,
+  kExpectedReciprocalRank,
+  kFunction,  // any function of a query's documents and their scores: see function_gains.hpp
+};
+
+// Documents of some queries, query by query, and a score of each.
+struct QueryRankings {
+  std::vector<int32_t> rows;
+  std::vector<int64_t> offsets{0};
+  std::vector<double> scores;
+
+  void clear() {
+    rows.clear();
+    offsets.assign(1, 0);
+    scores.clear();
+  }
 };
 
 // A metric that listwise splits raise: a sum over queries, in which tied documents have a random
 // order.
 struct ListwiseMetric {
-  MetricKind kind = MetricKind::position;
+  MetricKind kind = MetricKind::kPosition;
   int64_t k = 0;             // ranks that count; of all kinds but position, whose discounts end
   std::vector<double> gain;  // of each row: its gain, its relevance or its chance to satisfy
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
   std::vector<double> weight;      // of each query in the mean
+  // Of the kind kFunction: the value of each ranking, and whether it depends on more than the
+  // order of the scores.
+  std::function<void(const QueryRankings&, std::vector<double>&)> evaluate;
+  bool reads_scores = false;
 };
 
 struct ForestTargets {

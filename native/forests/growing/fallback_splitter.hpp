@@ -1,4 +1,4 @@
-// One splitter for all nodes, and another for those where the first finds nothing.
+// A splitter that falls back to another one on nodes where the first finds no split.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,7 @@ class FallbackSplitter final : public NodeSplitter<Code> {
   }
 
   const Code* split_codes() const override { return last_->split_codes(); }
+  std::span<const int32_t> split_categories() const override { return last_->split_categories(); }
 
  private:
   Part first_, second_;

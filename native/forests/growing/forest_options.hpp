@@ -11,37 +11,40 @@ namespace rankgrove::forests {
 
 // How thresholds are chosen at a node.
 enum class Splitter {
-  best,              // K features, all thresholds, the best of all (random forests)
-  random_threshold,  // K features, one random threshold each, the best of these (ExtraTrees)
-  random,            // one feature, one threshold, both random (RF-rand)
+  kBest,             // K features, all thresholds, the best of all (random forests)
+  kRandomThreshold,  // K features, one random threshold each, the best of these (ExtraTrees)
+  kRandom,           // one feature, one threshold, both random (RF-rand)
 };
 
 // Which leaf is split next. It matters where a split's gain depends on the other leaves (listwise
 // splits) or where max_leaf_nodes ends the growth; else it only numbers the nodes.
 enum class NodeOrder {
-  breadth_first,
-  depth_first,
-  random,
-  biggest_first,
-  most_relevant_first,
-  best_first,  // the leaf whose split gained most when the leaf was made
+  kBreadthFirst,
+  kDepthFirst,
+  kRandom,
+  kBiggestFirst,
+  kMostRelevantFirst,
+  kBestFirst,  // the leaf whose split gained most when the leaf was made
 };
 
 inline constexpr int32_t kUnlimited = std::numeric_limits<int32_t>::max();
 
 struct ForestOptions {
-  Splitter splitter = Splitter::best;
+  Splitter splitter = Splitter::kBest;
   std::string criterion = "squared_error";  // of pointwise splits; see criteria/registry.hpp
   CustomCriterion custom;                   // in its place; empty for none
-  NodeOrder order = NodeOrder::breadth_first;
+  NodeOrder order = NodeOrder::kBreadthFirst;
   int32_t max_features = 1;  // features drawn per node
+  bool redraw = true;        // whether a node whose drawn features are all constant draws more
   // Levels of the tree that are split listwise, from the root; kUnlimited: the whole tree, and no
   // split is pointwise.
   int32_t listwise_levels = 0;
+  bool fallback = true;  // a node of these levels without a listwise gain is split pointwise
   int64_t min_samples_split = 2;
   int64_t min_samples_leaf = 1;
   int32_t max_depth = kUnlimited;
   int32_t max_leaf_nodes = kUnlimited;
+  bool missing_branch = false;    // missing values are a child of their own
   double min_gain = 0.0;          // a split must gain more than this
   double threshold_fraction = 1;  // of the thresholds of a feature that a node tries
   double query_fraction = 1;      // of the queries of a node whose metric a listwise split looks at

@@ -1,17 +1,21 @@
 #include "forests/growing/forest_tree.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "common/category_bits.hpp"
 #include "forests/growing/fallback_splitter.hpp"
 #include "forests/growing/found_split.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "forests/growing/node_queue.hpp"
 #include "forests/listwise/block_gains.hpp"
+#include "forests/listwise/candidate_gains.hpp"
+#include "forests/listwise/function_gains.hpp"
 #include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/listwise_splitter.hpp"
-#include "forests/listwise/trial_gains.hpp"
 #include "forests/nodes/node_splitter.hpp"
 #include "forests/nodes/stable_partition.hpp"
 #include "forests/pointwise/make_splitter.hpp"
@@ -61,19 +65,21 @@ class ForestTreeGrower {
   // splits.
   std::vector<WaitingNode> grow_listwise(const std::vector<WaitingNode>& roots) {
     switch (data_.targets.metric.kind) {
-      case MetricKind::average_precision:
+      case MetricKind::kAveragePrecision:
         return split_listwise<BlockGains<Code, AveragePrecisionBlocks>>(roots);
-      case MetricKind::reciprocal_rank:
+      case MetricKind::kReciprocalRank:
         return split_listwise<BlockGains<Code, ReciprocalRankBlocks>>(roots);
-      case MetricKind::expected_reciprocal_rank:
+      case MetricKind::kExpectedReciprocalRank:
         return split_listwise<BlockGains<Code, ExpectedReciprocalRankBlocks>>(roots);
-      case MetricKind::position:
+      case MetricKind::kFunction:
+        return split_listwise<FunctionGains<Code>>(roots);
+      case MetricKind::kPosition:
         break;
     }
-    return split_listwise<TrialGains<Code>>(roots);
+    return split_listwise<CandidateGains<Code>>(roots);
   }
 
-  // If there is a level below, nodes without a listwise gain are split pointwise as well: their
+  // If there is a level below, nodes without a listwise gain may be split pointwise as well: their
   // children may gain again.
   template <typename Gains>
   std::vector<WaitingNode> split_listwise(const std::vector<WaitingNode>& roots) {
@@ -81,7 +87,7 @@ class ForestTreeGrower {
     const double total_weight = start_queries(leaves);
     std::unique_ptr<NodeSplitter<Code>> splitter =
         std::make_unique<ListwiseSplitter<Code, Gains>>(data_, options_, leaves, total_weight);
-    if (options_.listwise_levels != kUnlimited) {
+    if (options_.listwise_levels != kUnlimited && options_.fallback) {
       splitter =
           std::make_unique<FallbackSplitter<Code>>(std::move(splitter), pointwise_splitter());
     }
@@ -105,7 +111,7 @@ class ForestTreeGrower {
     double total_weight = 0;
     for (size_t i = 0; i < rows_.size();) {
       const int32_t query = data_.features.query_of_row[rows_[i]];
-      leaves.start_query(query, tree_[0].value, portion_of(leaves, query, i, rows_.size()));
+      leaves.start_query(query, tree_[0].value, subset_of(leaves, query, i, rows_.size()));
       total_weight += data_.targets.metric.weight[query];
     }
     return total_weight;
@@ -113,10 +119,10 @@ class ForestTreeGrower {
 
   // Documents of a query among rows i .. end - 1, if they come first there; i moves behind them.
   template <typename Table, typename Index>
-  auto portion_of(const Table& leaves, int32_t query, Index& i, Index end) const {
+  auto subset_of(const Table& leaves, int32_t query, Index& i, Index end) const {
     const Index begin = i;
     while (i < end && data_.features.query_of_row[rows_[i]] == query) ++i;
-    return leaves.portion(rows_.data() + begin, static_cast<int64_t>(i - begin));
+    return leaves.subset(rows_.data() + begin, static_cast<int64_t>(i - begin));
   }
 
   template <typename Table>
@@ -128,8 +134,8 @@ class ForestTreeGrower {
       const int32_t next_left = i < left.end ? rows_[i] : kUnlimited;
       const int32_t next_right = j < right.end ? rows_[j] : kUnlimited;
       const int32_t query = data_.features.query_of_row[std::min(next_left, next_right)];
-      const auto on_left = portion_of(leaves, query, i, left.end);
-      const auto on_right = portion_of(leaves, query, j, right.end);
+      const auto on_left = subset_of(leaves, query, i, left.end);
+      const auto on_right = subset_of(leaves, query, j, right.end);
       leaves.split(query, score, left.value, on_left, right.value, on_right);
     }
   }
@@ -140,10 +146,10 @@ class ForestTreeGrower {
     const auto splitter = pointwise_splitter();
     const NodeOrder order = options_.order;
     const bool as_ordered = options_.max_leaf_nodes != kUnlimited ||
-                            order == NodeOrder::depth_first || order == NodeOrder::best_first;
+                            order == NodeOrder::kDepthFirst || order == NodeOrder::kBestFirst;
     const int32_t n_before = tree_.n_nodes();
     split_all(
-        roots, as_ordered ? order : NodeOrder::depth_first, *splitter, false,
+        roots, as_ordered ? order : NodeOrder::kDepthFirst, *splitter, false,
         [](const FoundSplit&) {}, [](const WaitingNode&) { return true; });
     return as_ordered ? tree_.flat() : tree_.numbered(new_queue(order), roots, n_before);
   }
@@ -154,7 +160,7 @@ class ForestTreeGrower {
   void split_all(const std::vector<WaitingNode>& roots, NodeOrder order,
                  NodeSplitter<Code>& splitter, bool gains_change, OnSplit&& on_split,
                  Wanted&& wanted) {
-    if (order == NodeOrder::best_first) {
+    if (order == NodeOrder::kBestFirst) {
       split_best_first(roots, splitter, gains_change, on_split, wanted);
       return;
     }
@@ -162,7 +168,7 @@ class ForestTreeGrower {
     queue.push_all(roots);
     while (!queue.empty() && may_grow()) {
       FoundSplit found;
-      if (!find_split(queue.pop(), splitter, found)) continue;
+      if (!find_split(queue.pop(), splitter, found) || !fits(found)) continue;
       queue.push_all(split(found, on_split, wanted));
     }
   }
@@ -182,6 +188,7 @@ class ForestTreeGrower {
     open(roots);
     while (!queue.empty() && may_grow()) {
       FoundSplit found = queue.pop();
+      if (!fits(found)) continue;
       if (gains_change && found.n_nodes != tree_.n_nodes()) {
         restore_order(found.node);
         if (!find_split(found.node, splitter, found)) continue;
@@ -191,6 +198,10 @@ class ForestTreeGrower {
   }
 
   bool may_grow() const { return tree_.n_leaves() < options_.max_leaf_nodes; }
+  // A third child is a leaf more.
+  bool fits(const FoundSplit& found) const {
+    return !found.split.branch || tree_.n_leaves() + 1 < options_.max_leaf_nodes;
+  }
 
   // Searches the split of a leaf and sorts its rows by it; tells whether there is one.
   bool find_split(const WaitingNode node, NodeSplitter<Code>& splitter, FoundSplit& found) {
@@ -202,16 +213,29 @@ class ForestTreeGrower {
     Random random(node.key);
     found.split = splitter.find(documents_of(node), node, random);
     if (!found.split.found()) return false;
-    found.some_missing = has_missing(found.split.feature, splitter.split_codes(), node.n_rows());
-    const int64_t middle = partition(node, found.split, splitter.split_codes());
+    const Code* codes = splitter.split_codes();
+    found.some_missing = has_missing(found.split.feature, codes, node.n_rows());
+    found.categories.reset();
+    WaitingNode parted = node;
+    if (data_.features.binned->bins->is_categorical(found.split.feature)) {
+      codes = list_categories(splitter, node.n_rows(), found);
+    } else if (found.split.branch) {
+      part_missing(node, found, codes);
+      parted = found.values;
+      codes = value_codes_.data();
+    }
+    const int64_t middle = partition(parted, found.split, codes);
     const int32_t depth = node.depth + 1;
     WaitingNode left{0, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
-    WaitingNode right{0, depth, middle, node.end, 0.0, mix64(node.key + 1)};
-    if (few_classes()) share_class_counts(node, left, right);
+    WaitingNode right{0, depth, middle, parted.end, 0.0, mix64(node.key + 1)};
+    if (few_classes()) share_class_counts(parted, left, right);
     found.left_pure = summarise(left);
     found.right_pure = summarise(right);
-    if (options_.splitter == Splitter::random) {
+    if (options_.splitter == Splitter::kRandom) {
       found.split.gain = fall_of_squared_error(node, left, right);
+      if (found.split.branch) {
+        found.split.gain += squared_error_fall(node, found.missing) / sample_weight_;
+      }
     }
     found.node = node;
     found.left = left;
@@ -220,9 +244,73 @@ class ForestTreeGrower {
     return true;
   }
 
+  // Lists the categories that go left: those of the child with fewer documents, so that others,
+  // which no document of the node has, follow the larger child. Returns the documents' ranks, by
+  // which the split, too, is made.
+  const Code* list_categories(const NodeSplitter<Code>& splitter, int64_t n, FoundSplit& found) {
+    const Code* ranks = splitter.split_codes();
+    const std::span<const int32_t> categories = splitter.split_categories();
+    const int32_t missing = data_.features.binned->missing_bin(found.split.feature);
+    NodeSplit& split = found.split;
+    const auto n_left =
+        std::count_if(ranks, ranks + n, [&](Code rank) { return split.goes_left(rank, missing); });
+    const auto n_categories = static_cast<int32_t>(categories.size());
+    const bool flip = 2 * n_left > n;
+    if (!flip) {
+      found.categories = std::make_shared<const std::vector<uint32_t>>(
+          category_words(categories.first(split.bin + 1)));
+      return ranks;
+    }
+    found.categories = std::make_shared<const std::vector<uint32_t>>(
+        category_words(categories.subspan(split.bin + 1)));
+    split.bin = n_categories - 2 - split.bin;
+    split.missing_left = !split.missing_left;
+    flipped_.assign(ranks, ranks + n);
+    for (Code& rank : flipped_) {
+      if (rank != missing) rank = static_cast<Code>(n_categories - 1 - rank);
+    }
+    return flipped_.data();
+  }
+
+  // Puts the documents of a node without a value of the split's feature last: they are its third
+  // child. value_codes_ are the codes of the others.
+  void part_missing(const WaitingNode& node, FoundSplit& found, const Code* codes) {
+    const int32_t missing_bin = data_.features.binned->missing_bin(found.split.feature);
+    value_codes_.clear();
+    for (int64_t i = 0; i < node.n_rows(); ++i) {
+      if (codes[i] < missing_bin) value_codes_.push_back(codes[i]);
+    }
+    NodeSplit is_missing = found.split;
+    is_missing.bin = missing_bin - 1;
+    const int64_t middle = partition(node, is_missing, codes);
+    const int32_t depth = node.depth + 1;
+    found.values = {0, depth, node.begin, middle, 0.0, 0};
+    found.missing = {0, depth, middle, node.end, 0.0, mix64(node.key + 2)};
+    if (few_classes()) share_class_counts(node, found.values, found.missing);
+    summarise(found.values);
+    found.missing_pure = summarise(found.missing);
+  }
+
+  // A third child is written as two binary splits on one feature: is there a value, and which one.
+  // All three children are one level below the node. Both splits are one: the first has its gain.
+  void add_missing_child(FoundSplit& found) {
+    found.values.node = tree_.n_nodes();
+    found.missing.node = found.values.node + 1;
+    tree_.add_leaf(found.values, false);
+    tree_.add_leaf(found.missing, found.missing_pure);
+    GrowingNode& parent = tree_[found.node.node];
+    parent.feature = found.split.feature;
+    parent.threshold = std::numeric_limits<float>::infinity();
+    parent.missing_left = false;
+    parent.gain = static_cast<float>(found.split.gain);
+    parent.left = found.values.node;
+  }
+
   // Splits a leaf; returns its children that are to be split, too.
   template <typename OnSplit, typename Wanted>
   const std::vector<WaitingNode>& split(FoundSplit& found, OnSplit&& on_split, Wanted&& wanted) {
+    const bool branch = found.split.branch;
+    if (branch) add_missing_child(found);
     WaitingNode& left = found.left;
     WaitingNode& right = found.right;
     left.node = tree_.n_nodes();
@@ -230,18 +318,23 @@ class ForestTreeGrower {
     tree_.add_leaf(left, found.left_pure);
     tree_.add_leaf(right, found.right_pure);
     const NodeSplit& split = found.split;
-    GrowingNode& parent = tree_[found.node.node];
+    GrowingNode& parent = tree_[branch ? found.values.node : found.node.node];
     parent.feature = split.feature;
-    parent.threshold = split.threshold(*data_.features.binned->bins);
+    if (found.categories) {
+      parent.set = tree_.add_set(*found.categories);
+    } else {
+      parent.threshold = split.threshold(*data_.features.binned->bins);
+    }
     // Where the node has no missing value, one that comes later follows the heavier child.
     parent.missing_left =
-        found.some_missing ? split.missing_left : weight_of(left) >= weight_of(right);
-    parent.gain = static_cast<float>(split.gain);
+        found.some_missing && !branch ? split.missing_left : weight_of(left) >= weight_of(right);
+    parent.gain = branch ? 0.0f : static_cast<float>(split.gain);
     parent.left = left.node;
     on_split(found);
     children_.clear();
     if (!found.left_pure && wanted(left)) children_.push_back(left);
     if (!found.right_pure && wanted(right)) children_.push_back(right);
+    if (branch && !found.missing_pure && wanted(found.missing)) children_.push_back(found.missing);
     return children_;
   }
 
@@ -289,11 +382,12 @@ class ForestTreeGrower {
   // What a split that nobody chose has gained, for the importance of its feature.
   double fall_of_squared_error(const WaitingNode& node, const WaitingNode& left,
                                const WaitingNode& right) const {
-    const auto fall = [&](const WaitingNode& child) {
-      const double difference = child.value - node.value;
-      return weight_of(child) * difference * difference;
-    };
-    return (fall(left) + fall(right)) / sample_weight_;
+    const double total = squared_error_fall(node, left) + squared_error_fall(node, right);
+    return total / sample_weight_;
+  }
+  double squared_error_fall(const WaitingNode& node, const WaitingNode& child) const {
+    const double difference = child.value - node.value;
+    return weight_of(child) * difference * difference;
   }
 
   // Rows that go left first, both sides in their old order; returns where the right side begins.
@@ -395,7 +489,9 @@ class ForestTreeGrower {
   std::vector<uint8_t> labels_;  // classes of rows_, if there are classes
   StablePartition partition_;
   std::vector<uint32_t> class_counts_;
+  std::vector<Code> flipped_;  // ranks of categories, in reverse
   std::vector<WaitingNode> children_;
+  std::vector<Code> value_codes_;
   GrowingTree& tree_;
 };
 

@@ -1,8 +1,9 @@
-// Leaves whose split has been found, and which of them gains most.
+// The queue of leaves with their best splits, ordered by gain.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "forests/nodes/node_splitter.hpp"
@@ -13,11 +14,14 @@ namespace rankgrove::forests {
 // The rows of the node are sorted by its split already; the children have no numbers yet.
 struct FoundSplit {
   WaitingNode node, left, right;
+  WaitingNode missing, values;  // of a split with a third child: it, and the other two together
   NodeSplit split;
   bool left_pure = false;
   bool right_pure = false;
+  bool missing_pure = false;
   bool some_missing = false;  // a document of the node has no value of the feature
-  int32_t n_nodes = 0;        // of the tree when the split was found
+  std::shared_ptr<const std::vector<uint32_t>> categories;  // that go left; null: a threshold
+  int32_t n_nodes = 0;                                      // of the tree when the split was found
 };
 
 class SplitQueue {

@@ -16,6 +16,7 @@ struct GrowingNode {
   int32_t feature = -1;
   float threshold = 0;
   float gain = 0;
+  int32_t set = -1;  // of categories that go left, if there is one
   bool missing_left = false;
   bool pure;  // all targets are equal: the node stays a leaf
 };
@@ -23,7 +24,10 @@ struct GrowingNode {
 class GrowingTree {
  public:
   // Forgets all nodes but keeps their memory: one tree after the other can grow there.
-  void clear() { nodes_.clear(); }
+  void clear() {
+    nodes_.clear();
+    sets_ = {};
+  }
 
   int32_t n_nodes() const { return static_cast<int32_t>(nodes_.size()); }
   int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
@@ -34,12 +38,15 @@ class GrowingTree {
     nodes_.push_back({.value = leaf.value, .count = count, .pure = pure});
   }
 
+  // Adds a set of categories and returns its number.
+  int32_t add_set(const std::vector<uint32_t>& words) { return sets_.add(words); }
+
   // Numbers the nodes below `roots` (all nodes from n_before on) as if the queue had said which was
   // to be split next.
   Tree numbered(NodeQueue queue, const std::vector<WaitingNode>& roots, int32_t n_before) const {
     Tree tree = flat(n_before);
     int32_t next = n_before;
-    if (queue.order() == NodeOrder::breadth_first) {
+    if (queue.order() == NodeOrder::kBreadthFirst) {
       number_by_level(roots, tree, next);
       return tree;
     }
@@ -99,10 +106,11 @@ class GrowingTree {
     put(tree, next++, nodes_[left + 1]);
   }
 
-  // The first nodes; there is room for all.
+  // The first nodes; the buffer holds all.
   Tree flat(int32_t n_first) const {
     Tree tree;
     tree.resize(nodes_.size());
+    tree.categories = sets_;
     for (int32_t i = 0; i < n_first; ++i) {
       put(tree, i, nodes_[i]);
       tree.left[i] = nodes_[i].left;
@@ -119,9 +127,11 @@ class GrowingTree {
     tree.value[number] = node.value;
     tree.count[number] = node.count;
     tree.gain[number] = Tree::finite_gain(node.gain);
+    if (node.set >= 0) tree.categories.assign(number, node.set, tree.n_nodes());
   }
 
   std::vector<GrowingNode> nodes_;
+  CategorySets sets_;
 };
 
 }  // namespace rankgrove::forests

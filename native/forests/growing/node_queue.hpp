@@ -1,4 +1,4 @@
-// The leaves that wait to be split, and which of them is next.
+// The queue of leaves that wait to be split.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class NodeQueue {
   // Equals go in the order in which they were made.
   auto later() const {
     return
-        [by_size = order_ == NodeOrder::biggest_first](const WaitingNode& a, const WaitingNode& b) {
+        [by_size = order_ == NodeOrder::kBiggestFirst](const WaitingNode& a, const WaitingNode& b) {
           if (by_size && a.n_documents != b.n_documents) return a.n_documents < b.n_documents;
           if (!by_size && a.value != b.value) return a.value < b.value;
           return a.node > b.node;
@@ -30,7 +30,7 @@ class NodeQueue {
 
   // Pushes nodes from left to right, so that depth-first goes left first as well.
   void push_all(const std::vector<WaitingNode>& nodes) {
-    if (order_ == NodeOrder::depth_first) {
+    if (order_ == NodeOrder::kDepthFirst) {
       for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) push(*node);
     } else {
       for (const WaitingNode& node : nodes) push(node);
@@ -43,7 +43,7 @@ class NodeQueue {
   }
 
   WaitingNode pop() {
-    if (order_ == NodeOrder::breadth_first) {
+    if (order_ == NodeOrder::kBreadthFirst) {
       const WaitingNode next = waiting_[first_++];
       if (2 * first_ >= waiting_.size()) {
         waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<int64_t>(first_));
@@ -53,7 +53,7 @@ class NodeQueue {
     }
     if (heaped()) {
       std::pop_heap(waiting_.begin(), waiting_.end(), later());
-    } else if (order_ == NodeOrder::random) {
+    } else if (order_ == NodeOrder::kRandom) {
       std::swap(waiting_[random_.below(waiting_.size())], waiting_.back());
     }
     const WaitingNode last = waiting_.back();
@@ -63,7 +63,7 @@ class NodeQueue {
 
  private:
   bool heaped() const {
-    return order_ == NodeOrder::biggest_first || order_ == NodeOrder::most_relevant_first;
+    return order_ == NodeOrder::kBiggestFirst || order_ == NodeOrder::kMostRelevantFirst;
   }
 
   NodeOrder order_;

@@ -26,10 +26,8 @@ void find_leaves(const MatrixView& x, const std::vector<float>& fill, const Ense
         while (trees.left[root + node] >= 0) {
           const int32_t f = trees.feature[root + node];
           float value = x.data[row * x.row_stride + f * x.column_stride];
-          if (std::isnan(value) && !fill.empty()) value = fill[f];
-          const bool left = std::isnan(value) ? trees.missing_left[root + node] != 0
-                                              : value <= trees.threshold[root + node];
-          node = trees.left[root + node] + !left;
+          if (std::isnan(value) && !fill.empty() && !trees.has_set(root + node)) value = fill[f];
+          node = trees.left[root + node] + !trees.goes_left(root + node, value);
         }
         leaves[row * n_trees + tree] = node;
       }

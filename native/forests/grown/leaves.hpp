@@ -1,4 +1,4 @@
-// Which leaf of each tree a document falls into.
+// The leaf of each tree that a document reaches.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/category_bits.hpp"
 #include "common/parallel.hpp"
 
 namespace rankgrove::forests {
@@ -20,6 +21,7 @@ struct Step {
   int32_t feature;
   int32_t bin;      // value bins 0..bin go left
   int32_t missing;  // code that goes left, too, or -1
+  bool has_set;     // of categories, which go left instead of bins 0..bin
 };
 
 // A tree that answers for the rows that it did not see.
@@ -32,13 +34,13 @@ std::vector<Step> steps_of(const Tree& tree, const Bins& bins) {
   std::vector<Step> steps(tree.n_nodes());
   for (int32_t i = 0; i < tree.n_nodes(); ++i) {
     const int32_t f = tree.feature[i];
-    steps[i] = {i, 0, std::numeric_limits<int32_t>::max(), -1};
+    steps[i] = {i, 0, std::numeric_limits<int32_t>::max(), -1, tree.categories.has(i)};
     if (f < 0) continue;
     const auto begin = bins.cuts.begin() + bins.offsets[f];
     const auto end = bins.cuts.begin() + bins.offsets[f + 1];
     const auto bin = std::lower_bound(begin, end, tree.threshold[i]) - begin;
     steps[i] = {tree.left[i], f, static_cast<int32_t>(bin),
-                tree.missing_left[i] ? bins.n_bins(f) : -1};
+                tree.missing_left[i] ? bins.n_bins(f) : -1, tree.categories.has(i)};
   }
   return steps;
 }
@@ -57,6 +59,9 @@ void add_answers(const ForestFeatures& features, const Tree& tree, const BaggedT
     const int32_t code = features.row_by_row
                              ? codes[row * stride + step.feature]
                              : features.binned->code<Code>(step.feature, static_cast<int32_t>(row));
+    if (step.has_set) [[unlikely]] {
+      return step.left + !((code == step.missing) | has_category(tree.categories.of(node), code));
+    }
     return step.left + !((code <= step.bin) | (code == step.missing));
   };
   int64_t rows[kSideBySide];

@@ -1,4 +1,4 @@
-// What trees say about the rows that they have not learned from.
+// Out-of-bag predictions: outputs of trees for the rows that they have not learned from.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ class Regrowth {
     end_row_[0] = static_cast<int64_t>(rows_.size());
     for (int64_t i = 0; i < end_row_[0];) {
       const int32_t query = query_of_row_[i];
-      table_.start_query(query, value_[0], portion_of(query, i, end_row_[0]));
+      table_.start_query(query, value_[0], subset_of(query, i, end_row_[0]));
       total_ += table_.value(query);
     }
   }
@@ -97,18 +97,18 @@ class Regrowth {
       const int32_t on_left = i < end_row_[left] ? query_of_row_[rows_[i]] : INT32_MAX;
       const int32_t on_right = j < end_row_[right] ? query_of_row_[rows_[j]] : INT32_MAX;
       const int32_t query = std::min(on_left, on_right);
-      const Portion left_portion = portion_of(query, i, end_row_[left]);
-      const Portion right_portion = portion_of(query, j, end_row_[right]);
+      const Subset left_subset = subset_of(query, i, end_row_[left]);
+      const Subset right_subset = subset_of(query, j, end_row_[right]);
       total_ -= table_.value(query);
-      table_.split(query, value_[node], value_[left], left_portion, value_[right], right_portion);
+      table_.split(query, value_[node], value_[left], left_subset, value_[right], right_subset);
       total_ += table_.value(query);
     }
   }
 
-  Portion portion_of(int32_t query, int64_t& i, int64_t end) const {
-    Portion portion;
-    while (i < end && query_of_row_[rows_[i]] == query) portion.add(metric_.gain[rows_[i++]]);
-    return portion;
+  Subset subset_of(int32_t query, int64_t& i, int64_t end) const {
+    Subset subset;
+    while (i < end && query_of_row_[rows_[i]] == query) subset.add(metric_.gain[rows_[i++]]);
+    return subset;
   }
 
   const int32_t* left_;

@@ -1,4 +1,4 @@
-// How good a tree's ranking was after each of its splits (Ibrahim and Carman, section 6.3).
+// The metric of a single tree's ranking after each of its splits (Ibrahim and Carman, section 6.3).
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// Gains of a node's trials by a metric that is a sum over blocks (block_metrics.hpp), summed up
+// Gains of a node's candidates by a metric that is a sum over blocks (block_metrics.hpp), summed up
 // query by query.
 //
 // What one child does to a query is independent of what the other does: the child above stands
 // before the blocks that it passes, the child below no longer does. A response is divided into a
 // near and a far part as in query_response.hpp; but it follows from which documents move, not from
-// the sum of their gains, and is found anew for every portion of a query's documents.
+// the sum of their gains, and is found anew for every subset of a query's documents.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include "forests/data/forest_data.hpp"
 #include "forests/listwise/block_table.hpp"
 #include "forests/listwise/node_queries.hpp"
-#include "forests/listwise/point_places.hpp"
-#include "forests/listwise/threshold_trials.hpp"
+#include "forests/listwise/score_positions.hpp"
+#include "forests/listwise/split_candidates.hpp"
 
 namespace rankgrove::forests {
 
@@ -25,38 +25,38 @@ class BlockGains {
  public:
   using Table = BlockTable<Metric>;
 
-  BlockGains(const ForestData& data, const Table& table, const ThresholdTrials<Code>& trials)
+  BlockGains(const ForestData& data, const Table& table, const SplitCandidates<Code>& candidates)
       : scale_(data.targets.metric.scale),
         table_(table),
         metric_(table.metric()),
-        trials_(trials) {}
+        candidates_(candidates) {}
 
-  // Finds the gains of all trials of a node with this score.
+  // Finds the gains of all candidates of a node with this score.
   void find(const NodeQueries& queries, const NodeRows& documents, double score) {
-    const auto n = static_cast<size_t>(trials_.size());
+    const auto n = static_cast<size_t>(candidates_.size());
     common_ = 0.0;
     far_.assign(n, 0.0);
-    near_steps_.assign(n + trials_.walks().size(), {});
+    near_steps_.assign(n + candidates_.sweeps().size(), {});
     for (const NodeQuery& query : queries.all()) {
       start_query(query, documents.rows + query.first_document, score);
       int32_t number = 0;
-      for (const Walk& walk : trials_.walks()) add_walk(query, walk, number++);
+      for (const Sweep& sweep : candidates_.sweeps()) add_sweep(query, sweep, number++);
     }
   }
 
-  // Calls each(trial, gain) for all trials in order.
+  // Calls each(candidate, gain) for all candidates in order.
   template <typename Each>
   void visit(Each&& each) const {
-    const int32_t first_above = trials_.points().first_above();
+    const int32_t first_above = candidates_.child_scores().first_above();
     size_t step = 0;
-    for (const Walk& walk : trials_.walks()) {
+    for (const Sweep& sweep : candidates_.sweeps()) {
       Near near;
-      for (int32_t i = walk.begin; i < walk.end; ++i) {
+      for (int32_t i = sweep.begin; i < sweep.end; ++i) {
         near.add(near_steps_[step++]);
-        const bool left_above = trials_.child_points()[2 * i] >= first_above;
+        const bool left_above = candidates_.child_index()[2 * i] >= first_above;
         each(i, common_ + far_[i] + (left_above ? near.left_above : near.left_below));
       }
-      ++step;  // documents that never join the left child
+      ++step;  // documents that never move left
     }
   }
 
@@ -73,7 +73,7 @@ class BlockGains {
   };
 
   // Some of the query's documents in the node, which grow by one document after the other.
-  struct Portion {
+  struct Subset {
     int32_t count = 0;
     double sum = Metric::kNothing;
     std::vector<double> passes;
@@ -90,7 +90,7 @@ class BlockGains {
     }
     void add(double one) {
       ++count;
-      sum = Metric::joined(sum, one);
+      sum = Metric::combined(sum, one);
       if constexpr (Metric::kHasPasses) {
         worths.push_back(one);
         add_pass(one, count, passes.data());
@@ -103,7 +103,7 @@ class BlockGains {
     n_blocks_ = table_.size(query.query);
     blocks_ = table_.blocks(query.query);
     own_ = find_score(table_.scores(query.query), n_blocks_, score);
-    places_.start(table_.scores(query.query), n_blocks_, own_, trials_.points());
+    positions_.start(table_.scores(query.query), n_blocks_, own_, candidates_.child_scores());
     const TiedBlock& own = blocks_[own_];
     query_scale_ = scale_[query.query];
     const int32_t m = query.all.count;
@@ -127,48 +127,48 @@ class BlockGains {
     below_before_.resize(n_blocks_ + 1);
   }
 
-  void add_walk(const NodeQuery& query, const Walk& walk, int32_t number) {
+  void add_sweep(const NodeQuery& query, const Sweep& sweep, int32_t number) {
     const int32_t m = query.all.count;
-    const int32_t* joins = trials_.joins(walk) + query.first_document;
-    arrivals_.clear();
-    for (int32_t d = 0; d < m; ++d) arrivals_.emplace_back(joins[d], d);
-    std::sort(arrivals_.begin(), arrivals_.end());
-    const auto [right_begin, left_end] = trials_.reach(walk, places_);
-    // rest_[k]: what the k documents that join first are not.
+    const int32_t* move_at = candidates_.move_at(sweep) + query.first_document;
+    moves_.clear();
+    for (int32_t d = 0; d < m; ++d) moves_.emplace_back(move_at[d], d);
+    std::sort(moves_.begin(), moves_.end());
+    const auto [right_begin, left_end] = candidates_.passing_range(sweep, positions_);
+    // first_[k] combines the first k documents that move left, rest_[k] all others.
     rest_.resize(m + 1);
     first_.resize(m + 1);
     rest_[m] = first_[0] = Metric::kNothing;
     for (int32_t k = m; k-- > 0;) {
-      rest_[k] = Metric::joined(rest_[k + 1], ones_[arrivals_[k].second]);
+      rest_[k] = Metric::combined(rest_[k + 1], ones_[moves_[k].second]);
     }
     Near* steps = near_steps_.data() + number;
-    portion_.clear(m);
+    subset_.clear(m);
     Near before;
     for (int32_t k = 0; k < m;) {
-      const int32_t join = arrivals_[k].first;
-      for (; k < m && arrivals_[k].first == join; ++k) {
-        portion_.add(ones_[arrivals_[k].second]);
-        first_[k + 1] = portion_.sum;
+      const int32_t move = moves_[k].first;
+      for (; k < m && moves_[k].first == move; ++k) {
+        subset_.add(ones_[moves_[k].second]);
+        first_[k + 1] = subset_.sum;
       }
-      if (join == walk.end) break;
-      const int32_t end = k < m ? arrivals_[k].first : walk.end;
-      start_portion(rest_[k]);
+      if (move == sweep.end) break;
+      const int32_t end = k < m ? moves_[k].first : sweep.end;
+      start_subset(rest_[k]);
       const Near now{near_above_, near_below_};
-      add_difference(steps[join], now, before);
+      add_difference(steps[move], now, before);
       before = now;
-      add_far(kLeft, join, std::min(end, left_end));
+      add_far(kLeft, move, std::min(end, left_end));
     }
-    // The right child, from its smallest portion on.
-    portion_.clear(m);
+    // The right child, from its smallest subset on.
+    subset_.clear(m);
     int32_t k = m;
-    while (k > 0 && arrivals_[k - 1].first == walk.end) add_last(--k);
-    int32_t end = walk.end;
-    Near behind;  // in the trials behind these
+    while (k > 0 && moves_[k - 1].first == sweep.end) add_last(--k);
+    int32_t end = sweep.end;
+    Near behind;  // in the candidates behind these
     while (true) {
-      const int32_t begin = k > 0 ? arrivals_[k - 1].first : walk.begin;
+      const int32_t begin = k > 0 ? moves_[k - 1].first : sweep.begin;
       Near now;
-      if (portion_.count > 0) {
-        start_portion(first_[k]);
+      if (subset_.count > 0) {
+        start_subset(first_[k]);
         now = {near_below_, near_above_};
         add_far(kRight, std::max(begin, right_begin), end);
       }
@@ -176,63 +176,63 @@ class BlockGains {
       behind = now;
       if (k == 0) break;
       end = begin;
-      while (k > 0 && arrivals_[k - 1].first == begin) add_last(--k);
+      while (k > 0 && moves_[k - 1].first == begin) add_last(--k);
     }
-    steps[walk.begin].add(behind);
+    steps[sweep.begin].add(behind);
   }
 
-  void add_last(int32_t k) { portion_.add(ones_[arrivals_[k].second]); }
+  void add_last(int32_t k) { subset_.add(ones_[moves_[k].second]); }
 
   static void add_difference(Near& step, const Near& now, const Near& before) {
     step.left_above += now.left_above - before.left_above;
     step.left_below += now.left_below - before.left_below;
   }
 
-  // `rest` is what the node's other documents of the query join to.
-  void start_portion(double rest) {
+  // `rest` combines the node's other documents of the query.
+  void start_subset(double rest) {
     const TiedBlock& own = blocks_[own_];
-    const TiedDocuments moved = portion_.documents();
+    const TiedDocuments moved = subset_.documents();
     above_value_ = metric_.value(own.start, own.before, moved);
     near_above_ = above_value_;
     if (others_.count > 0) {
-      near_above_ += metric_.value(own.start + moved.count, Metric::joined(own.before, moved.sum),
+      near_above_ += metric_.value(own.start + moved.count, Metric::combined(own.before, moved.sum),
                                    others_.documents()) -
                      others_value_;
     }
-    below_before_[own_] = Metric::joined(Metric::joined(own.before, others_.sum), rest);
+    below_before_[own_] = Metric::combined(Metric::combined(own.before, others_.sum), rest);
     near_below_ =
         metric_.value(own.start + own.documents.count - moved.count, below_before_[own_], moved);
     near_above_ *= query_scale_;
     below_value_ = near_below_;
     near_below_ *= query_scale_;
     above_[own_] = below_[own_] = 0.0;
-    above_known_ = below_known_ = own_;
+    above_done_ = below_done_ = own_;
   }
 
   void add_far(Side side, int32_t begin, int32_t end) {
-    const int32_t* place = places_.places();
-    const int32_t* point = trials_.child_points() + side;
-    const int32_t first_above = trials_.points().first_above();
+    const int32_t* position = positions_.positions();
+    const int32_t* index = candidates_.child_index() + side;
+    const int32_t first_above = candidates_.child_scores().first_above();
     int32_t last = own_;
     double value = 0.0;
     for (int32_t i = begin; i < end; ++i) {
-      const int32_t next = place[point[2 * i]];
+      const int32_t next = position[index[2 * i]];
       if (next != last) {
         last = next;
-        value = next == own_ ? 0.0 : far(next, point[2 * i] >= first_above);
+        value = next == own_ ? 0.0 : far(next, index[2 * i] >= first_above);
       }
       far_[i] += value;
     }
   }
 
-  // The far part of the portion's response at a place.
-  double far(int32_t place, bool above) {
-    const bool tied = place >= n_blocks_;
-    const int32_t i = tied ? places_.ties()[place - n_blocks_] : place;
+  // The far part of the subset's response at a position.
+  double far(int32_t position, bool above) {
+    const bool tied = position >= n_blocks_;
+    const int32_t i = tied ? positions_.ties()[position - n_blocks_] : position;
     const TiedBlock& block = blocks_[i];
-    const TiedDocuments moved = portion_.documents();
+    const TiedDocuments moved = subset_.documents();
     if (above) {
-      know_above(tied ? i + 1 : i);
+      extend_above(tied ? i + 1 : i);
       if (!tied) {
         return query_scale_ *
                (above_[i] + metric_.value(block.start, block.before, moved) - above_value_);
@@ -241,7 +241,7 @@ class BlockGains {
              (above_[i + 1] + metric_.value(block.start, block.before, merged(block)) -
               block.value - above_value_);
     }
-    know_below(tied ? i - 1 : i);
+    extend_below(tied ? i - 1 : i);
     if (!tied) {
       return query_scale_ * (below_[i] +
                              metric_.value(block.start + block.documents.count - moved.count,
@@ -254,69 +254,68 @@ class BlockGains {
             block.value - below_value_);
   }
 
-  // What blocks i .. own - 1 gain if the portion stands before them.
-  void know_above(int32_t i) {
-    for (; above_known_ > i; --above_known_) {
-      const TiedBlock& block = blocks_[above_known_ - 1];
-      above_[above_known_ - 1] =
-          above_[above_known_] - block.value +
-          metric_.value(block.start + portion_.count, Metric::joined(block.before, portion_.sum),
+  // What blocks i .. own - 1 gain if the subset stands before them.
+  void extend_above(int32_t i) {
+    for (; above_done_ > i; --above_done_) {
+      const TiedBlock& block = blocks_[above_done_ - 1];
+      above_[above_done_ - 1] =
+          above_[above_done_] - block.value +
+          metric_.value(block.start + subset_.count, Metric::combined(block.before, subset_.sum),
                         block.documents);
     }
   }
 
-  // What blocks own + 1 .. i gain if the portion no longer stands before them.
-  void know_below(int32_t i) {
-    for (; below_known_ < i; ++below_known_) {
-      const TiedBlock& block = blocks_[below_known_ + 1];
-      const double before = below_before_[below_known_];
-      below_[below_known_ + 1] =
-          below_[below_known_] - block.value +
-          metric_.value(block.start - portion_.count, before, block.documents);
-      below_before_[below_known_ + 1] = Metric::joined(before, block.documents.sum);
+  // What blocks own + 1 .. i gain if the subset no longer stands before them.
+  void extend_below(int32_t i) {
+    for (; below_done_ < i; ++below_done_) {
+      const TiedBlock& block = blocks_[below_done_ + 1];
+      const double before = below_before_[below_done_];
+      below_[below_done_ + 1] = below_[below_done_] - block.value +
+                                metric_.value(block.start - subset_.count, before, block.documents);
+      below_before_[below_done_ + 1] = Metric::combined(before, block.documents.sum);
     }
   }
 
-  // The portion and a block in one.
+  // The subset and a block in one.
   TiedDocuments merged(const TiedBlock& block) {
     const int32_t count = block.documents.count;
-    const double sum = Metric::joined(block.documents.sum, portion_.sum);
+    const double sum = Metric::combined(block.documents.sum, subset_.sum);
     if constexpr (Metric::kHasPasses) {
-      merged_.resize(static_cast<size_t>(count + portion_.count) + 1);
+      merged_.resize(static_cast<size_t>(count + subset_.count) + 1);
       std::copy_n(block.documents.passes, count + 1, merged_.begin());
-      for (int32_t d = 0; d < portion_.count; ++d) {
-        add_pass(portion_.worths[d], count + d + 1, merged_.data());
+      for (int32_t d = 0; d < subset_.count; ++d) {
+        add_pass(subset_.worths[d], count + d + 1, merged_.data());
       }
     }
-    return {count + portion_.count, sum, merged_.data()};
+    return {count + subset_.count, sum, merged_.data()};
   }
 
   const std::vector<double>& scale_;
   const Table& table_;
   const Metric& metric_;
-  const ThresholdTrials<Code>& trials_;
-  double common_ = 0.0;           // to all trials
-  std::vector<Near> near_steps_;  // at each trial, and one more for each walk
-  std::vector<double> far_;       // of each trial
+  const SplitCandidates<Code>& candidates_;
+  double common_ = 0.0;           // to all candidates
+  std::vector<Near> near_steps_;  // at each candidate, and one more for each sweep
+  std::vector<double> far_;       // of each candidate
 
   // The query at hand.
   int32_t n_blocks_ = 0;
   const TiedBlock* blocks_ = nullptr;
   int32_t own_ = 0;
   double query_scale_ = 0.0;
-  PointPlaces places_;
+  ScorePositions positions_;
   std::vector<double> ones_;  // its documents in the node
-  Portion others_;
+  Subset others_;
   double others_value_ = 0.0;
-  std::vector<std::pair<int32_t, int32_t>> arrivals_;  // trial, document
+  std::vector<std::pair<int32_t, int32_t>> moves_;  // candidate, document
   std::vector<double> rest_, first_;
 
-  // The portion at hand.
-  Portion portion_;
+  // The subset at hand.
+  Subset subset_;
   double near_above_ = 0.0, near_below_ = 0.0;
   double above_value_ = 0.0, below_value_ = 0.0;
   std::vector<double> above_, below_, below_before_;
-  int32_t above_known_ = 0, below_known_ = 0;
+  int32_t above_done_ = 0, below_done_ = 0;
   std::vector<double> merged_;
 };
 

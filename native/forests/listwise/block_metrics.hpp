@@ -26,7 +26,7 @@ struct TiedDocuments {
 struct CountedBlocks {
   static constexpr bool kHasPasses = false;
   static constexpr double kNothing = 0.0;
-  static double joined(double a, double b) { return a + b; }
+  static double combined(double a, double b) { return a + b; }
   static double of_document(double worth) { return worth; }
 };
 
@@ -99,13 +99,13 @@ inline void add_pass(double pass, int32_t m, double* passes) {
 // ERR. With e_j the mean of the product of (1 - worth) over all subsets of j documents of the block
 // (an elementary symmetric function over a binomial coefficient), the user who looks at the block
 // is satisfied at its j-th rank with probability e_j - e_{j+1}, and looks at it with the
-// probability `reaches` that nothing before it satisfied:
-//   reaches * sum over j of (e_j - e_{j+1}) / (s + j + 1).
+// probability `ranges` that nothing before it satisfied:
+//   ranges * sum over j of (e_j - e_{j+1}) / (s + j + 1).
 class ExpectedReciprocalRankBlocks {
  public:
   static constexpr bool kHasPasses = true;
   static constexpr double kNothing = 1.0;
-  static double joined(double a, double b) { return a * b; }
+  static double combined(double a, double b) { return a * b; }
   static double of_document(double worth) { return 1.0 - worth; }
 
   ExpectedReciprocalRankBlocks(int64_t longest, int64_t k) {
@@ -118,8 +118,8 @@ class ExpectedReciprocalRankBlocks {
     last_ = static_cast<int32_t>(std::min(longest, k));
   }
 
-  double value(int32_t start, double reaches, const TiedDocuments& block) const {
-    if (block.sum == 1.0 || reaches == 0 || start >= last_) return 0.0;  // nothing satisfies
+  double value(int32_t start, double ranges, const TiedDocuments& block) const {
+    if (block.sum == 1.0 || ranges == 0 || start >= last_) return 0.0;  // nothing satisfies
     const double* step = step_.data() + start;
     const double* passes = block.passes;
     const int32_t n = std::min(block.count, last_ - start + 1);
@@ -130,7 +130,7 @@ class ExpectedReciprocalRankBlocks {
     }
     for (; j < n; ++j) lane[0] += passes[j] * step[j];
     const double sum = (lane[0] + lane[1]) + (lane[2] + lane[3]);
-    return reaches *
+    return ranges *
            (inverse_[start + 1] + sum - passes[block.count] * inverse_[start + block.count]);
   }
 

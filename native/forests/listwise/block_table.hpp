@@ -1,5 +1,5 @@
-// For each query of a tree's sample: its blocks with the documents that they hold, and what they
-// add to a metric of block_metrics.hpp.
+// The blocks of each query of a tree's sample, with the documents that they hold and what they add
+// to a metric of block_metrics.hpp.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class BlockTable {
         sizes_(offsets.size() - 1, 0) {}
 
   const Metric& metric() const { return metric_; }
-  static RowSpan portion(const int32_t* rows, int64_t n) { return {rows, n}; }
+  static RowSpan subset(const int32_t* rows, int64_t n) { return {rows, n}; }
 
   int32_t size(int32_t query) const { return sizes_[query]; }
   const double* scores(int32_t query) const { return scores_.data() + offsets_[query]; }
@@ -157,7 +157,7 @@ class BlockTable {
         if constexpr (Metric::kHasPasses) passes[0] = 1.0;
         for (int32_t d = 0; d < count; ++d) {
           const double one = Metric::of_document(worth_[part.rows.rows[d]]);
-          documents.sum = Metric::joined(documents.sum, one);
+          documents.sum = Metric::combined(documents.sum, one);
           if constexpr (Metric::kHasPasses) add_pass(one, d + 1, passes);
         }
       }
@@ -166,7 +166,7 @@ class BlockTable {
       block[i].before = before;
       block[i].value = metric_.value(start, before, documents);
       start += count;
-      before = Metric::joined(before, documents.sum);
+      before = Metric::combined(before, documents.sum);
     }
   }
 

@@ -13,7 +13,7 @@
 
 #include "common/simd.hpp"
 #include "forests/data/forest_targets.hpp"
-#include "forests/listwise/point_places.hpp"
+#include "forests/listwise/score_positions.hpp"
 
 namespace rankgrove::forests {
 
@@ -26,8 +26,8 @@ struct Block {
   int32_t end() const { return start + count; }
 };
 
-// Documents of one query in one place.
-struct Portion {
+// Some documents of one query: their number and the sum of their gains.
+struct Subset {
   int32_t count = 0;
   double gain = 0;
 
@@ -66,14 +66,14 @@ class LeafTable {
         numbers_(kNumbers * blocks_.size()),
         sizes_(offsets.size() - 1, 0) {}
 
-  Portion portion(const int32_t* rows, int64_t n) const {
-    Portion portion;
-    for (int64_t i = 0; i < n; ++i) portion.add(metric_.gain[rows[i]]);
-    return portion;
+  Subset subset(const int32_t* rows, int64_t n) const {
+    Subset subset;
+    for (int64_t i = 0; i < n; ++i) subset.add(metric_.gain[rows[i]]);
+    return subset;
   }
 
   // Puts all given documents of a query into one block.
-  void start_query(int32_t query, double score, const Portion& all) {
+  void start_query(int32_t query, double score, const Subset& all) {
     sizes_[query] = 1;
     set(own(query), 0, score, all);
     renew(query, 0);
@@ -106,8 +106,8 @@ class LeafTable {
   }
 
   // Takes a node's documents from its score and gives them the scores of its children.
-  void split(int32_t query, double score, double left_score, const Portion& left,
-             double right_score, const Portion& right) {
+  void split(int32_t query, double score, double left_score, const Subset& left, double right_score,
+             const Subset& right) {
     int32_t first = sizes_[query];
     if (left.count > 0) first = std::min(first, move(query, score, left_score, left));
     if (right.count > 0) first = std::min(first, move(query, score, right_score, right));
@@ -145,7 +145,7 @@ class LeafTable {
             number + 2 * n, number + 3 * n, number + 4 * n};
   }
 
-  static void set(const OwnColumns& all, int32_t i, double score, const Portion& documents) {
+  static void set(const OwnColumns& all, int32_t i, double score, const Subset& documents) {
     all.score[i] = score;
     all.block[i] = {documents.gain, documents.gain / documents.count, 0, documents.count};
   }
@@ -165,7 +165,7 @@ class LeafTable {
 
   // Moves documents from one block to another, which may be new; the old one may vanish. Returns
   // the first block that has changed.
-  int32_t move(int32_t query, double score, double new_score, const Portion& documents) {
+  int32_t move(int32_t query, double score, double new_score, const Subset& documents) {
     const OwnColumns all = own(query);
     if (new_score == score) return all.size;
     const int32_t from = all.find(score);

@@ -1,4 +1,4 @@
-// The queries with documents in a node, as a listwise split looks at them.
+// The queries that have documents in a node, for listwise splits.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace rankgrove::forests {
 struct NodeQuery {
   int32_t query;
   int64_t first_document;  // in the node, where documents of a query lie side by side
-  Portion all;             // its documents in the node
+  Subset all;              // its documents in the node
 };
 
 class NodeQueries {

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "forests/data/forest_targets.hpp"
+#include "forests/listwise/child_score_index.hpp"
 #include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/node_queries.hpp"
-#include "forests/listwise/point_index.hpp"
-#include "forests/listwise/point_places.hpp"
+#include "forests/listwise/score_positions.hpp"
 
 namespace rankgrove::forests {
 
@@ -36,16 +36,16 @@ class QueryResponse {
   QueryResponse(const ListwiseMetric& metric, const LeafTable& leaves)
       : metric_(metric), discounts_(metric.cumulative.data()), leaves_(leaves) {}
 
-  // Finds where the points lie among the query's blocks.
-  void start(const NodeQuery& query, double node_score, const PointIndex& points) {
+  // Finds the positions of the child scores among the query's blocks.
+  void start(const NodeQuery& query, double node_score, const ChildScoreIndex& child_scores) {
     blocks_ = leaves_.columns(query.query);
     own_ = blocks_.find(node_score);
     all_ = query.all;
     scale_ = metric_.scale[query.query];
-    places_.start(blocks_.score, blocks_.size, own_, points);
+    positions_.start(blocks_.score, blocks_.size, own_, child_scores);
   }
 
-  const PointPlaces& places() const { return places_; }
+  const ScorePositions& positions() const { return positions_; }
 
   // What the own block is worth when only the documents of other leaves with its score are left in
   // it, less what it is worth now: to be added once, whatever the children's scores.
@@ -67,7 +67,7 @@ class QueryResponse {
     return {scale_ / c * share(end - c, end), 0.0};
   }
 
-  // The far response to a single document, at each place.
+  // The far response to a single document, at each position.
   void respond(double gain, double* response) const {
     const double scaled_gain = scale_ * gain;
     const double from_first = scaled_gain * blocks_.first_discount[own_] - blocks_.moved_down[own_];
@@ -79,8 +79,8 @@ class QueryResponse {
     for (int32_t i = own_ + 1; i < blocks_.size; ++i) {
       response[i] = scaled_gain * blocks_.last_discount[i] + blocks_.moved_up[i] - from_last;
     }
-    for (int32_t t = 0; t < places_.n_ties(); ++t) {
-      const int32_t i = places_.ties()[t];
+    for (int32_t t = 0; t < positions_.n_ties(); ++t) {
+      const int32_t i = positions_.ties()[t];
       const bool above = i < own_;
       const double near = above ? blocks_.first_discount[own_] : blocks_.last_discount[own_];
       const double passed = above ? blocks_.moved_down[own_] - blocks_.moved_down[i + 1]
@@ -89,7 +89,7 @@ class QueryResponse {
     }
   }
 
-  // The far response to c documents, at each place.
+  // The far response to c documents, at each position.
   void respond(int32_t c, Line* line) const {
     const double share_of_one = scale_ / c;
     const double above = near_above(c).per_gain;
@@ -105,8 +105,8 @@ class QueryResponse {
       line[i] = {share_of_one * share(block.end() - c, block.end()) - below,
                  line[i - 1].fixed + scale_ * shifted(block, -c)};
     }
-    for (int32_t t = 0; t < places_.n_ties(); ++t) {
-      const int32_t i = places_.ties()[t];
+    for (int32_t t = 0; t < positions_.n_ties(); ++t) {
+      const int32_t i = positions_.ties()[t];
       line[blocks_.size + t] =
           i < own_ ? tied(i, c, above, line[i + 1].fixed) : tied(i, c, below, line[i - 1].fixed);
     }
@@ -145,9 +145,9 @@ class QueryResponse {
   // The query.
   BlockColumns blocks_{};
   int32_t own_ = 0;  // the block that holds the node's documents
-  Portion all_;
+  Subset all_;
   double scale_ = 0.0;
-  PointPlaces places_;
+  ScorePositions positions_;
 };
 
 }  // namespace rankgrove::forests

@@ -1,4 +1,4 @@
-// Passes over the codes of a node's documents that are bytes, 16 at a time.
+// Vectorised passes over the byte codes of a node's documents, 16 at a time.
 #pragma once
 
 #include <algorithm>

@@ -46,10 +46,11 @@ class CandidateList {
   // Walks the thresholds in ascending order. enter(first, entry): the documents of an entry go left
   // now (first: nothing has gone left before). candidate(bin, next, missing_left): all entries so
   // far are left; `next` is the smallest code to the right. Documents with a missing value are
-  // tried on the right, then on the left. Of all thresholds a random fraction is visited.
+  // tried on the right, then, if `both_sides`, on the left. Of all thresholds a random fraction is
+  // visited.
   template <typename Enter, typename Candidate>
   void for_each_threshold(int32_t feature, double fraction, Random& random, Enter&& enter,
-                          Candidate&& candidate) const {
+                          Candidate&& candidate, bool both_sides = true) const {
     const int32_t n_bins = features_.binned->n_bins(feature);
     const bool some_missing = codes_[size_ - 1] == n_bins;
     const int32_t n_values = size() - some_missing;
@@ -78,15 +79,15 @@ class CandidateList {
       }
     };
     walk(false, size() - 1);
-    if (some_missing && n_values > 1) walk(true, n_values - 1);
+    if (both_sides && some_missing && n_values > 1) walk(true, n_values - 1);
   }
 
   // Of the bins that part the same documents (a node's codes need not be neighbours), the one
   // closest to the middle between the two values.
   int32_t centered_bin(const NodeSplit& split, int32_t next) const {
-    if (next <= split.bin + 1) return split.bin;
-    const float* values = features_.values_of(split.feature);
     const Bins& bins = *features_.binned->bins;
+    if (next <= split.bin + 1 || bins.is_categorical(split.feature)) return split.bin;
+    const float* values = features_.values_of(split.feature);
     const float middle = values[split.bin] + (values[next] - values[split.bin]) / 2;
     int32_t best = split.bin;
     float distance = std::numeric_limits<float>::infinity();

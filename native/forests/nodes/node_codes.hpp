@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "forests/data/forest_features.hpp"
 #include "forests/nodes/byte_codes.hpp"
+#include "forests/nodes/category_ranks.hpp"
 #include "forests/nodes/feature_draw.hpp"
 
 namespace rankgrove::forests {
@@ -108,6 +110,7 @@ class NodeCodes {
   }
 
   const Code* codes(int32_t slot) const { return codes_.data() + slot * n_; }
+  Code* codes(int32_t slot) { return codes_.data() + slot * n_; }
 
   // Smallest and largest code of a slot.
   std::pair<Code, Code> range(int32_t slot) const {
@@ -165,25 +168,36 @@ class NodeCodes {
   std::vector<Code> codes_;
 };
 
-// Draws K features for a node, and more, one at a time, as long as all drawn ones are constant
-// there; calls visit(slot, feature, lowest code, highest code) for those that are not constant,
-// until it returns false.
+// Draws K features for a node, and with `redraw` more, one at a time, as long as all drawn ones are
+// constant there; calls visit(slot, feature, lowest code, highest code) for those that are not
+// constant, until it returns false. The codes of categorical features are ranks then.
 template <typename Code, typename Visit>
-void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Code>& codes,
-                          const int32_t* rows, int64_t n, std::vector<int32_t>& features,
-                          Random& random, Visit&& visit) {
+void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
+                          NodeCodes<Code>& codes, CategoryRanks<Code>& ranks,
+                          const NodeRows& documents, std::vector<int32_t>& features, Random& random,
+                          Visit&& visit) {
   constexpr int64_t kFew = 16;  // a small node is often done with its first features
+  const int32_t* rows = documents.rows;
+  const int64_t n = documents.n;
+  const auto visit_codes = [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+    if (ranks.has_categories(feature)) {
+      std::tie(low, high) = ranks.apply(feature, slot, documents, random, codes.codes(slot));
+    }
+    return visit(slot, feature, low, high);
+  };
   draw.start();
   int32_t n_drawn = 0;
   bool splittable = false;
-  const auto more = [&] { return !draw.exhausted() && (n_drawn < max_features || !splittable); };
+  const auto more = [&] {
+    return !draw.exhausted() && (n_drawn < max_features || (redraw && !splittable));
+  };
   while (n <= kFew && more()) {
     const int32_t feature = draw.next(random);
     const int32_t slot = std::min(n_drawn++, max_features);
     const auto [low, high] = codes.gather_few(feature, slot, rows, n);
     if (low == high) continue;
     splittable = true;
-    if (!visit(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
+    if (!visit_codes(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
   }
   while (more()) {
     const int32_t wanted = std::max(1, max_features - n_drawn);
@@ -198,8 +212,8 @@ void visit_drawn_features(FeatureDraw& draw, int32_t max_features, NodeCodes<Cod
       const auto [low, high] = codes.range(first_slot + i);
       if (low == high) continue;
       splittable = true;
-      if (!visit(first_slot + i, features[i], static_cast<int32_t>(low),
-                 static_cast<int32_t>(high))) {
+      if (!visit_codes(first_slot + i, features[i], static_cast<int32_t>(low),
+                       static_cast<int32_t>(high))) {
         return;
       }
     }

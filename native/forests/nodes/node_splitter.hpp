@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "common/random.hpp"
 #include "forests/nodes/waiting_node.hpp"
@@ -12,9 +13,10 @@ namespace rankgrove::forests {
 
 struct NodeSplit {
   int32_t feature = -1;
-  int32_t bin = 0;  // value bins 0..bin go left; below the missing bin
+  int32_t bin = 0;  // value bins (or ranks of categories) 0..bin go left; below the missing bin
   bool missing_left = false;
-  double gain = 0.0;  // improvement of the criterion of the whole tree
+  bool branch = false;  // missing values are a third child
+  double gain = 0.0;    // improvement of the criterion of the whole tree
 
   bool found() const { return feature >= 0; }
 
@@ -50,6 +52,8 @@ class NodeSplitter {
   virtual NodeSplit find(const NodeRows& documents, const WaitingNode& node, Random& random) = 0;
   // Codes of the feature of the split that was found last, for the documents of that node.
   virtual const Code* split_codes() const = 0;
+  // If that feature is categorical, these codes are ranks: the categories by their ranks.
+  virtual std::span<const int32_t> split_categories() const = 0;
 };
 
 }  // namespace rankgrove::forests

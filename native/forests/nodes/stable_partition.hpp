@@ -1,4 +1,5 @@
-// Sorts the documents of a node out: those that go left first, both sides in their old order.
+// Stable partition of a node's documents: those that go left come first, both sides keep their
+// order.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ class ByteSums {
   static bool available();
 
   // So many codes more than there are may be written.
-  static constexpr int64_t kRoom = 4;
+  static constexpr int64_t kPadding = 4;
 
   // Items of n documents, none of them 0, `total` altogether: writes the codes that there are and
   // the sum of the documents up to each, and returns how many codes there are. Reads kCodeSlack

@@ -1,5 +1,5 @@
-// Which codes the documents of a node have: a mark for each, set in any order, taken in ascending
-// order.
+// A set of the codes that the documents of a node have; codes are added in any order and read in
+// ascending order.
 #pragma once
 
 #include <bit>

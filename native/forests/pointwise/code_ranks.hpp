@@ -1,4 +1,4 @@
-// The order of a few documents by their codes, found without a branch.
+// Branch-free sorting of a few documents by their codes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace rankgrove::forests {
 inline constexpr int64_t kMostRanked = 16;
 
 // How many documents each one follows in ascending order of codes, and of numbers where codes are
-// equal; there is room for kMostRanked. n <= kMostRanked.
+// equal; the buffer holds kMostRanked. n <= kMostRanked.
 void rank_codes(const uint8_t* codes, int64_t n, int16_t* ranks);
 void rank_codes(const uint16_t* codes, int64_t n, int32_t* ranks);
 

@@ -1,4 +1,4 @@
-// Sums of a node's documents by the code of a feature, and the walk over them in ascending order.
+// Sums of a node's documents by the code of a feature, read in ascending order of codes.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class CodeTable {
     });
   }
 
-  // The same for packed sums, all at once: writes the codes of the node (there is room for all from
+  // The same for packed sums, all at once: writes the codes of the node (the buffer holds all from
   // low to high) and the sum of the documents up to each; returns how many codes there are.
   int32_t running_sums(const Sums& sums, const Code* codes, const Item* items, int64_t n,
                        int32_t low, int32_t high, int32_t usual, Cell total, int32_t* present,

@@ -1,4 +1,4 @@
-// Splits that a user's own criterion likes best, among those that PointwiseSplitter tries.
+// The best splits by a user's criterion, among the candidates of PointwiseSplitter.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@ class CustomSplitter final : public NodeSplitter<Code> {
         sums_(data.targets),
         sample_weight_(sample_weight),
         codes_(data.features),
+        ranks_(data.features, options.splitter == Splitter::kBest ? &data.targets : nullptr),
         draw_(data.features.binned->n_features()),
         list_(data.features),
         total_(sums_.stride()),
@@ -40,7 +41,7 @@ class CustomSplitter final : public NodeSplitter<Code> {
     }
     best_ = NodeSplit{};
     best_gain_ = options_.min_gain + kGainNoise;
-    visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, documents.n,
+    visit_drawn_features(draw_, options_.max_features, options_.redraw, codes_, ranks_, documents,
                          features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            list_candidates(codes_.codes(slot), feature, low, high, random);
@@ -49,12 +50,15 @@ class CustomSplitter final : public NodeSplitter<Code> {
                          });
     if (best_.found()) {
       best_.gain = best_gain_ * total_[0] / sample_weight_;
-      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
+      if (options_.splitter == Splitter::kBest) best_.bin = list_.centered_bin(best_, best_next_);
     }
     return best_;
   }
 
   const Code* split_codes() const override { return codes_.codes(best_slot_); }
+  std::span<const int32_t> split_categories() const override {
+    return ranks_.categories(best_slot_);
+  }
 
  private:
   struct Candidate {
@@ -68,7 +72,7 @@ class CustomSplitter final : public NodeSplitter<Code> {
     left_.clear();
     right_.clear();
     const auto n = static_cast<int64_t>(items_.size());
-    if (options_.splitter == Splitter::best) {
+    if (options_.splitter == Splitter::kBest) {
       list_.build(codes, items_.data(), n, low, high, sums_, cells_);
       list_.for_each_threshold(
           feature, options_.threshold_fraction, random,
@@ -83,7 +87,7 @@ class CustomSplitter final : public NodeSplitter<Code> {
       return;
     }
     NodeSplit split;
-    if (!draw_threshold(data_.features, codes, n, feature, low, high, random, split)) return;
+    if (!draw_threshold(data_.features, codes, n, feature, low, high, false, random, split)) return;
     std::fill(left_sums_.begin(), left_sums_.end(), 0.0);
     const int32_t missing_bin = data_.features.binned->missing_bin(feature);
     for (int64_t i = 0; i < n; ++i) {
@@ -131,6 +135,7 @@ class CustomSplitter final : public NodeSplitter<Code> {
   AllSums sums_;
   double sample_weight_;
   NodeCodes<Code> codes_;
+  CategoryRanks<Code> ranks_;
   FeatureDraw draw_;
   CandidateList<Code> list_;
   std::vector<int32_t> features_;

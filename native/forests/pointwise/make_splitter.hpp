@@ -1,4 +1,4 @@
-// The splitter of a forest's options, for nodes that are split without looking at queries.
+// Factory of the splitters that do not depend on queries, by the options of a forest.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ std::unique_ptr<NodeSplitter<Code>> make_pointwise_splitter(const ForestData& da
                                                             int64_t n_documents,
                                                             double sample_weight) {
   using Result = std::unique_ptr<NodeSplitter<Code>>;
-  if (options.splitter == Splitter::random) {
+  if (options.splitter == Splitter::kRandom) {
     return std::make_unique<RandomSplitter<Code>>(data.features, options);
   }
   if (options.custom) return std::make_unique<CustomSplitter<Code>>(data, options, sample_weight);

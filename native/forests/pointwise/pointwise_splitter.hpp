@@ -26,12 +26,14 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         criterion_(std::move(criterion)),
         sample_weight_(sample_weight),
         codes_(data.features),
+        ranks_(data.features, options.splitter == Splitter::kBest ? &data.targets : nullptr),
         draw_(data.features.binned->n_features()),
         list_(data.features),
         table_(criterion_, *data.features.binned),
         total_(criterion_.stride()),
         left_(criterion_.stride()),
-        right_(criterion_.stride()) {}
+        right_(criterion_.stride()),
+        missing_(criterion_.stride()) {}
 
   NodeSplit find(const NodeRows& documents, const WaitingNode&, Random& random) override {
     const int64_t n = documents.n;
@@ -47,14 +49,15 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     if constexpr (kInLanes) {
       if (start_lanes()) {
         find_in_lanes(perfect, random);
-        if (best_.found()) codes_.gather_few(best_.feature, best_slot_ = 0, documents.rows, n);
+        if (best_.found()) gather_ranked(best_.feature, best_slot_ = 0, random);
         return finished();
       }
     }
-    visit_drawn_features(draw_, options_.max_features, codes_, documents.rows, n, features_, random,
+    visit_drawn_features(draw_, options_.max_features, options_.redraw, codes_, ranks_, documents,
+                         features_, random,
                          [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
                            slot_ = slot;
-                           if (options_.splitter == Splitter::best) {
+                           if (options_.splitter == Splitter::kBest) {
                              try_all_thresholds(codes_.codes(slot), n, feature, low, high, random);
                            } else {
                              try_one_threshold(codes_.codes(slot), n, feature, low, high, random);
@@ -65,6 +68,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   }
 
   const Code* split_codes() const override { return codes_.codes(best_slot_); }
+  std::span<const int32_t> split_categories() const override {
+    return ranks_.categories(best_slot_);
+  }
 
  private:
   using Cell = typename CriterionOf::Cell;
@@ -84,7 +90,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   NodeSplit finished() {
     if (best_.found()) {
       best_.gain = (best_score_ - node_score_) / sample_weight_;
-      if (options_.splitter == Splitter::best) best_.bin = list_.centered_bin(best_, best_next_);
+      if (options_.splitter == Splitter::kBest) best_.bin = list_.centered_bin(best_, best_next_);
     }
     return best_;
   }
@@ -92,7 +98,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   // Whether the node at hand is one of them.
   bool start_lanes() {
     constexpr int32_t kWorthLanes = 10;  // features; fewer are quicker one by one
-    if (options_.splitter != Splitter::best || options_.threshold_fraction < 1 ||
+    if (options_.splitter != Splitter::kBest || options_.threshold_fraction < 1 ||
         options_.max_features < kWorthLanes || documents_.n > FeatureLanes::kMostRows ||
         !codes_.row_by_row() || !criterion_.lane_items(documents_, lane_items_, least_target_)) {
       return false;
@@ -110,7 +116,8 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     draw_.start();
     bool splittable = false;
     int32_t n_drawn = 0;
-    while (!draw_.exhausted() && (n_drawn < options_.max_features || !splittable)) {
+    while (!draw_.exhausted() &&
+           (n_drawn < options_.max_features || (options_.redraw && !splittable))) {
       const bool any_will_do = n_drawn >= options_.max_features;
       const int32_t wanted =
           any_will_do ? kLanes : std::min(options_.max_features - n_drawn, kLanes);
@@ -129,7 +136,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
         if (lanes_.constant(lane)) continue;
         splittable = true;
         if (data_.features.binned->has_missing(features_[lane])) {
-          const auto [low, high] = codes_.gather_few(features_[lane], 0, documents_.rows, n);
+          const auto [low, high] = gather_ranked(features_[lane], 0, random);
           try_all_thresholds(codes_.codes(0), n, features_[lane], low, high, random);
         } else if (gains[lane] >= kClose * (best_score_ - node_score_)) {
           try_lane(lane, features_[lane]);
@@ -139,12 +146,20 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     }
   }
 
+  // The codes of a feature, or the ranks of its categories; returns the lowest and the highest.
+  std::pair<int32_t, int32_t> gather_ranked(int32_t feature, int32_t slot, Random& random) {
+    const auto [low, high] = codes_.gather_few(feature, slot, documents_.rows, documents_.n);
+    if (!ranks_.has_categories(feature)) return {low, high};
+    return ranks_.apply(feature, slot, documents_, random, codes_.codes(slot));
+  }
+
   void try_lane(int32_t lane, int32_t feature) {
     make_trial_room(documents_.n);
     int64_t n_codes = 0;
     lanes_.visit_sums(lane, [&](uint32_t code, uint64_t n_documents, uint64_t sum) {
-      trial_codes_[n_codes] = static_cast<int32_t>(code);
-      trial_left_[n_codes++] = criterion_.packed(n_documents, sum + least_target_ * n_documents);
+      candidate_codes_[n_codes] = static_cast<int32_t>(code);
+      candidate_left_[n_codes++] =
+          criterion_.packed(n_documents, sum + least_target_ * n_documents);
     });
     try_trials(feature, n_codes - 1);
   }
@@ -168,6 +183,10 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
       return;
     }
     list_.build(codes, items(), n, low, high, criterion_, cells_);
+    const int32_t last_value = list_.size() - 2;  // of the entries, if the last one is missing
+    const bool branch = high == data_.features.binned->missing_bin(feature) && last_value >= 0 &&
+                        may_branch(feature, cells_.data() + list_.offset(last_value + 1));
+    int32_t entered = 0;
     list_.for_each_threshold(
         feature, options_.threshold_fraction, random,
         [&](bool first, int32_t entry) {
@@ -175,10 +194,31 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
           const Cell* cell = cells_.data() + list_.offset(entry);
           Cell* left = left_.data();
           for (int32_t c = 0; c < criterion_.stride(); ++c) left[c] += cell[c];
+          entered = entry;
         },
         [&](int32_t bin, int32_t next, bool missing_left) {
-          consider(feature, bin, next, missing_left);
-        });
+          if (!branch) {
+            consider(feature, bin, next, missing_left);
+          } else if (entered < last_value) {
+            consider_three(feature, bin, next);
+          } else {  // all values, also larger ones than those of the node, part from missing ones
+            consider(feature, high - 1, high, false);
+          }
+        },
+        !branch);
+  }
+
+  // Whether the missing values of a feature can be a child of their own; `missing` are their sums.
+  // (Infinite values are no side of the test for missing ones, whose threshold is infinite.)
+  bool may_branch(int32_t feature, const Cell* missing) {
+    const Bins& bins = *data_.features.binned->bins;
+    if (!options_.missing_branch || bins.has_infinity[feature] || bins.is_categorical(feature) ||
+        criterion_.n_docs(missing) < options_.min_samples_leaf) {
+      return false;
+    }
+    std::copy_n(missing, criterion_.stride(), missing_.begin());
+    missing_score_ = criterion_.score(missing);
+    return true;
   }
 
   // All thresholds between codes of the node, none of them that of a missing value.
@@ -187,12 +227,14 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     if constexpr (kScoredTogether) {
       make_trial_room(high - low + 1);
       // The last code has nothing to its right.
-      const int64_t n_trials = table_.running_sums(criterion_, codes, items(), n, low, high,
-                                                   data_.features.usual[feature], total_[0],
-                                                   trial_codes_.data(), trial_left_.data()) -
-                               1;
-      if (!criterion_.may_score_more(trial_left_.data(), n_trials, total_[0], best_score_)) return;
-      try_trials(feature, n_trials);
+      const int64_t n_candidates =
+          table_.running_sums(criterion_, codes, items(), n, low, high,
+                              data_.features.usual[feature], total_[0], candidate_codes_.data(),
+                              candidate_left_.data()) -
+          1;
+      if (!criterion_.may_score_more(candidate_left_.data(), n_candidates, total_[0], best_score_))
+        return;
+      try_trials(feature, n_candidates);
     } else {
       std::fill(left_.begin(), left_.end(), Cell{});
       table_.walk(criterion_, codes, items(), n, low, high, left_.data(),
@@ -201,33 +243,59 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   }
 
   void make_trial_room(int64_t n_codes) {
-    const auto room = static_cast<size_t>(scored_room(n_codes) + ByteSums::kRoom);
-    if (trial_left_.size() >= room) return;
-    trial_left_.resize(room);
-    trial_scores_.resize(room);
-    trial_codes_.resize(room);
+    const auto capacity = static_cast<size_t>(padded_size(n_codes) + ByteSums::kPadding);
+    if (candidate_left_.size() >= capacity) return;
+    candidate_left_.resize(capacity);
+    candidate_scores_.resize(capacity);
+    candidate_codes_.resize(capacity);
   }
 
-  // The thresholds behind the first n_trials codes of trial_codes_.
-  void try_trials(int32_t feature, int64_t n_trials) {
+  // The thresholds behind the first n_candidates codes of candidate_codes_.
+  void try_trials(int32_t feature, int64_t n_candidates) {
     const double greatest = criterion_.children_scores(
-        trial_left_.data(), n_trials, total_[0], static_cast<double>(options_.min_samples_leaf),
-        trial_scores_.data());
+        candidate_left_.data(), n_candidates, total_[0],
+        static_cast<double>(options_.min_samples_leaf), candidate_scores_.data());
     if (!(greatest > best_score_)) return;
-    const auto first = std::find(trial_scores_.begin(), trial_scores_.end(), greatest);
-    const auto trial = first - trial_scores_.begin();
-    keep_if_better(greatest, feature, trial_codes_[trial], trial_codes_[trial + 1], false);
+    const auto first = std::find(candidate_scores_.begin(), candidate_scores_.end(), greatest);
+    const auto candidate = first - candidate_scores_.begin();
+    keep_if_better(greatest, feature, candidate_codes_[candidate], candidate_codes_[candidate + 1],
+                   false);
   }
 
   void try_one_threshold(const Code* codes, int64_t n, int32_t feature, int32_t low, int32_t high,
                          Random& random) {
     NodeSplit split;
-    if (!draw_threshold(data_.features, codes, n, feature, low, high, random, split)) return;
-    std::fill(left_.begin(), left_.end(), Cell{});
+    if (!draw_threshold(data_.features, codes, n, feature, low, high, options_.missing_branch,
+                        random, split)) {
+      return;
+    }
     const int32_t missing_bin = data_.features.binned->missing_bin(feature);
-    criterion_.add_left(
-        documents_, [this] { return items(); }, codes, split, missing_bin, left_.data());
+    const auto add_left = [&](const NodeSplit& sides, std::vector<Cell>& sums) {
+      std::fill(sums.begin(), sums.end(), Cell{});
+      criterion_.add_left(
+          documents_, [this] { return items(); }, codes, sides, missing_bin, sums.data());
+    };
+    add_left(split, left_);
+    if (split.branch) {
+      add_left({feature, -1, true}, right_);
+      if (may_branch(feature, right_.data())) consider_three(feature, split.bin, split.bin + 1);
+      return;
+    }
     consider(feature, split.bin, split.bin + 1, split.missing_left);
+  }
+
+  // The children are left_, missing_ and the rest.
+  void consider_three(int32_t feature, int32_t bin, int32_t next) {
+    for (int32_t c = 0; c < criterion_.stride(); ++c) {
+      right_[c] = total_[c] - left_[c] - missing_[c];
+    }
+    if (options_.min_samples_leaf > 1 &&
+        (criterion_.n_docs(left_.data()) < options_.min_samples_leaf ||
+         criterion_.n_docs(right_.data()) < options_.min_samples_leaf)) {
+      return;
+    }
+    const double both = criterion_.score(left_.data()) + criterion_.score(right_.data());
+    keep_if_better(both + missing_score_, feature, bin, next, false, true);
   }
 
   [[gnu::always_inline]] void consider(int32_t feature, int32_t bin, int32_t next,
@@ -245,12 +313,14 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
                    next, missing_left);
   }
 
-  void keep_if_better(double score, int32_t feature, int32_t bin, int32_t next, bool missing_left) {
+  void keep_if_better(double score, int32_t feature, int32_t bin, int32_t next, bool missing_left,
+                      bool branch = false) {
     if (score > best_score_) {
       best_score_ = score;
       best_.feature = feature;
       best_.bin = bin;
       best_.missing_left = missing_left;
+      best_.branch = branch;
       best_next_ = next;
       best_slot_ = slot_;
     }
@@ -261,6 +331,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   CriterionOf criterion_;
   double sample_weight_;
   NodeCodes<Code> codes_;
+  CategoryRanks<Code> ranks_;
   FeatureDraw draw_;
   CandidateList<Code> list_;
   CodeTable<Code, CriterionOf> table_;
@@ -268,10 +339,11 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   NodeRows documents_{};
   bool items_known_ = false;
   std::vector<Item> items_;
-  std::vector<Cell> cells_, total_, left_, right_;
-  std::vector<uint64_t> trial_left_;  // of thresholds that are scored together
-  std::vector<double> trial_scores_;
-  std::vector<int32_t> trial_codes_;
+  std::vector<Cell> cells_, total_, left_, right_, missing_;
+  double missing_score_ = 0;
+  std::vector<uint64_t> candidate_left_;  // of thresholds that are scored together
+  std::vector<double> candidate_scores_;
+  std::vector<int32_t> candidate_codes_;
   FeatureLanes lanes_;
   std::vector<uint8_t> lane_items_;
   uint64_t least_target_ = 0;

@@ -1,5 +1,5 @@
-// One random feature that is not constant in the node, one random threshold: RF-rand. Labels have
-// no say but that a node of equal targets is not split (its children would answer the same).
+// RF-rand: a random threshold of one random feature that is not constant in the node. Labels matter
+// only in that nodes of equal targets are not split.
 #pragma once
 
 #include <algorithm>
@@ -21,39 +21,49 @@ class RandomSplitter final : public NodeSplitter<Code> {
       : features_(features),
         options_(options),
         codes_(features),
+        ranks_(features, nullptr),
         draw_(features.binned->n_features()) {}
 
   NodeSplit find(const NodeRows& documents, const WaitingNode&, Random& random) override {
     NodeSplit result;
     const int64_t n = documents.n;
-    visit_drawn_features(
-        draw_, 1, codes_, documents.rows, n, drawn_, random,
-        [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
-          NodeSplit split;
-          const Code* codes = codes_.codes(slot);
-          if (!draw_threshold(features_, codes, n, feature, low, high, random, split)) return true;
-          if (leaves_enough(codes, n, split)) result = split;
-          slot_ = slot;
-          return true;
-        });
+    visit_drawn_features(draw_, 1, options_.redraw, codes_, ranks_, documents, drawn_, random,
+                         [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+                           NodeSplit split;
+                           const Code* codes = codes_.codes(slot);
+                           if (!draw_threshold(features_, codes, n, feature, low, high,
+                                               options_.missing_branch, random, split)) {
+                             return true;
+                           }
+                           if (leaves_enough(codes, n, split)) result = split;
+                           slot_ = slot;
+                           return true;
+                         });
     return result;
   }
 
   const Code* split_codes() const override { return codes_.codes(slot_); }
+  std::span<const int32_t> split_categories() const override { return ranks_.categories(slot_); }
 
  private:
-  // Both sides have documents in any case.
+  // All sides have documents in any case.
   bool leaves_enough(const Code* codes, int64_t n, const NodeSplit& split) const {
     if (options_.min_samples_leaf == 1) return true;
     const int32_t missing_bin = features_.binned->missing_bin(split.feature);
     int64_t n_left = 0;
-    for (int64_t i = 0; i < n; ++i) n_left += split.goes_left(codes[i], missing_bin);
-    return std::min(n_left, n - n_left) >= options_.min_samples_leaf;
+    int64_t n_missing = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      n_left += split.goes_left(codes[i], missing_bin);
+      n_missing += split.branch && codes[i] == missing_bin;
+    }
+    if (split.branch && n_missing < options_.min_samples_leaf) return false;
+    return std::min(n_left, n - n_left - n_missing) >= options_.min_samples_leaf;
   }
 
   const ForestFeatures& features_;
   const ForestOptions& options_;
   NodeCodes<Code> codes_;
+  CategoryRanks<Code> ranks_;
   FeatureDraw draw_;
   std::vector<int32_t> drawn_;
   int32_t slot_ = 0;

@@ -1,4 +1,5 @@
-// A threshold drawn uniformly between the smallest and the largest value of a feature in a node.
+// A threshold drawn uniformly between the smallest and the largest value of a feature in a node, or
+// between the ranks of its categories.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,11 @@
 namespace rankgrove::forests {
 
 // Fills feature, bin and missing side of `split`; false if the feature cannot be split. Missing
-// values go to a random side; where all other documents share one value, they part from it.
+// values are a child of their own, if `branch` allows it, or go to a random side; where all other
+// documents share one value, they part from it.
 template <typename Code>
 bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n, int32_t feature,
-                    int32_t low, int32_t high, Random& random, NodeSplit& split) {
+                    int32_t low, int32_t high, bool branch, Random& random, NodeSplit& split) {
   const int32_t n_bins = features.binned->n_bins(feature);
   split.feature = feature;
   split.missing_left = false;
@@ -23,12 +25,19 @@ bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n
     for (int64_t i = 0; i < n; ++i) {
       if (codes[i] < n_bins) largest = std::max<int32_t>(largest, codes[i]);
     }
+    const Bins& bins = *features.binned->bins;
+    branch = branch && !bins.has_infinity[feature] && !bins.is_categorical(feature);
     if (largest == low) {
-      split.bin = low;
+      split.bin = branch ? n_bins - 1 : low;
       return low + 1 < n_bins || !features.binned->bins->has_infinity[feature];
     }
-    split.missing_left = random.below(2) == 1;
+    split.branch = branch;
+    if (!split.branch) split.missing_left = random.below(2) == 1;
     high = largest;
+  }
+  if (features.binned->bins->is_categorical(feature)) {
+    split.bin = low + static_cast<int32_t>(random.below(high - low));
+    return true;
   }
   const float* values = features.values_of(feature);
   const double from = values[low];

@@ -1,4 +1,4 @@
-// One splitter for small nodes, another for large ones.
+// A splitter that uses one splitter for small nodes and another for large ones.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class SizedSplitter final : public NodeSplitter<Code> {
   }
 
   const Code* split_codes() const override { return last_->split_codes(); }
+  std::span<const int32_t> split_categories() const override { return last_->split_categories(); }
 
  private:
   Part small_, large_;

@@ -1,4 +1,4 @@
-"""Initial scores of a boosted fit: a constant, or the scores of a background model."""
+"""Initial scores of a boosted fit: a constant, or the scores of an init model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Start:
     Attributes
     ----------
     base_score : score of every document before the first tree, per output; 0 if there is a model
-    model : the background model, or None
+    model : the init model, or None
     raw : whether new trees add to the model's outputs, before the link
     training_outputs : outputs at which the training documents start in place of the model's own,
         (n_outputs, n_rows) in grouped order
@@ -41,7 +41,7 @@ class Start:
     def of(
         cls, model: Model | None, objective: Objective, owner: str, *, from_zero: bool = False
     ) -> Start:
-        """Return the initial scores, and how the background model is combined with new trees."""
+        """Return the initial scores, and how the init model is combined with new trees."""
         base = objective.base_score()
         zero = np.zeros_like(base)
         if model is None:
@@ -68,7 +68,7 @@ class Start:
     def scores(self, data: RankingInput, n_jobs: int | None) -> Floats:
         """Return the initial outputs of documents, (n_outputs, n_rows), in grouped order."""
         if self.model is None:
-            return np.repeat(self.base_score[:, None], len(data.X), axis=1)
+            return np.repeat(self.base_score[:, None], data.groups.n_rows, axis=1)
         if self.raw and isinstance(self.model, TreesModel):
             scorer = self.model.scorer
             outputs = data.X.by_rows(lambda X: scorer.raw(X, n_jobs=n_jobs))
@@ -77,7 +77,7 @@ class Start:
         return np.ascontiguousarray(data.groups.grouped(outputs).T)
 
     def followed_by(self, trees: TreesModel) -> Model:
-        """Return the sum of the background model and the new trees, merged into one if possible."""
+        """Return the sum of the init model and the new trees, merged into one if possible."""
         if self.model is None:
             return trees
         if self.raw and isinstance(self.model, TreesModel):

@@ -1,4 +1,4 @@
-"""What ``rankgrove explain`` answers: each as a table, as plain values and as a picture."""
+"""The answers of ``rankgrove explain``, each as a table, as plain values and as a picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankgrove.explain import (
     partial_dependence,
 )
 from rankgrove.explain.explanation import feature_names, rows_of_query
-from rankgrove.explain.pictures import bars, curve, force_by_rank, waterfall
+from rankgrove.explain.pictures import bars, value_text
 
 
 class Answer(ABC):
@@ -84,7 +84,7 @@ class Importances(Answer):
 
 
 class SplitImportances(Importances):
-    """What the trees of a model split by."""
+    """Importances by the splits of a model's trees."""
 
     @classmethod
     def of(cls, ranker: Any) -> SplitImportances:
@@ -99,7 +99,7 @@ class SplitImportances(Importances):
 
 
 class PermutationImportances(Importances):
-    """What a metric loses when a feature is shuffled."""
+    """Importances by the loss of a metric when a feature is shuffled."""
 
     @classmethod
     def of(
@@ -115,7 +115,7 @@ class PermutationImportances(Importances):
 
 
 class EffectImportances(Importances):
-    """How far features move scores."""
+    """Importances by the mean absolute Shapley value."""
 
     @classmethod
     def of(cls, ranker: Any, data: Any) -> EffectImportances:
@@ -126,7 +126,7 @@ class EffectImportances(Importances):
 
 
 class Interactions(Importances):
-    """Pairs of features by what they do together."""
+    """Pairs of features by their interaction."""
 
     @classmethod
     def of(cls, ranker: Any, data: Any) -> Interactions:
@@ -149,7 +149,7 @@ class Interactions(Importances):
 
 @dataclass(frozen=True)
 class Dependence(Answer):
-    """How scores depend on one feature, or on two."""
+    """Partial dependence of scores on one feature, or on two."""
 
     found: PartialDependence
 
@@ -159,10 +159,6 @@ class Dependence(Answer):
         return cls(
             partial_dependence(ranker, data, features, n_values=20 if len(features) == 1 else 8)
         )
-
-    @property
-    def _title(self) -> str:
-        return f"mean lead over the query's list, by {' and '.join(self.found.features)}"
 
     @property
     def value(self) -> dict[str, Any]:
@@ -176,12 +172,12 @@ class Dependence(Answer):
         if len(found.features) == 1:
             head.append("lead")
         else:
-            head += [escape(f"{found.features[1]} = {value:.6g}") for value in found.grids[1]]
+            head += [escape(f"{found.features[1]} = {value}") for value in found.shown(1)]
         rows = [
-            (f"{value:.6g}", *(f"{lead:+.4f}" for lead in np.ravel(leads)))
-            for value, leads in zip(found.grids[0], found.values, strict=True)
+            (escape(value), *(f"{lead:+.4f}" for lead in np.ravel(leads)))
+            for value, leads in zip(found.shown(0), found.values, strict=True)
         ]
-        parts: list[Any] = [table(head, rows, escape(self._title))]
+        parts: list[Any] = [table(head, rows, escape(found.title))]
         if len(found.features) == 2:
             parts.append(
                 f"share of the joint effect beyond the sum of both: {found.interaction:.1%}"
@@ -190,12 +186,12 @@ class Dependence(Answer):
 
     def picture(self) -> Drawing:
         """Draw curves."""
-        return curve(self._title, self.found)
+        return self.found.plot()
 
 
 @dataclass(frozen=True)
 class TopOfList(Answer):
-    """What carries the top of a query's list."""
+    """The features that lift the top of a query's list."""
 
     query: str
     found: QueryExplanation
@@ -221,20 +217,20 @@ class TopOfList(Answer):
         )
         shown = found.effects[:n_shown] if n_shown else found.effects
         effects = table(
-            ["feature", "mean value at the top", "effect"],
-            [(escape(e.feature), _number(e.value), f"{e.effect:+.4f}") for e in shown],
+            ["feature", "typical value at the top", "effect"],
+            [(escape(e.feature), escape(value_text(e.value)), f"{e.effect:+.4f}") for e in shown],
             f"what lifts the first {found.top} above the mean of the list",
         )
         return [ranks, effects, *_more(found.effects, shown)]
 
     def picture(self) -> Drawing:
         """Draw the forces by rank."""
-        return force_by_rank(f"query {self.query}: what lifts and what pulls", self.found)
+        return self.found.plot(f"query {self.query}: what lifts and what pulls")
 
 
 @dataclass(frozen=True)
 class OneDocument(Answer):
-    """What makes up the score of a document."""
+    """The contributions of the features to one document's score."""
 
     query: str
     name: str
@@ -268,7 +264,7 @@ class OneDocument(Answer):
         """Return a table of the effects."""
         effects = self.found.document(self.row)
         shown = effects[:n_shown] if n_shown else effects
-        rows = [(escape(e.feature), _number(e.value), f"{e.effect:+.4f}") for e in shown]
+        rows = [(escape(e.feature), escape(value_text(e.value)), f"{e.effect:+.4f}") for e in shown]
         title = (
             f"query {self.query}, document {self.name}: {self.found.scale} {self._score:.4f}, "
             f"of which {self.found.expected:.4f} before anything is known"
@@ -277,17 +273,12 @@ class OneDocument(Answer):
 
     def picture(self) -> Drawing:
         """Draw a waterfall."""
-        effects = [
-            (f"{e.feature} = {_number(e.value)}", e.effect) for e in self.found.document(self.row)
-        ]
-        title = f"query {self.query}, document {self.name}"
-        start, end = ("nothing is known", self.found.expected), (self.found.scale, self._score)
-        return waterfall(title, start, effects, end)
+        return self.found.plot(self.row, f"query {self.query}, document {self.name}")
 
 
 @dataclass(frozen=True)
 class TwoDocuments(Answer):
-    """Why one document stands above another."""
+    """The features that rank one document above another."""
 
     query: str
     found: DocumentComparison
@@ -301,12 +292,7 @@ class TwoDocuments(Answer):
 
     @property
     def _title(self) -> str:
-        found = self.found
-        word = "above" if found.first_score > found.second_score else "not above"
-        return (
-            f"query {self.query}: {found.first} ({found.first_score:.4f}) stands {word} "
-            f"{found.second} ({found.second_score:.4f})"
-        )
+        return f"query {self.query}: {self.found.title}"
 
     @property
     def value(self) -> dict[str, Any]:
@@ -318,7 +304,12 @@ class TwoDocuments(Answer):
         found = self.found
         shown = found.differences[:n_shown] if n_shown else found.differences
         rows = [
-            (escape(d.feature), _number(d.first), _number(d.second), f"{d.effect:+.4f}")
+            (
+                escape(d.feature),
+                escape(value_text(d.first)),
+                escape(value_text(d.second)),
+                f"{d.effect:+.4f}",
+            )
             for d in shown
         ]
         head = ["feature", escape(found.first), escape(found.second), "effect"]
@@ -326,17 +317,7 @@ class TwoDocuments(Answer):
 
     def picture(self) -> Drawing:
         """Draw a waterfall from the second document's score to the first's."""
-        found = self.found
-        effects = [
-            (f"{d.feature}: {_number(d.first)} against {_number(d.second)}", d.effect)
-            for d in found.differences
-        ]
-        start, end = (found.second, found.second_score), (found.first, found.first_score)
-        return waterfall(self._title, start, effects, end)
-
-
-def _number(value: float) -> str:
-    return "missing" if np.isnan(value) else f"{value:.6g}"
+        return self.found.plot(self._title)
 
 
 def _more(rows: Any, shown: Any) -> list[str]:

@@ -11,14 +11,20 @@ takes the best on its validation part. Other libraries: lightgbm:lambdarank, xgb
 catboost:YetiRank, sklearn:RandomForestRegressor, each perhaps with ":name=value,...". Scores made
 elsewhere (higher is better): scores:FILE, a score per row of DATA, or one file per fold as
 scores:run{fold}.txt; scores:column=NAME, a feature (of text also by its number) or another column
-of a table, which stays a feature or none (--ignore NAME). A label of your own comes first:
+of a table, which stays a feature or none (--ignore NAME). Models trained before: model:FILE, which
+is only measured, on the test part of every fold. A label of your own comes first:
 "small=lambdamart:max_leaf_nodes=7".
+
+--fail-if-worse METRIC is a gate for scripts: the exit code is 3 if a ranker is significantly worse
+than the baseline (without --baseline, the first ranker) by the paired test over queries. It is 1 if
+the comparison cannot decide: a model cannot be measured, or there are too few queries.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.cli.options import (
@@ -26,6 +32,7 @@ from rankgrove.cli.options import (
     add_early_stopping_option,
     add_fold_options,
     add_json_option,
+    add_label_shift_option,
     add_metric_option,
     add_preset_option,
     add_quiet_option,
@@ -39,6 +46,7 @@ from rankgrove.cli.options import (
 )
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import DataPaths, out_path, refuse_overwriting
+from rankgrove.errors import DataError, GateError
 
 if TYPE_CHECKING:
     from rankgrove.experiments.comparison import Comparison
@@ -49,7 +57,8 @@ EXAMPLES = """\
   rankgrove compare train.txt --ranker "rcrank:max_depth=3..6" --ranker mart --baseline mart
   rankgrove compare MQ2008/ --ranker lambdamart --ranker lightgbm:lambdarank --repeats 3 --workers 2
   rankgrove compare --study study.toml --out results/
-  rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1"""
+  rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1
+  rankgrove compare new.csv --ranker model:old.rg --ranker model:new.rg --fail-if-worse ndcg@10"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,10 +79,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeats_option(parser)
     add_seed_option(parser)
     add_early_stopping_option(parser)
+    add_label_shift_option(parser)
     parser.add_argument(
-        "--label-shift", type=int, metavar="N", help="added to all labels (default: 0)"
+        "--blend",
+        action="store_true",
+        default=None,
+        help="also fit a blend of all rankers, with weights found on validation data",
+    )
+    parser.add_argument(
+        "--naive-twin",
+        action="store_true",
+        default=None,
+        help="beside each ranker that corrects clicks (position_bias), also fit it without",
     )
     parser.add_argument("--baseline", metavar="LABEL", help="ranker to mark the others against")
+    parser.add_argument(
+        "--fail-if-worse",
+        metavar="METRIC",
+        help="end with exit code 3 if a ranker is significantly worse than the baseline",
+    )
     add_run_options(parser)
     add_table_options(parser)
     parser.add_argument(
@@ -95,7 +119,7 @@ def given_study_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add how a study is run and where its results go."""
+    """Add the options of running a study and of storing its results."""
     from rankgrove.experiments.memory import read_size
 
     group = parser.add_argument_group("running")
@@ -117,7 +141,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add how differences are tested and the table is printed."""
+    """Add the options of significance tests and of the printed table."""
     group = parser.add_argument_group("the table")
     add_significance_options(group)
     group.add_argument("--by-fold", action="store_true", help="also a table of the folds")
@@ -140,6 +164,7 @@ def run(arguments: argparse.Namespace) -> None:
         refuse_overwriting(arguments.save_best, *arguments.data)
         require_place(arguments.save_best)
     study = _study(arguments)
+    gate = None if arguments.fail_if_worse is None else _gate_metric(study, arguments)
     comparison = run_and_compare(study, arguments)
     if arguments.json:
         print_json(as_json(comparison))
@@ -150,6 +175,68 @@ def run(arguments: argparse.Namespace) -> None:
         ranker.save(arguments.save_best)
         if not arguments.json:
             show(f"{ranker.ranker_name} is written to {arguments.save_best}")
+    if gate is not None:
+        _raise_if_worse(comparison, gate)
+
+
+def _gate_metric(study: Study, arguments: argparse.Namespace) -> str:
+    """Return the metric of the gate; refuse one that is not measured before anything is run."""
+    from rankgrove.metrics.parsing import metric
+
+    if len(study.specs) < 2:
+        raise ValueError("--fail-if-worse compares rankers with a baseline: give at least two")
+    name = str(metric(arguments.fail_if_worse, preset=arguments.preset))
+    names = [str(measured) for measured in study.metrics]
+    if name not in names:
+        raise ValueError(
+            f"--fail-if-worse {arguments.fail_if_worse} is not measured: --metric names "
+            f"{', '.join(names)}"
+        )
+    return name
+
+
+def _raise_if_worse(comparison: Comparison, metric: str) -> None:
+    """End with exit code 3 if a ranker is significantly worse than the baseline.
+
+    A comparison that could not have found a difference is an error: the gate must not pass then.
+    """
+    worse = []
+    for data in comparison.datasets:
+        results = comparison.results(data)
+        failed = next((result for result in results if result.failure), None)
+        if failed is not None:
+            raise DataError(
+                f"the gate cannot decide: {failed.ranker} has no result on {data}: {failed.failure}"
+            )
+        _, values = comparison.values(data, metric)
+        _require_power(values, data, metric, comparison.significance.alpha)
+        worse += [f"{r.ranker} on {data}" for r in results if r.marks.get(metric, 0) < 0]
+    if worse:
+        raise GateError(
+            f"significantly worse than {comparison.baseline} by {metric}: {', '.join(worse)}"
+        )
+
+
+def _require_power(values: Any, data: str, metric: str, alpha: float) -> None:
+    """Refuse values from which no paired test could find a difference.
+
+    The smallest two-sided p-value of n queries is 2 / 2^n, and it is corrected over all pairs.
+    """
+    import numpy as np
+
+    counted = ~np.isnan(values).all(axis=0)
+    n_queries, n_rankers = int(counted.sum()), len(values)
+    if n_queries == 0 or not np.nan_to_num(values).any():
+        raise DataError(
+            f"the gate cannot decide: {metric} is 0 for every query and ranker on {data}: no query "
+            "has a relevant document"
+        )
+    smallest = n_rankers * (n_rankers - 1) / 2.0**n_queries
+    if smallest > alpha:
+        raise DataError(
+            f"the gate cannot decide: {n_queries} queries of {data} are too few to find any "
+            f"difference (the smallest p-value is {smallest:.2g}, --alpha {alpha:g})"
+        )
 
 
 def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
@@ -226,4 +313,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         raise ValueError("there is no DATA: give a file or a folder of folds")
     if not content.get("rankers"):
         raise ValueError("there is no ranker: give at least one --ranker, or a --study")
-    return make_study(**{**content, **data_options(arguments)})
+    study = make_study(**{**content, **data_options(arguments)})
+    if arguments.fail_if_worse is not None and study.baseline is None:
+        return replace(study, baseline=study.specs[0].label)
+    return study

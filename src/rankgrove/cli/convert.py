@@ -12,6 +12,7 @@ from rankgrove.cli.data_output import (
     add_omit_option,
     check_outputs,
     data_out_path,
+    output_summary,
     summary_text,
     write_data,
 )
@@ -39,8 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    check_outputs([arguments.output], arguments)
-    summary = write_data(load_data(arguments.data, arguments), arguments.output, arguments)
+    check_outputs([arguments.output], arguments, arguments.data)
+    data = load_data(arguments.data, arguments)
+    write_data(data, arguments.output, arguments)
+    summary = output_summary(data, arguments.output)
     if arguments.json:
         print_json(summary)
     else:

@@ -7,7 +7,7 @@ KIND is one of
   strength      single trees, split by split       features      number of features, best first
 
 Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
-bootstrap interval of each mean over queries (not for convergence and strength). Fits are stored
+bootstrap interval of each mean over queries (not for strength). Fits are stored
 there like those of `compare`, and go on where they were stopped.
 """
 
@@ -26,6 +26,7 @@ from rankgrove.cli.options import (
     add_data_options,
     add_fold_options,
     add_json_option,
+    add_label_shift_option,
     add_metric_option,
     add_preset_option,
     add_ranker_option,
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metric_option(parser, ["ndcg@10"])
     add_preset_option(parser)
     add_fold_options(parser)
+    add_label_shift_option(parser)
     add_repeats_option(parser)
     add_seed_option(parser)
     add_run_options(parser)
@@ -65,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.experiments.curve_studies import curve_rows, run_curve
+    from rankgrove.experiments.curve_studies import KINDS, curve_rows, run_curve
     from rankgrove.experiments.progress import StudyProgress
     from rankgrove.experiments.running import Run
     from rankgrove.experiments.store import Store
@@ -90,7 +92,9 @@ def run(arguments: argparse.Namespace) -> None:
         return
     for curve in curves:
         own = [row for row in rows if row["curve"] == curve.name]
-        show(f"{curve.name}  {'  '.join(_point(*list(row.values())[1:]) for row in _few(own))}")
+        x = KINDS[arguments.kind].title
+        points = [_point(row[x], row[metric], row.get("low"), row.get("high")) for row in _few(own)]
+        show(f"{curve.name}  {'  '.join(points)}")
     show(f"written: {', '.join(str(path) for path in written)}")
 
 
@@ -100,7 +104,7 @@ def _point(x: float, y: float, low: float | None = None, high: float | None = No
 
 
 def _few(points: list[Any], most: int = 10) -> list[Any]:
-    """Some points of a long curve, its end among them."""
+    """Return some points of a long curve, its last one included."""
     step = -(-len(points) // most)
     return points[::-step][::-1] if points else []
 
@@ -109,7 +113,9 @@ def _study(arguments: argparse.Namespace) -> Any:
     from rankgrove.cli.compare import given_study_options
     from rankgrove.experiments.study import make_study
 
-    options = {"metrics": ["ndcg@10"], **given_study_options(arguments)}
+    # Strength is the whole list's unless a metric is given.
+    default = "ndcg" if arguments.kind == "strength" else "ndcg@10"
+    options = {"metrics": [default], **given_study_options(arguments)}
     return make_study(arguments.data, arguments.rankers, **options, **data_options(arguments))
 
 

@@ -1,4 +1,4 @@
-"""Data files that verbs write: LETOR text or Parquet, as their names say."""
+"""Data files that verbs write: LETOR text or Parquet, by their suffix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_omit_option(parser: argparse.ArgumentParser) -> None:
 
 
 def data_out_path(text: str) -> str:
-    """Check the name of an output before a large file is read for nothing."""
+    """Check the name of an output file, before a large input file is read."""
     from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
     from rankgrove.data.reading.readers import READERS
 
@@ -42,15 +42,15 @@ def data_out_path(text: str) -> str:
     return text
 
 
-def check_outputs(outputs: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written, that are read, or that are given twice."""
+def check_outputs(outputs: Sequence[str], arguments: argparse.Namespace, *inputs: str) -> None:
+    """Refuse outputs that cannot be written, that are among the inputs, or that are given twice."""
     from rankgrove._files import require_place
 
     if arguments.omit is not None and any(map(_is_parquet, outputs)):
         raise ValueError("--omit is for LETOR text: Parquet holds every value")
     files: set[str] = set()
     for output in outputs:
-        refuse_overwriting(output, arguments.data)
+        refuse_overwriting(output, *inputs)
         require_place(output)
         file = os.path.realpath(output)
         if file in files:
@@ -58,14 +58,18 @@ def check_outputs(outputs: Sequence[str], arguments: argparse.Namespace) -> None
         files.add(file)
 
 
-def write_data(data: Dataset, output: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Write a data file; return its name and sizes."""
+def write_data(data: Dataset, output: str, arguments: argparse.Namespace) -> None:
+    """Write a data file."""
     from rankgrove.data.writing import write_letor, write_parquet
 
     if _is_parquet(output):
         write_parquet(data, output)
     else:
         write_letor(data, output, omit=arguments.omit, n_jobs=arguments.n_jobs)
+
+
+def output_summary(data: Dataset, output: str) -> dict[str, Any]:
+    """Return the name and the sizes of a data file that was written."""
     return {
         "output": output,
         "rows": data.n_rows,

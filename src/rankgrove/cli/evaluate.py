@@ -1,12 +1,20 @@
 """Measure scores against judged data.
 
 SCORES has one number per line, in the order of the rows of DATA (text, also .gz; .npy; or - for
-standard input). Larger scores rank higher.
+standard input). Larger scores rank higher. The table says what a query without a relevant document
+counts, and how many queries count.
+
+SCORES may also be a run: TREC's `topic Q0 document rank score tag` lines, or a table with columns
+of query, document and score. DATA are then judgments (TREC qrels, an export of Quepid, a table,
+...), and documents are matched by their ids. A judged document that the run lacks counts in the
+ideal ranking only; one without a judgment is not relevant.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rankgrove._counts import counted
 from rankgrove.cli.options import (
@@ -19,11 +27,15 @@ from rankgrove.cli.options import (
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
 
+if TYPE_CHECKING:
+    from rankgrove.metrics.evaluation import Evaluation
+
 EXAMPLES = """\
   rankgrove evaluate scores.txt test.txt
   rankgrove evaluate scores.txt test.txt --metric ndcg@10 map err@20 --preset mslr
   rankgrove evaluate scores.npy test.parquet --metric "ndcg@5(gain=linear)" --per-query values.csv
   cat scores.txt | rankgrove evaluate - test.txt --json
+  rankgrove evaluate bm25.run qrels.txt --preset trec --metric ndcg@10 map
 """
 
 
@@ -40,18 +52,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-query", metavar="FILE", type=out_path, help="write one line per query as CSV"
     )
+    parser.add_argument(
+        "--absent-queries",
+        choices=("zero", "skip", "error"),
+        help="judged queries that a run lacks count 0 (the default, as with trec_eval -c), are "
+        "left out (as with trec_eval), or are an error",
+    )
     add_json_option(parser)
     add_judgment_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.data.reading.score_files import read_scores
-    from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
-
     if arguments.scores == "-" and arguments.data == "/dev/stdin":
         raise ValueError("SCORES and DATA cannot both be standard input")
     refuse_overwriting(arguments.per_query, arguments.scores, arguments.data)
+    result, facts = _evaluate_run(arguments) if _is_run(arguments) else _evaluate_rows(arguments)
+    if arguments.per_query:
+        result.to_csv(arguments.per_query)
+    if arguments.json:
+        print_json({**facts, "metrics": result.to_dict(), "counting_queries": result.n_counting})
+    else:
+        header, *rows = result.rows()
+        show(table(header, rows))
+        counts = facts.get("counts", {})
+        show(
+            f"{counted(facts['queries'], 'query')}, {counted(facts['rows'], 'row')}",
+            *(f"{count:,} {reason}" for reason, count in counts.items()),
+        )
+
+
+def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
+    """Evaluate one score per row of the data."""
+    from rankgrove.data.reading.score_files import read_scores
+    from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
+
+    if arguments.absent_queries is not None:
+        raise ValueError("--absent-queries is for runs: these are scores, one per row of DATA")
     drop = arguments.negative_labels == "drop"  # after their scores are read
     kept = {"negative_labels": "keep"} if drop else {}
     data = load_data(arguments.data, arguments, features=[], **kept)
@@ -66,11 +103,34 @@ def run(arguments: argparse.Namespace) -> None:
         preset=arguments.preset,
         n_jobs=arguments.n_jobs,
     )
-    if arguments.per_query:
-        result.to_csv(arguments.per_query)
-    if arguments.json:
-        print_json({"queries": data.n_queries, "rows": data.n_rows, "metrics": result.to_dict()})
-    else:
-        values = result.to_dict().items()
-        show(table(["metric", "mean"], [(name, f"{value:.6f}") for name, value in values]))
-        show(f"{counted(data.n_queries, 'query')}, {counted(data.n_rows, 'row')}")
+    return result, {"queries": data.n_queries, "rows": data.n_rows}
+
+
+def _is_run(arguments: argparse.Namespace) -> bool:
+    """Tell whether SCORES names its documents: a TREC run, or a table with a column of scores."""
+    from rankgrove.data.reading.byte_stream import open_bytes
+    from rankgrove.logs import plain_tables, trec_run
+
+    path = Path(arguments.scores)
+    if arguments.scores == "-" or not path.is_file() or path.suffix == ".npy":
+        return False
+    with open_bytes(path) as stream:
+        head = stream.peek(1 << 16)
+    return trec_run.recognises(head, path) or plain_tables.is_table(head, path)
+
+
+def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
+    """Evaluate a run against judgments: documents are matched by their ids."""
+    from rankgrove.metrics.evaluation import DEFAULT_METRICS
+    from rankgrove.metrics.runs import evaluate_run, match_run
+
+    matched = match_run(arguments.data, arguments.scores, arguments.absent_queries or "zero")
+    result = evaluate_run(
+        matched,
+        metrics=arguments.metrics or DEFAULT_METRICS,
+        preset=arguments.preset,
+        n_jobs=arguments.n_jobs,
+    )
+    counts = {reason: count for reason, count in matched.counts.items() if count}
+    rows = len(matched.labels)
+    return result, {"queries": matched.groups.n_queries, "rows": rows, "counts": counts}

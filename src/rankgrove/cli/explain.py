@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove import load_model
-    from rankgrove._svg import check_picture_name, write_picture
+    from rankgrove._svg import check_picture_name
     from rankgrove.cli.answers import Answer
     from rankgrove.cli.output import print_json, show
 
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
         ranker.set_params(n_jobs=arguments.n_jobs)
     answer: Answer = _answer(ranker, arguments)
     if arguments.out is not None:
-        write_picture(answer.picture(), arguments.out)
+        answer.picture().save(arguments.out)
     if arguments.json:
         print_json(answer.value)
     elif arguments.out is None:

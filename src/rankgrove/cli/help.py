@@ -48,13 +48,27 @@ class HelpParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and help with an option that is misspelt or named as in other libraries."""
-        parsed, unknown = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        parsed, unknown = super().parse_known_args(words, namespace)
         for text in unknown:
+            self._refuse_second_value(words, text)
             option = text.partition("=")[0]
             hint = self._hint(option) if option.startswith("--") else None
             if hint is not None:
                 self.error(f"unknown option {option}: {hint}")
         return parsed, unknown
+
+    def _refuse_second_value(self, words: list[str], text: str) -> None:
+        """Help with ``--ranker mart lambdamart``, where the option takes one value each time."""
+        option = words[words.index(text) - 2] if text in words[2:] else ""
+        if self._repeats(option) and not text.startswith("-"):
+            self.error(f"unexpected {text!r}: repeat {option} for each value ({option} {text})")
+
+    def _repeats(self, option: str) -> bool:
+        """Return whether an option collects the values of its repetitions."""
+        repeated = {a.dest for a in self._actions if isinstance(a, argparse._AppendAction)}
+        found = self._option_string_actions.get(option)
+        return found is not None and found.dest in repeated
 
     def _hint(self, option: str) -> str | None:
         """Return what to do instead of an unknown option, if that is known."""
@@ -74,9 +88,13 @@ class HelpParser(argparse.ArgumentParser):
         return f"did you mean {near[0]}?" if near else None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Help with a choice that is misspelt."""
+        """Help with a choice that is misspelt, or another library's name of a loss."""
+        from rankgrove.rankers.base.wording import OBJECTIVES_ELSEWHERE
+
         if isinstance(value, str) and action.choices is not None and value not in action.choices:
             near = difflib.get_close_matches(value, action.choices, n=1)
+            meant = OBJECTIVES_ELSEWHERE.get(value.lower())
+            near = [meant] if meant in action.choices else near
             if near:
                 raise argparse.ArgumentError(
                     action, f"unknown choice {value!r}: did you mean {near[0]!r}?"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rankgrove._counts import counted
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
@@ -81,9 +82,17 @@ def _describe_model(arguments: argparse.Namespace) -> None:
         "steps": model.model_.n_steps,
         "features": columns.count,
         "feature_names": columns.names,
+        "categories": {
+            columns.all_names[j]: {"values": list(known.values), "n_pooled": len(known.pooled)}
+            for j, known in columns.categories.items()
+        },
         "absent": model.model_.absent,
+        "provenance": model.provenance_,
         "parameters": model.get_params(deep=False),
     }
+    bias = getattr(model, "position_bias_", None)
+    if bias is not None:
+        found["position_bias"] = {name: values.tolist() for name, values in bias.items()}
     if arguments.json:
         print_json(found, otherwise=repr)
         return
@@ -92,8 +101,32 @@ def _describe_model(arguments: argparse.Namespace) -> None:
         f"{found['size']}, {columns.count:,} features"
     )
     _show_names("features", list(columns.names or ()))
+    for j, known in columns.categories.items():
+        names = [repr(value) for value in known.values[:10]]
+        more = len(known.values) - len(names)
+        pooled = f", and {len(known.pooled):,} rare ones as one" if known.pooled else ""
+        tail = f", ... ({more:,} more)" if more else ""
+        show(escape(f"categories of {columns.all_names[j]}: {', '.join(names)}{tail}{pooled}"))
+    for name, value in _flat(model.provenance_ or {}):
+        show(escape(f"{name}: {value}"))
     rows = [(name, escape(repr(value))) for name, value in found["parameters"].items()]
     show(table(["parameter", "value"], rows))
+    if bias is not None:
+        numbers = zip(*found["position_bias"].values(), strict=True)
+        show(table(list(bias), [[f"{number:.6g}" for number in row] for row in numbers]))
+
+
+def _flat(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Return the lines of a provenance."""
+    for name, value in record.items():
+        if name == "files":
+            for file in value:
+                size = f", {file['bytes']:,} bytes, {file['digest']}" if "digest" in file else ""
+                yield "file", f"{file.get('name')}{size}"
+        elif isinstance(value, dict):
+            yield name, ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
+        else:
+            yield name, str(value)
 
 
 def _show(path: str, found: Description) -> None:
@@ -123,6 +156,10 @@ def _show(path: str, found: Description) -> None:
     )
     show(grades, lengths)
     show(f"missing: {found.missing_share:.2%} of the entries, zero: {found.zero_share:.2%}")
+    _show_names(
+        "categorical features",
+        [f"{name} ({counted(number, 'value')})" for name, number in found.categories.items()],
+    )
     _show_names("constant features", found.constant_features)
     _show_names("near-empty features", found.near_empty_features)
     _show_names(

@@ -25,13 +25,15 @@ from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.messages import in_options
 from rankgrove.cli.standard_streams import secure_standard_streams
-from rankgrove.errors import DataWarning, RankgroveError
+from rankgrove.errors import DataWarning, GateError, RankgroveError
 
 # Verb -> what it does, in one line. The module of `score-bench` is `score_bench`.
 VERBS = {
     "info": "describe a data file: queries, grades, features, and what looks wrong",
     "convert": "write a data file in another format (LETOR text, Parquet, ...)",
     "split": "divide a data file by query into training, validation and test files",
+    "join": "match judgments with features that a search engine logged",
+    "clicks": "turn logged impressions into judgments, or examination probabilities",
     "rankers": "list the rankers: family, paper, what they optimise, key parameters",
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
@@ -48,13 +50,14 @@ VERBS = {
     "demo": "compare rankers of all families on built-in data and write a page",
 }
 
-OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+OK, FAILURE, USAGE, WORSE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 EXIT_CODES = """\
 exit codes:
   0    success
   1    the data, a model or a file could not be used; the message on stderr says why
   2    wrong usage of the command line
+  3    `compare --fail-if-worse` found a ranker that is significantly worse than the baseline
   130  interrupted by Ctrl-C (`train` writes what it has first)
   141  the reader of a pipe went away (ended by SIGPIPE, as other tools are)"""
 
@@ -104,7 +107,7 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             message = in_options(_message(error), arguments)
             print(f"rankgrove {arguments.verb}: {message}", file=sys.stderr)
-        return FAILURE
+        return WORSE if isinstance(error, GateError) else FAILURE
     return OK
 
 

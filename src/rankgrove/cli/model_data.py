@@ -1,4 +1,4 @@
-"""Data files as a model wants them: its columns, and absent features as in its training data."""
+"""Loading of data files with a model's columns and its reading of absent features."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
         if arguments.cache is not None and not arguments.stream:
             raise ValueError("--cache has no effect with --no-stream")
         return bool(arguments.stream)
+    if arguments.position is not None or arguments.propensity is not None:
+        return False  # streamed data have none
     files = files_in(Path(paths[0])) if is_folder(paths[0]) else [Path(path) for path in paths]
     return arguments.cache is not None or should_stream(files, arguments.format)
 

@@ -64,7 +64,7 @@ def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argpa
 
 
 def _argument_of(type: Any, choices: tuple[Any, ...] | None) -> dict[str, Any]:
-    """Return how argparse reads a value of a type; None, the default, is nothing given."""
+    """Return the keyword arguments of argparse for a type; the default None means not given."""
     if type is bool or bool in get_args(type):
         return {"action": argparse.BooleanOptionalAction, "default": None}
     if choices is not None:
@@ -107,7 +107,7 @@ def add_early_stopping_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fold_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--folds`` and ``--max-folds``."""
+    """Add the options that say how data are divided into folds."""
     parser.add_argument(
         "--folds",
         type=int,
@@ -115,7 +115,19 @@ def add_fold_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="divide the queries of a file into N folds (default: 5)",
     )
+    parser.add_argument(
+        "--fold-order",
+        choices=["random", "sorted"],
+        help="order of the queries before they are divided (default: random; sorted: by query id)",
+    )
     parser.add_argument("--max-folds", type=int, metavar="N", help="use only the first N folds")
+
+
+def add_label_shift_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--label-shift``."""
+    parser.add_argument(
+        "--label-shift", type=int, metavar="N", help="added to all labels (default: 0)"
+    )
 
 
 def add_repeats_option(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,7 @@ def data_path(text: str) -> str:
 
 
 def out_path(text: str) -> str:
-    """Name of a file to write."""
+    """Return the path of a file to write."""
     if text == "-":
         raise argparse.ArgumentTypeError(
             "'-' is no name of a file: standard output is /dev/stdout, a file of that name ./-"
@@ -45,7 +45,7 @@ def out_path(text: str) -> str:
 
 
 def refuse_overwriting(out: str | None, *inputs: str | None) -> None:
-    """Refuse to put the output in the place of a file that is read."""
+    """Refuse an output that would overwrite an input file."""
     if out is None or not os.path.isfile(out):
         return
     for path in inputs:

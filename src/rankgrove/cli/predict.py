@@ -3,6 +3,9 @@
 Scores are comparable only within a query. A table (CSV, Parquet, Arrow) needs no labels. Files are
 read, scored and written batch by batch, so that those larger than memory work. A model that scores
 a document against the others of its query needs data that are sorted by query.
+
+An output that ends in .run (TREC), .csv, .tsv or .parquet holds the ids of queries and documents
+beside the scores; its data are loaded whole, and need query ids.
 """
 
 from __future__ import annotations
@@ -11,16 +14,19 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rankgrove.cli.options import add_document_options, add_threads_option
 from rankgrove.cli.paths import DataPaths, refuse_overwriting
+from rankgrove.cli.scored_documents import holds_ids, write_scored
 
 EXAMPLES = """\
   rankgrove predict model.rg test.txt --out scores.txt
   rankgrove predict model.rg test.parquet > scores.txt
   rankgrove predict model.rg parts/ --out scores.txt
-  rankgrove predict model.rg candidates.csv --query search --out scores.txt"""
+  rankgrove predict model.rg candidates.csv --query search --out scores.txt
+  rankgrove predict model.rg test.parquet --doc-id product --out lambdamart.run"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="score by the first N boosting iterations or trees alone (default: all)",
     )
+    parser.add_argument(
+        "--proba",
+        action="store_true",
+        help="write probabilities of relevance instead of scores, if the model tells them",
+    )
     add_threads_option(parser)
     add_document_options(parser)
 
@@ -56,11 +67,24 @@ def run(arguments: argparse.Namespace) -> None:
     ranker = load_model(arguments.model)
     if arguments.n_jobs is not None:
         ranker.set_params(n_jobs=arguments.n_jobs)
+    if holds_ids(arguments.out):
+        _write_ids(ranker, arguments)
+        return
     with _output(arguments.out) as stream:
         documents = scan_documents(arguments.data, arguments)
         model, n_steps = ranker.model_, arguments.n_steps
         for _, scores in score_batches(model, documents, ranker.n_jobs, n_steps=n_steps):
-            stream.write(_lines(scores))
+            stream.write(_lines(ranker.probability_of(scores) if arguments.proba else scores))
+
+
+def _write_ids(ranker: Any, arguments: argparse.Namespace) -> None:
+    """Write the scores with the ids of queries and documents."""
+    from rankgrove.cli.model_data import load_documents
+
+    source = arguments.data[0] if len(arguments.data) == 1 else arguments.data
+    data = load_documents(source, ranker, arguments, needs_queries=True)
+    scores = ranker.predict(data, n_steps=arguments.n_steps)
+    write_scored(data, scores, arguments.out, Path(arguments.model).stem)
 
 
 @contextlib.contextmanager

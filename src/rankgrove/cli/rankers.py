@@ -3,6 +3,7 @@
 Shows each ranker's name, family, paper, what its training makes better, and its key parameters with
 their defaults: those that it declares itself, or the ranker of which it is a variant. Settings that
 papers have names for follow, by these names. `rankgrove train RANKER --help` lists all parameters.
+`--papers` shows the settings of papers that `train --as-in-paper` takes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   rankgrove rankers
   rankgrove rankers --family linear
+  rankgrove rankers --papers
   rankgrove rankers --json | jq '.[].name'
 """
 
@@ -35,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     families = sorted({entry.family for entry in registered().values() if entry.listed})
     parser.add_argument("--family", choices=families, help="only rankers of this family")
+    parser.add_argument("--papers", action="store_true", help="show the settings of papers")
     add_json_option(parser)
 
 
@@ -49,6 +52,9 @@ def run(arguments: argparse.Namespace) -> None:
     ]
     if arguments.json:
         print_json(rankers)
+        return
+    if arguments.papers:
+        _show_papers(rankers)
         return
     rows = [
         [
@@ -68,7 +74,26 @@ def run(arguments: argparse.Namespace) -> None:
         ]
         for ranker in rankers
     ]
-    shown = table(["name", "family", "paper", "optimises", "key parameters"], rows)
+    _show_texts(["name", "family", "paper", "optimises", "key parameters"], rows)
+
+
+def _show_papers(rankers: list[dict[str, Any]]) -> None:
+    """Show a row per ranker and paper."""
+    rows = []
+    for ranker in rankers:
+        for name, paper in ranker["papers"].items():
+            lines = [paper["source"]]
+            lines += [
+                f"{key}={value} ({paper['said'][key]})" for key, value in paper["params"].items()
+            ]
+            lines += [f"tuned: {key} of {values}" for key, values in paper["tuned"].items()]
+            lines += [f"differs: {departure}" for departure in paper["departures"]]
+            rows.append([escape(cell) for cell in (ranker["name"], name, "\n".join(lines))])
+    _show_texts(["name", "paper", "settings"], rows)
+
+
+def _show_texts(columns: list[str], rows: list[list[str]]) -> None:
+    shown = table(columns, rows)
     for column in shown.columns:
         column.justify, column.no_wrap = "left", False
         column.overflow = "fold"
@@ -102,4 +127,14 @@ def _as_dict(entry: Registered) -> dict[str, Any]:
             for name, value in parameters.items()
         },
         "variants": {name: dict(own) for name, own in entry.variants.items()},
+        "papers": {
+            name: {
+                "source": settings.source,
+                "params": settings.params,
+                "said": {key: words for key, (_, words) in settings.table.items()},
+                "tuned": {key: list(values) for key, values in settings.tuned.items()},
+                "departures": list(settings.departures),
+            }
+            for name, settings in entry.papers.items()
+        },
     }

@@ -36,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove import load_model
-    from rankgrove._svg import check_picture_name, write_picture
+    from rankgrove._svg import check_picture_name
     from rankgrove.explain.tree_drawing import read_tree, tree_picture, tree_text
 
     if arguments.out is not None:
         check_picture_name(arguments.out)
     root = read_tree(load_model(arguments.model), arguments.tree, arguments.depth)
     if arguments.out is not None:
-        write_picture(tree_picture(root, f"tree {arguments.tree}"), arguments.out)
+        tree_picture(root, f"tree {arguments.tree}").save(arguments.out)
     if arguments.json:
         print_json(root.to_dict())
     elif arguments.out is None:

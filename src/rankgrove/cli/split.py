@@ -2,7 +2,7 @@
 
 Queries are drawn at random; all rows of a query go to one file, in the order of DATA. The same
 data, shares and seed give the same files. The names of the outputs decide their formats, as for
-`rankgrove convert`.
+`rankgrove convert`. If one cannot be written, none is: the old files stay.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rankgrove.cli.data_output import (
     add_omit_option,
     check_outputs,
     data_out_path,
+    output_summary,
     summary_text,
     write_data,
 )
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
+    from rankgrove._files import replacing_together
     from rankgrove.data.reading.folds import check_shares, split
 
     shares, outputs = arguments.share, arguments.out
@@ -63,11 +65,12 @@ def run(arguments: argparse.Namespace) -> None:
             f"--share has {len(shares)} values and --out {len(outputs)} names: give as many of each"
         )
     check_shares(shares)
-    check_outputs(outputs, arguments)
+    check_outputs(outputs, arguments, arguments.data)
     parts = split(load_data(arguments.data, arguments), shares, arguments.seed)
-    summaries = [
-        write_data(part, output, arguments) for part, output in zip(parts, outputs, strict=True)
-    ]
+    with replacing_together():
+        for part, output in zip(parts, outputs, strict=True):
+            write_data(part, output, arguments)
+    summaries = [output_summary(*pair) for pair in zip(parts, outputs, strict=True)]
     if arguments.json:
         print_json({"parts": summaries})
     else:

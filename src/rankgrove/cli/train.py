@@ -13,6 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rankgrove._counts import counted
@@ -28,12 +29,15 @@ from rankgrove.cli.options import (
 )
 from rankgrove.cli.paths import DataPaths, data_path, out_path, refuse_overwriting
 from rankgrove.errors import ModelError
+from rankgrove.rankers.base.parameters import Choice, Constraint
+from rankgrove.training.stopping import STOPPING_RULES
 
 EXAMPLES = """\
   rankgrove train lambdamart train.txt --valid vali.txt --metric ndcg@10 --out model.rg
   rankgrove train lambdamart data.txt --valid-share 0.2 --seed 1 --out model.rg
   rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
   rankgrove train mart judgments.csv --label rating --query search --out model.rg
+  rankgrove train lambdamart train.txt --as-in-paper own --valid vali.txt --out model.rg
   rankgrove train lambdamart parts/ --stream --cache codes/ --out model.rg
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
@@ -41,7 +45,7 @@ _SET_HERE = ("verbose", "random_state", "n_jobs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one subcommand per registered ranker; its options are made when it is chosen."""
+    """Add one subcommand per registered ranker; its options are added when it is chosen."""
     from rankgrove.rankers.base.registry import class_names, ranker_names
 
     rankers = parser.add_subparsers(
@@ -80,6 +84,11 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     _add_data_arguments(parser)
     add_metric_option(parser, ["ndcg@10"])
     add_early_stopping_option(parser)
+    parser.add_argument(
+        "--stopping-rule",
+        choices=sorted(STOPPING_RULES),
+        help="which step counts as the best one on validation data (best)",
+    )
     parser.add_argument("--init-model", metavar="MODEL", help="model to start from")
     add_seed_option(parser)
     add_threads_option(parser)
@@ -101,9 +110,19 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
     from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.paper_settings import OWN
     from rankgrove.rankers.base.registry import ranker_class
 
-    group = parser.add_argument_group(f"parameters of {name}")
+    papers = ", ".join(ranker_class(name).papers)
+    group = parser.add_argument_group(
+        f"parameters of {name}", f"papers that give settings: {papers}" if papers else None
+    )
+    group.add_argument(
+        "--as-in-paper",
+        metavar="PAPER",
+        help=f"take the settings of a paper ({OWN}: of the one that brought the ranker); "
+        "parameters that are given take the place of the paper's",
+    )
     for parameter in parameter_table(ranker_class(name)):
         if parameter.name not in _SET_HERE:
             words = parameter.constraint.describe()
@@ -111,7 +130,7 @@ def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
             group.add_argument(
                 _option_of(parameter.name),
                 dest=f"set_{parameter.name}",
-                type=_reader(parameter.constraint.parse, words),
+                type=_reader(parameter.constraint, words),
                 default=argparse.SUPPRESS,
                 metavar="VALUE",
                 help=meaning.replace("%", "%%"),
@@ -154,6 +173,12 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test", metavar="DATA", type=data_path, help="data to measure the finished model on"
     )
+    parser.add_argument(
+        "--note", metavar="TEXT", help="text for the model's provenance, which `info` shows"
+    )
+    parser.add_argument(
+        "--card", metavar="FILE", type=out_path, help="also write a model card (Markdown)"
+    )
 
 
 def _share(text: str) -> float:
@@ -167,18 +192,19 @@ def _share(text: str) -> float:
 
 
 def _option_of(name: str) -> str:
-    """Name of the option of a parameter; --metric is what is reported, for every ranker."""
+    """Return the option of a parameter; --metric is the reported metric of every ranker."""
     return "--train-metric" if name == "metric" else f"--{name.replace('_', '-')}"
 
 
-def _reader(parse: Callable[[str], Any], words: str) -> Callable[[str], Any]:
+def _reader(constraint: Constraint, words: str) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
-            return parse(text)
+            return constraint.parse(text)
         except ModelError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
         except ValueError:
-            raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}") from None
+            hint = constraint.hint(text) if isinstance(constraint, Choice) else ""
+            raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}{hint}") from None
 
     return read
 
@@ -192,8 +218,9 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.formats.container import load_model, refuse_foreign_suffix
 
     refuse_foreign_suffix(arguments.out)
-    refuse_overwriting(arguments.out, *arguments.data, arguments.valid, arguments.test)
-    require_place(arguments.out)
+    for output in filter(None, (arguments.out, arguments.card)):
+        refuse_overwriting(output, *arguments.data, arguments.valid, arguments.test)
+        require_place(output)
     metrics = _metrics(arguments)
     ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
@@ -213,12 +240,15 @@ def run(arguments: argparse.Namespace) -> None:
         "eval_set": {"valid": sets["valid"]} if "valid" in sets else None,
         "eval_metric": metrics if "valid" in sets else None,
         "early_stopping_rounds": arguments.early_stopping_rounds,
+        "stopping_rule": arguments.stopping_rule,
         "init_model": None if arguments.init_model is None else load_model(arguments.init_model),
     }
     start = time.perf_counter()
     interrupted = _interrupted(ranker, train, options)
     seconds = time.perf_counter() - start
-    ranker.save(arguments.out)
+    measured = _measured(ranker, sets, metrics)
+    ranker.provenance_ = _provenance(train, measured, options["init_model"], arguments)
+    ranker.save(arguments.out, card=arguments.card)
     summary: dict[str, Any] = {
         "model": arguments.out,
         "ranker": arguments.ranker,
@@ -230,19 +260,56 @@ def run(arguments: argparse.Namespace) -> None:
         "size": ranker.model_.size,
         "steps": ranker.model_.n_steps,
         "best_iteration": getattr(ranker, "best_iteration_", None),
+        "stopping_rule": getattr(ranker, "stopping_rule_", None),
+        "chosen": getattr(ranker, "reason_", None),
         "seconds": seconds,
-        "metrics": {
-            name: {str(measure): ranker.score(data, metric=measure) for measure in metrics}
-            for name, data in sets.items()
-        },
+        "metrics": measured,
     }
     print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
     if interrupted:
         raise KeyboardInterrupt
 
 
+def _measured(
+    ranker: Any, sets: dict[str, Any], metrics: Sequence[Any]
+) -> dict[str, dict[str, float]]:
+    """Return every metric of every set."""
+    return {
+        name: {str(measure): ranker.score(data, metric=measure) for measure in metrics}
+        for name, data in sets.items()
+    }
+
+
+def _provenance(
+    train: Any,
+    measured: dict[str, dict[str, float]],
+    parent: Any,
+    arguments: argparse.Namespace,
+) -> dict[str, Any]:
+    """Return the record of the training for the model file."""
+    from rankgrove.data.reading.loading import files_in, is_folder
+    from rankgrove.rankers.base.fit_key import model_digest
+    from rankgrove.rankers.base.provenance import make_provenance
+
+    given = [path for path in (*arguments.data, arguments.valid, arguments.test) if path]
+    paths = [
+        str(file)
+        for path in given
+        for file in (files_in(Path(path)) if is_folder(path) else [path])
+    ]
+    names = {"valid": "validation", "test": "test"}
+    record = make_provenance(
+        note=arguments.note,
+        files=paths,
+        parent=None if parent is None else model_digest(parent.model_),
+        metrics={names[name]: values for name, values in measured.items()},
+    )
+    size = {"rows": len(train.y), "queries": train.n_queries, "features": train.n_features}
+    return {**record, "data": size}
+
+
 def _metrics(arguments: argparse.Namespace) -> list[Any]:
-    """Return what is reported, if there is something to measure."""
+    """Return the metrics to report; none if there is no evaluation set."""
     from rankgrove.metrics.parsing import metric
 
     validated = arguments.valid is not None or arguments.valid_share is not None
@@ -254,18 +321,25 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
         raise ValueError(
             "--early-stopping-rounds needs validation data: give --valid or --valid-share"
         )
+    if arguments.stopping_rule is not None and not validated:
+        raise ValueError("--stopping-rule needs validation data: give --valid or --valid-share")
     return [metric(name) for name in arguments.metrics or ["ndcg@10"]]
 
 
 def _ranker(arguments: argparse.Namespace) -> Any:
-    """Make the ranker with the parameters that were given."""
-    from rankgrove.rankers.base.registry import make_ranker
+    """Build the ranker with the given parameters."""
+    from rankgrove.rankers.base.paper_settings import find_settings
+    from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
     params = {
         name.removeprefix("set_"): value
         for name, value in vars(arguments).items()
         if name.startswith("set_")
     }
+    if arguments.as_in_paper is not None:
+        papers = ranker_class(arguments.ranker).papers
+        settings = find_settings(papers, arguments.ranker, arguments.as_in_paper)
+        params = {**settings.params, **params}
     return make_ranker(
         arguments.ranker,
         random_state=arguments.seed,
@@ -296,6 +370,7 @@ def _summary_text(summary: dict[str, Any]) -> str:
         ]
     lines: Sequence[str] = [
         *divided,
+        *([] if summary["chosen"] is None else [f"chosen: {summary['chosen']}"]),
         f"{summary['ranker']}: {summary['size']} on {counted(summary['rows'], 'row', spec='')}, "
         f"{counted(summary['queries'], 'query', spec='')}, "
         f"{counted(summary['features'], 'feature', spec='')} in "

@@ -82,5 +82,5 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _text(params: Any) -> str:
-    """Parameters as a ranker's text has them."""
+    """Return parameters in the text form of a ranker."""
     return ",".join(f"{name}={value!r}" for name, value in params.items())

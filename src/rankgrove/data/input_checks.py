@@ -1,4 +1,4 @@
-"""Checks of what a caller hands to fit, predict or score.
+"""Checks of the data that a caller passes to fit, predict or score.
 
 Matrices stay in the caller's order and layout (the engine and the scorer read any strides); labels
 and weights come back in grouped order, as kernels want them.
@@ -18,6 +18,7 @@ from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place, refuse_cluster_frames
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.reading.table_columns import answers_among, outcomes_among
@@ -35,6 +36,8 @@ def ranking_input(
     qid: Any = None,
     group_sizes: Any = None,
     sample_weight: Any = None,
+    position: Any = None,
+    propensity: Any = None,
     columns: Columns | None = None,
     absent: str | None = None,
     what: str = "fit",
@@ -46,6 +49,7 @@ def ranking_input(
     ----------
     sample_weight : weights of the rows; those of a Dataset are not asked for here, because they
         belong to training: what is measured, is measured on all rows
+    position, propensity : of the rows, where labels are clicks; not for scans
     columns : the columns that X must have, matched by name where names are known; None: any
     absent : how features absent from text must have been read; None: any way
     what : how error messages start
@@ -66,10 +70,11 @@ def ranking_input(
             f"{what} requires y to be passed, but the target y is None: give labels, or a "
             "Dataset (rankgrove.load makes one of a file or a frame)"
         )
-    warn_of_other_order(what, 5, X=X, y=y, qid=qid, sample_weight=sample_weight)
+    beside = {"sample_weight": sample_weight, "position": position, "propensity": propensity}
+    warn_of_other_order(what, 5, X=X, y=y, qid=qid, **beside)
     if columns is None:
         matrix = in_place(X.matrix if isinstance(X, Dataset) else X)
-        columns = Columns(matrix.names, matrix.n_columns)
+        columns = Columns(matrix.names, matrix.n_columns, categories=matrix.categories)
         if columns.names is not None and not isinstance(X, Dataset):
             _warn_of_answers(columns.names, what)
     else:
@@ -94,7 +99,27 @@ def ranking_input(
         absent=X.absent if isinstance(X, Dataset) else None,
         n_given=n_given,
         counting=counting,
+        **_shown(position, propensity, n_given, groups, counting),
     )
+
+
+def _shown(
+    position: Any,
+    propensity: Any,
+    n_rows: int,
+    groups: QueryGroups,
+    counting: npt.NDArray[np.int64] | None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Return positions and propensities in grouped order, of those that are given."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    if position is not None:
+        found["position"] = shown_positions(position, n_rows)
+    if propensity is not None:
+        found["propensity"] = propensities(propensity, n_rows)
+    chosen = slice(None) if counting is None else counting
+    return {
+        name: np.ascontiguousarray(groups.grouped(values[chosen])) for name, values in found.items()
+    }
 
 
 def _flat_labels(y: Any) -> Any:
@@ -109,7 +134,7 @@ def _flat_labels(y: Any) -> Any:
 
 
 def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
-    """Warn of columns of a frame of features that would not be features of a loaded frame."""
+    """Warn of feature columns that look like labels, ids, ranks or scores."""
     suspicious = (*answers_among(names), *outcomes_among(names))
     if suspicious:
         shown = ", ".join(map(repr, suspicious))
@@ -147,7 +172,7 @@ def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> No
 
 
 def groups_of(X: Any, qid: Any, group_sizes: Any, n_rows: int, what: str) -> QueryGroups:
-    """Return the queries of a Dataset, or those that ids or sizes tell."""
+    """Return the queries of a Dataset, or those given by ids or sizes."""
     if isinstance(X, Dataset):
         if qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its queries, give X alone")
@@ -161,7 +186,7 @@ def row_values(values: Any, n_rows: int, name: str, what: str = "fit") -> npt.ND
 
 
 def refuse_vanishing_weights(heaviest: float) -> None:
-    """Refuse weights so small that nothing could be learnt, by the largest of all of them."""
+    """Refuse weights that are all so small that sums over them vanish."""
     if heaviest < _LEAST_WEIGHT:
         raise DataError(
             f"sample_weight is at most {heaviest:g}: below {_LEAST_WEIGHT:g} sums vanish; multiply "

@@ -1,10 +1,11 @@
-"""Datasets to files that read back exactly: LETOR text and Parquet."""
+"""Writers of Datasets: LETOR text and Parquet, which read back exactly."""
 
 from __future__ import annotations
 
 import bz2
 import contextlib
 import gzip
+import json
 import lzma
 import os
 from collections.abc import Iterator
@@ -18,7 +19,18 @@ from rankgrove import _native
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments
-from rankgrove.data.reading.table_columns import ABSENT, COMMENT, DOC_ID, LABEL, QUERY, WEIGHT
+from rankgrove.data.reading.table_columns import (
+    ABSENT,
+    CATEGORICAL,
+    COMMENT,
+    DOC_ID,
+    LABEL,
+    POSITION,
+    PROPENSITY,
+    QUERY,
+    SHOWN,
+    WEIGHT,
+)
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,6 +60,13 @@ def write_letor(
         raise ValueError(f"omit must be 'zero', 'missing' or None, not {omit!r}")
     if dataset.sample_weight is not None:
         raise DataError("LETOR text cannot hold sample weights: write Parquet instead")
+    if dataset.position is not None or dataset.propensity is not None:
+        raise DataError("LETOR text cannot hold positions or propensities: write Parquet instead")
+    if dataset.categories:
+        name = dataset.feature_names[min(dataset.categories)]
+        raise DataError(
+            f"LETOR text holds numbers, but column {name!r} is categorical: write Parquet instead"
+        )
     ids = _packed(_id_texts(dataset))
     comments = _comments_to_write(dataset)
     query = dataset.groups.query_of_row()
@@ -73,7 +92,7 @@ def write_letor(
 
 
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write Parquet: columns label and qid, one column per feature, and what else there is.
+    """Write Parquet: columns label and qid, one per feature, and weights, ids and comments if any.
 
     Pages have checksums, so that ``load`` notices damage.
     """
@@ -84,12 +103,14 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
 
 
 def to_arrow(dataset: Dataset) -> pa.Table:
-    """Make a pyarrow table with the columns that ``load`` finds by itself."""
+    """Return a pyarrow table whose columns ``load`` recognises by name."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {LABEL: dataset.y, QUERY: dataset.qid}
     if dataset.sample_weight is not None:
         columns[WEIGHT] = dataset.sample_weight
+    shown = {POSITION: dataset.position, PROPENSITY: dataset.propensity}
+    columns |= {name: values for name, values in shown.items() if values is not None}
     if dataset.has_own_doc_ids:
         columns[DOC_ID] = dataset.doc_id_texts()
     if dataset.comment_texts() is not None:
@@ -98,12 +119,18 @@ def to_arrow(dataset: Dataset) -> pa.Table:
         if name in columns:
             raise DataError(f"a feature is named {name!r}, which is the name of another column")
     arrays = [pa.array(column) for column in columns.values()]
-    columns_of_x = dataset.matrix.each_column()
-    arrays += [pa.array(column) for _, column in columns_of_x]
+    arrays += [
+        dataset.category_values(j) if j in dataset.categories else pa.array(column)
+        for j, column in dataset.matrix.each_column()
+    ]
     table = pa.table(arrays, names=[*columns, *dataset.feature_names])
-    if dataset.absent is None:
-        return table
-    return table.replace_schema_metadata({ABSENT: dataset.absent})
+    metadata: dict[str, str] = {} if dataset.absent is None else {ABSENT: dataset.absent}
+    if names := [name for name in shown if shown[name] is not None]:
+        metadata[SHOWN] = " ".join(names)
+    if dataset.categories:  # Parquet keeps no dictionaries of numbers
+        names = [dataset.feature_names[j] for j in sorted(dataset.categories)]
+        metadata[CATEGORICAL] = json.dumps(names)
+    return table.replace_schema_metadata(metadata) if metadata else table
 
 
 def _id_texts(dataset: Dataset) -> pa.LargeStringArray:
@@ -154,7 +181,7 @@ def _comments_to_write(dataset: Dataset) -> pa.LargeStringArray | None:
 
 
 def _packed(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Offsets and bytes of an Arrow array of texts."""
+    """Return offsets and bytes of an Arrow array of texts."""
     _, offsets, data = texts.buffers()
     places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     return places, np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
@@ -181,7 +208,7 @@ def _compressed(file: BinaryIO, suffix: str) -> Iterator[Any]:
 
 
 class _Lines:
-    """Gives Arrow's stream the one method of Python's that is needed."""
+    """Adapter of an Arrow stream to the write method of Python's files."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -192,7 +219,7 @@ class _Lines:
 
 
 class _KeptOpen:
-    """A file that Arrow cannot close, since it is still to be flushed and renamed."""
+    """A file whose close is ignored, since it is flushed and renamed after Arrow is done."""
 
     closed = False
 

@@ -19,7 +19,7 @@ from rankgrove.errors import DataError
 
 @dataclass(frozen=True)
 class Collection:
-    """What is true of every copy of a public collection."""
+    """The layout of a public collection: its number of features and its grades."""
 
     name: str
     n_features: tuple[int, ...]

@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stream:
-    """How query terms turn up in one part of the documents."""
+    """Distribution of query terms in one part (stream) of the documents."""
 
     name: str
     empty_share: float
@@ -42,7 +42,7 @@ STREAMS = (
 
 @dataclass(frozen=True)
 class Queries:
-    """What is known of each query before a document is seen."""
+    """Latent properties of each query."""
 
     sizes: Ints
     n_terms: Ints
@@ -53,7 +53,7 @@ class Queries:
 
 @dataclass(frozen=True)
 class WebDocuments:
-    """Latent facts of each judged document, and its share of the hits."""
+    """Latent properties of each judged document, and its share of the hits."""
 
     query: Ints
     topic: Floats
@@ -93,7 +93,7 @@ def draw_queries(
 
 
 def draw_documents(rng: np.random.Generator, queries: Queries) -> WebDocuments:
-    """Draw the latent facts of all documents and lay out their hits."""
+    """Draw the latent properties of all documents and lay out their hits."""
     query = np.repeat(np.arange(len(queries.sizes)), queries.sizes)
     n = len(query)
     topic = rng.standard_normal(n, np.float32)
@@ -148,7 +148,7 @@ def draw_text(rng: np.random.Generator, documents: WebDocuments, stream: Stream)
 
 
 def joined(first: StreamText, second: StreamText) -> StreamText:
-    """Join two streams to one text, with the term statistics of the first."""
+    """Concatenate two streams, with the term statistics of the first."""
     return StreamText(first.tf + second.tf, first.length + second.length, first.idf_factor)
 
 
@@ -158,7 +158,7 @@ def draw_utility(
     documents: WebDocuments,
     noise: float,
 ) -> Floats:
-    """Return how useful a judge finds each document.
+    """Return the utility of each document to a judge.
 
     Topic and quality matter together, not one by one; who looks for a known site wants a popular
     site with a fitting title; spam is never useful; judges differ between queries and slip.

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.sparse import SparseMatrix
 
 
@@ -44,48 +46,49 @@ def ids_from_bytes(data: bytes) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def rows_to_bytes(X: Any, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes:
-    """Return rows of a matrix or SparseMatrix (or none), and values per row by name, as bytes.
+def rows_to_bytes(X: FeatureMatrix | None, sides: Mapping[str, npt.NDArray[Any] | None]) -> bytes:
+    """Return the rows of a matrix (None: no features), and values per row by name, as bytes.
 
-    A matrix is a column of its rows; SparseMatrix are one of columns and one of values, both
-    lists of what a row stores.
+    A dense matrix is one column of rows; a sparse one is a column of column numbers and one of
+    values, both lists of what a row stores.
     """
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     about: dict[str, str] = {}
-    if isinstance(X, SparseMatrix):
+    entries = None if X is None else X.entries
+    if X is not None and entries is not None:
         columns = {
-            "columns": pa.LargeListArray.from_arrays(X.starts, X.columns),
-            "values": pa.LargeListArray.from_arrays(X.starts, X.values),
+            "columns": pa.LargeListArray.from_arrays(entries.starts, entries.columns),
+            "values": pa.LargeListArray.from_arrays(entries.starts, entries.values),
         }
-        about = {"n_features": str(X.n_features), "absent": str(X.absent)}
+        about = {"n_features": str(X.n_columns), "absent": str(entries.absent)}
     elif X is not None:
-        values = pa.array(np.ascontiguousarray(X).reshape(-1))
-        columns = {"X": pa.FixedSizeListArray.from_arrays(values, X.shape[1])}
+        values = pa.array(np.ascontiguousarray(X.to_array()).reshape(-1))
+        columns = {"X": pa.FixedSizeListArray.from_arrays(values, X.n_columns)}
     columns |= {name: pa.array(side) for name, side in sides.items() if side is not None}
     batch = pa.record_batch(list(columns.values()), names=list(columns))
     return _stream(batch.replace_schema_metadata(about))
 
 
-def rows_from_bytes(data: bytes | memoryview) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
+def rows_from_bytes(
+    data: bytes | memoryview,
+) -> tuple[FeatureMatrix, dict[str, npt.NDArray[Any]]]:
     """Read rows from bytes; the arrays are views of them."""
     import pyarrow as pa
 
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    X: FeatureMatrix = DenseMatrix(np.empty((len(batch), 0), np.float32))
     if "columns" in columns:
         about = {key.decode(): value.decode() for key, value in batch.schema.metadata.items()}
         places, values = columns.pop("columns"), columns.pop("values")
         starts = places.offsets.to_numpy()
         entries = starts - starts[0], places.flatten().to_numpy(), values.flatten().to_numpy()
-        n_features, absent = int(about["n_features"]), float(about["absent"])
-        features = SparseMatrix.of_entries(entries, n_features, absent)
-        return features, {name: column.to_numpy() for name, column in columns.items()}
-    X: Any = None
-    if "X" in columns:
+        X = SparseMatrix.of_entries(entries, int(about["n_features"]), float(about["absent"]))
+    elif "X" in columns:
         matrix = columns.pop("X")
-        X = matrix.values.to_numpy().reshape(len(matrix), matrix.type.list_size)
+        X = DenseMatrix(matrix.values.to_numpy().reshape(len(matrix), matrix.type.list_size))
     return X, {name: column.to_numpy() for name, column in columns.items()}
 
 

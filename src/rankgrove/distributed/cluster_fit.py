@@ -156,7 +156,7 @@ class Attempt:
                 self._next_check = time.monotonic() + _TICK_SECONDS
 
     def _skip_own_pause(self) -> None:
-        """Leave out of account the time in which this process was stopped, and heard nobody."""
+        """Extend time-outs by the time in which this process itself was suspended."""
         now = time.monotonic()
         pause = now - self._last_turn
         if pause > _PAUSE_SECONDS:

@@ -24,8 +24,8 @@ from rankgrove.formats.container import read_container
 from rankgrove.formats.ranker_state import set_learnt
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitOptions
+from rankgrove.training.fit_evaluation import named_sets
 from rankgrove.training.progress import progress_bar
-from rankgrove.training.watch import named_sets
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
 
@@ -43,6 +43,7 @@ def fit(
     eval_set: Any = None,
     eval_metric: Any = None,
     early_stopping_rounds: int | None = None,
+    stopping_rule: str | None = None,
     init_model: BaseRanker | None = None,
     n_workers: int | None = None,
     split_queries: str = "gather",
@@ -59,8 +60,8 @@ def fit(
         read, so that it must lead to the same files on every machine; or data of this process
     on : a Dask ``Client``, ``"ray"``, or a ``SparkSession``
     y, qid, sample_weight : of arrays, as in ``fit``
-    eval_set : sets to be watched, each of a kind that ``data`` may have, or a tuple (X, y, qid)
-    eval_metric, early_stopping_rounds, init_model : as in ``fit``
+    eval_set : evaluation sets, each of a kind that ``data`` may have, or a tuple (X, y, qid)
+    eval_metric, early_stopping_rounds, stopping_rule, init_model : as in ``fit``
     n_workers : tasks at most; None: Dask's workers, Ray's machines, Spark's slots
     split_queries : a query whose documents are in several parts of the data: ``"gather"`` brings
         them together, ``"refuse"`` is an error that names it
@@ -78,7 +79,9 @@ def fit(
     WorkerLost : workers were lost again and again without a step being finished in between
     """
     _refuse(ranker, split_queries, n_workers, reading)
-    options = FitOptions(None, eval_metric, early_stopping_rounds, init_model)
+    options = FitOptions(
+        None, eval_metric, early_stopping_rounds, init_model, stopping_rule=stopping_rule
+    )
     ranker.check_fit_options(options)
     ranker.check_params()
     engine = find_engine(on)
@@ -88,11 +91,11 @@ def fit(
     if given is None and sample_weight is not None:
         raise DataError("sample_weight goes with arrays; a table has a column: weight=")
     sources = [_source(engine, "the training data", data, given, reading)]
-    watched: dict[str, int] = {}
+    eval_sets: dict[str, int] = {}
     for name, entry in named_sets(eval_set):
-        watched[name] = 0 if entry is data else len(sources)
-        if watched[name]:
-            sources.append(_watched_source(engine, f"eval_set {name!r}", entry, reading))
+        eval_sets[name] = 0 if entry is data else len(sources)
+        if eval_sets[name]:
+            sources.append(_eval_source(engine, f"eval_set {name!r}", entry, reading))
     cluster_fit = ClusterFit(
         engine=engine,
         sources=sources,
@@ -100,7 +103,7 @@ def fit(
         n_workers=n_workers,
         task={
             "reading": [source.options for source in sources],
-            "watched": watched,
+            "eval_sets": eval_sets,
             "fit_options": {k: v for k, v in vars(options).items() if v is not None},
             "split_queries": split_queries,
             "patience": patience,
@@ -174,9 +177,7 @@ def _source(
     return DataSource(name, reading, partitions=partitions)
 
 
-def _watched_source(
-    engine: Engine, name: str, entry: Any, reading: Mapping[str, Any]
-) -> DataSource:
+def _eval_source(engine: Engine, name: str, entry: Any, reading: Mapping[str, Any]) -> DataSource:
     if isinstance(entry, tuple) and len(entry) == 3 and path_partitions(entry) is None:
         X, y, qid = entry
         return _source(engine, name, X, FitData(X, y, qid), {})

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.queries import query_ids
-from rankgrove.data.matrix.conversion import convert
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
-from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
+from rankgrove.data.matrix.sparse import is_sparse
 from rankgrove.data.reading.loading import load
 from rankgrove.data.reading.options import LoadOptions, accepted_by, accepted_by_clusters
 from rankgrove.data.reading.readers import reader_of
@@ -48,27 +48,9 @@ class Partition:
     size: int = 1
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The documents of some partitions.
-
-    Attributes
-    ----------
-    names : names of the columns; None if there are none
-    absent : how features absent from text were read
-    place : global number of each row within the data set, where it is needed
-    """
-
-    X: Any  # float32 in C order, or SparseMatrix
-    y: npt.NDArray[np.float64]
-    qid: npt.NDArray[Any]
-    weight: npt.NDArray[np.float64] | None
-    names: tuple[str, ...] | None
-    absent: str | None = None
-    place: npt.NDArray[np.int64] | None = None
-
-
-def read_partition(partition: Partition, options: Mapping[str, Any], n_jobs: int | None) -> Rows:
+def read_partition(
+    partition: Partition, options: Mapping[str, Any], n_jobs: int | None
+) -> RowBatch:
     """Read a partition on the worker that holds it; errors name the partition."""
     try:
         if isinstance(partition.content, FitData):
@@ -88,18 +70,12 @@ def _loaded_file(path: Path, options: Mapping[str, Any], n_jobs: int | None) -> 
     return load(path, **options)
 
 
-def _rows_of_dataset(data: Dataset) -> Rows:
-    return Rows(data.X, data.y, data.qid, data.sample_weight, data.feature_names, data.absent)
+def _rows_of_dataset(data: Dataset) -> RowBatch:
+    return RowBatch(data.matrix, data.y, data.qid, data.sample_weight, data.absent)
 
 
-def _rows_of_arrays(arrays: FitData) -> Rows:
-    matrix = convert(arrays.X)
-    X: Any
-    with np.errstate(over="ignore"):
-        if isinstance(matrix, SparseMatrix):
-            X = matrix.astype(np.float32)
-        else:
-            X = np.ascontiguousarray(matrix.to_array(), np.float32)
+def _rows_of_arrays(arrays: FitData) -> RowBatch:
+    X = in_place(arrays.X)
     y = row_numbers(arrays.y, len(X), "y")
     weight = None
     if arrays.sample_weight is not None:
@@ -107,7 +83,7 @@ def _rows_of_arrays(arrays: FitData) -> Rows:
     qid = query_ids(arrays.qid)
     if len(qid) != len(X):
         raise DataError(f"qid has {len(qid)} entries, but X has {len(X)} rows")
-    return Rows(X, y, qid, weight, matrix.names)
+    return RowBatch(X, y, qid, weight)
 
 
 def path_partitions(data: Any) -> list[Partition] | None:
@@ -188,6 +164,7 @@ def resolved_options(
         "label": columns.label,
         "query": columns.query,
         "features": list(columns.features),
+        **({"categorical": list(columns.categorical)} if columns.categorical else {}),
         **({} if columns.weight is None else {"weight": columns.weight}),
     }
     others = {name: value for name, value in known.items() if name not in (*resolved, "ignore")}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import concatenate_ids
+from rankgrove.data.core.dataset import Absent, concatenate_ids
 from rankgrove.distributed.arrow_bytes import from_frames, ids_from_bytes, ids_to_bytes, to_frames
 from rankgrove.errors import DataError
 
@@ -27,7 +27,7 @@ class PartitionSummary:
     name: str
     names: tuple[str, ...] | None
     count: int
-    absent: str | None
+    absent: Absent | None
     weighted: bool
     ids: npt.NDArray[Any]
     sizes: Numbers
@@ -66,7 +66,7 @@ class QueryPlan:
     """
 
     columns: Columns
-    absent: str | None
+    absent: Absent | None
     weighted: bool
     bounds: Numbers
     ids: npt.NDArray[Any]

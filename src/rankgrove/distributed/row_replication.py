@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.sparse import SparseMatrix, stacked
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
+from rankgrove.data.matrix.sparse import stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
     ids_from_bytes,
@@ -16,15 +17,14 @@ from rankgrove.distributed.arrow_bytes import (
     rows_to_bytes,
     to_frames,
 )
-from rankgrove.distributed.partitions import Rows
 from rankgrove.workers.communicator import Communicator
 
 _GATHERED_BYTES = 64 << 20  # of features at a time, over all workers
 
 
-def replicate_rows(rows: Rows, communicator: Communicator) -> Rows:
+def replicate_rows(rows: RowBatch, communicator: Communicator) -> RowBatch:
     """All-gather: return the rows of all workers, in the order of the whole data set."""
-    sides = {"y": rows.y, "weight": rows.weight, "place": rows.place}
+    sides = {"y": rows.y, "weight": rows.weight, "row_numbers": rows.row_numbers}
     starts = np.flatnonzero(np.r_[len(rows.y) > 0, rows.qid[1:] != rows.qid[:-1]])
     sizes = np.diff(np.r_[starts, len(rows.y)]).astype(np.int64)
     ids = ids_to_bytes(rows.qid[starts]) if len(rows.y) else b""
@@ -35,32 +35,37 @@ def replicate_rows(rows: Rows, communicator: Communicator) -> Rows:
         columns.append(rows_from_bytes(packed)[1])
         if ids:
             qid.append(np.repeat(ids_from_bytes(ids), np.frombuffer(sizes_of_ids, np.int64)))
-    places = [known["place"] for known in columns]
-    order = np.argsort(np.concatenate(places))
+    numbers = [known["row_numbers"] for known in columns]
+    order = np.argsort(np.concatenate(numbers))
     joined = {
         name: np.concatenate([known[name] for known in columns])[order] for name in columns[0]
     }
-    return Rows(
-        X=_all_features(rows.X, places, communicator),
+    return RowBatch(
+        X=_all_features(rows.X, numbers, communicator)
+        .with_names(rows.names)
+        .with_categories(rows.X.categories),
         y=joined["y"],
         qid=np.concatenate(qid)[order],
         weight=joined.get("weight"),
-        names=rows.names,
         absent=rows.absent,
     )
 
 
-def _all_features(X: Any, places: list[npt.NDArray[np.int64]], communicator: Communicator) -> Any:
+def _all_features(
+    X: FeatureMatrix, row_numbers: list[npt.NDArray[np.int64]], communicator: Communicator
+) -> FeatureMatrix:
     """Gather the features of all workers into row order, block by block; sparse ones at once."""
-    sparse = np.array([isinstance(X, SparseMatrix)], np.int64)
+    sparse = np.array([X.entries is not None], np.int64)
     communicator.maximum(sparse)
     if sparse[0]:
         parts = [rows_from_bytes(part)[0] for part in communicator.gather(rows_to_bytes(X, {}))]
-        return stacked(parts)[np.argsort(np.concatenate(places))]
-    result = np.empty((sum(map(len, places)), X.shape[1]), np.float32)
-    n_rows = max(1, _GATHERED_BYTES // (4 * X.shape[1] * communicator.size))
-    for first in range(0, max(map(len, places)), n_rows):
-        block = rows_to_bytes(X[first : first + n_rows], {})
-        for place, part in zip(places, communicator.gather(block), strict=True):
-            result[place[first : first + n_rows]] = rows_from_bytes(part)[0]
-    return result
+        order = np.argsort(np.concatenate(row_numbers))
+        return as_matrix(stacked(parts)).select_rows(order)
+    result = np.empty((sum(map(len, row_numbers)), X.n_columns), np.float32)
+    n_rows = max(1, _GATHERED_BYTES // (4 * X.n_columns * communicator.size))
+    for first in range(0, max(map(len, row_numbers)), n_rows):
+        own = X.slice_rows(min(first, len(X)), min(first + n_rows, len(X)))
+        gathered = communicator.gather(rows_to_bytes(own, {}))
+        for numbers, part in zip(row_numbers, gathered, strict=True):
+            result[numbers[first : first + n_rows]] = rows_from_bytes(part)[0].to_array()
+    return DenseMatrix(result)

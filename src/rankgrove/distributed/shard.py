@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankgrove.data.core.fit_data import FitData
-from rankgrove.training.watch import TRAIN
+from rankgrove.training.fit_evaluation import TRAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,19 +16,19 @@ class Shard(FitData):
 
     All shards together are what ``fit`` would be given on one machine, in the same order. They need
     not be equally large, and one may have no rows (then X has no rows but all columns). All
-    shards must be alike: names of columns, weights and watched sets are given on all workers or on
-    none. A query id in two shards is refused.
+    shards must be alike: names of columns, weights and evaluation sets are given on all workers
+    or on none. A query id in two shards is refused.
 
     Attributes
     ----------
-    eval_set : shards of the watched sets, by name, the same names in the same order on all
+    eval_set : shards of the evaluation sets, by name, the same names in the same order on all
         workers: each a Dataset, a tuple (X, y, qid), or ``"train"`` for the training data
     """
 
     eval_set: Mapping[str, Any] = field(default_factory=dict)
 
-    def watched(self) -> dict[str, Any] | None:
-        """Return the watched sets in the form that a fit takes; None if there are none."""
+    def fit_eval_set(self) -> dict[str, Any] | None:
+        """Return the evaluation sets in the form that a fit takes; None if there are none."""
         sets = {
             name: TRAIN if isinstance(entry, str) and entry == "train" else entry
             for name, entry in self.eval_set.items()

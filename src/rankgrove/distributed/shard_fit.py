@@ -24,7 +24,7 @@ from rankgrove.workers.row_shard import RowShard
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
 
-_OPTIONS = ("eval_metric", "early_stopping_rounds", "init_model", "callbacks")
+_OPTIONS = ("eval_metric", "early_stopping_rounds", "stopping_rule", "init_model", "callbacks")
 
 
 def fit_shard(
@@ -50,8 +50,8 @@ def fit_shard(
     shard : this worker's shard of the data
     communicator : connects the workers; it stays open for what comes next, unless the fit fails:
         then the reason has been sent to the others, and it is closed
-    fit_options : ``eval_metric``, ``early_stopping_rounds``, ``init_model`` and ``callbacks`` (of
-        worker 0 alone) as for ``fit``, the same on every worker
+    fit_options : ``eval_metric``, ``early_stopping_rounds``, ``stopping_rule``, ``init_model`` and
+        ``callbacks`` (of worker 0 alone) as for ``fit``, the same on every worker
     resume : records of the steps that an earlier attempt on the same data finished, in order,
         whatever the number of its workers; those of worker 0 count. The fit goes on after them, to
         the bits that it would have had uninterrupted. They are checked: records of another fit are
@@ -91,6 +91,7 @@ class ShardWorkers(FitWorkers):
                 "names of columns": None if data.columns.names is None else [*data.columns.names],
                 "sample_weight": "given" if data.weight is not None else "not given",
                 "reading of absent features": data.absent,
+                "categorical columns": [data.columns.all_names[j] for j in data.X.categories],
             },
         )
         return data, shard
@@ -121,7 +122,7 @@ def _fit(
         options["callbacks"] = None
     journal = Journal(records, on_step if first else None, keeps=bool(keeps))
     workers = ShardWorkers(communicator, journal)
-    return ranker._fit(shard, FitOptions(shard.watched(), **options), workers)
+    return ranker._fit(shard, FitOptions(shard.fit_eval_set(), **options), workers)
 
 
 def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,6 +134,7 @@ def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
         **{f"parameter {name}": json.dumps(value) for name, value in params.items()},
         "eval_metric": str(options.get("eval_metric")),
         "early_stopping_rounds": str(options.get("early_stopping_rounds")),
+        "stopping_rule": str(options.get("stopping_rule")),
         "init_model": _digest_of(options.get("init_model")),
     }
 

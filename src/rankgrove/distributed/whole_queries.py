@@ -17,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.sparse import stacked
 from rankgrove.distributed.arrow_bytes import (
     from_frames,
@@ -25,7 +28,8 @@ from rankgrove.distributed.arrow_bytes import (
     rows_to_bytes,
     to_frames,
 )
-from rankgrove.distributed.partitions import Partition, Rows
+from rankgrove.distributed.common_categories import common_categories
+from rankgrove.distributed.partitions import Partition
 from rankgrove.distributed.query_plan import Numbers, PartitionSummary, QueryPlan, make_plans
 
 if TYPE_CHECKING:
@@ -37,12 +41,12 @@ class LocalPartition:
     """A partition that this worker has read, and its queries in order of appearance."""
 
     part: Partition
-    rows: Rows
+    rows: RowBatch
     ids: npt.NDArray[Any]
     query_of_row: Numbers
 
     @classmethod
-    def of(cls, part: Partition, rows: Rows) -> LocalPartition:
+    def of(cls, part: Partition, rows: RowBatch) -> LocalPartition:
         """Find the queries of a partition."""
         groups = QueryGroups.from_qid(rows.qid)
         return cls(part, rows, groups.ids, groups.query_of_row())
@@ -50,27 +54,34 @@ class LocalPartition:
 
 def whole_queries(
     located: Sequence[LocalPartition], communicator: Communicator, split_queries: str
-) -> Rows:
+) -> RowBatch:
     """Agree on the order of queries, and send rows to the workers that own their queries."""
     n_workers, rank = communicator.size, communicator.rank
+    parts, categories = common_categories(
+        [one.part.name for one in located], [one.rows for one in located], communicator
+    )
+    located = [replace(one, rows=rows) for one, rows in zip(located, parts, strict=True)]
     described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
     plans = [b""] * n_workers
     if rank == 0:
         workers = [PartitionSummary.read(worker, data) for worker, data in enumerate(described)]
         plans = make_plans(workers, split_queries)
     plan = QueryPlan.read(communicator.exchange(plans)[0])
-    pieces = [
-        _Piece(one.part.number, numbers[one.query_of_row], _matched(one, plan, start))
+    batches = [
+        _matched(one, numbers[one.query_of_row], plan, start)
         for one, numbers, start in zip(located, plan.numbers, plan.starts, strict=True)
     ]
     sent = [
-        b"" if w == rank else _packed([p.of_worker(w, plan) for p in pieces])
+        b"" if w == rank else _packed([_of_worker(batch, w, plan) for batch in batches])
         for w in range(n_workers)
     ]
     received = communicator.exchange(sent)
-    own = [piece.of_worker(rank, plan) for piece in pieces]
-    others = [_Piece.read(data) for message in received for data in from_frames(message)]
-    return _joined([*own, *others], plan, rank)
+    own = [_of_worker(batch, rank, plan) for batch in batches]
+    others = [_from_bytes(data) for message in received for data in from_frames(message)]
+    rows = _joined([*own, *others], plan, rank)
+    columns = plan.columns.names or tuple(map(str, range(plan.columns.count)))
+    known = {columns.index(column): found for column, found in categories.items()}
+    return replace(rows, X=rows.X.with_categories(known))
 
 
 def _description(located: Sequence[LocalPartition]) -> bytes:
@@ -89,100 +100,80 @@ def _description(located: Sequence[LocalPartition]) -> bytes:
     return to_frames(frames)
 
 
-def _matched(one: LocalPartition, plan: QueryPlan, start: int) -> Rows:
-    """Return the rows of a partition with columns in the common order, and global row numbers."""
-    place = np.arange(start, start + len(one.rows.y))
-    rows = replace(one.rows, place=place)
-    if len(rows.y) == 0 or rows.names == plan.columns.names or rows.names is None:
-        return rows
-    places = plan.columns.places(rows.names, one.part.name)
-    if places is not None:
-        chosen = rows.X[:, places]
-        X = np.ascontiguousarray(chosen) if isinstance(chosen, np.ndarray) else chosen
-        rows = replace(rows, X=X)
-    return replace(rows, names=plan.columns.names)
+def _matched(one: LocalPartition, query: Numbers, plan: QueryPlan, start: int) -> RowBatch:
+    """Return the rows of a partition with columns in the common order and global numbers.
+
+    Until the rows of a worker are joined, ``qid`` is the global number of each row's query.
+    """
+    X = one.rows.X
+    if len(X) and X.names is not None and X.names != plan.columns.names:
+        places = plan.columns.places(X.names, one.part.name)
+        X = (X if places is None else X.select_columns(places)).with_names(plan.columns.names)
+    numbers = np.arange(start, start + len(X))
+    return replace(one.rows, X=X, qid=query, part=one.part.number, row_numbers=numbers)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Rows of one partition, and the global number of the query of each."""
-
-    part: int
-    query: Numbers
-    rows: Rows
-
-    def of_worker(self, worker: int, plan: QueryPlan) -> _Piece:
-        """Return the rows that a worker owns; nothing is copied if these are all."""
-        low, high = plan.bounds[worker : worker + 2]
-        mine = (self.query >= low) & (self.query < high)
-        if mine.all():
-            return self
-        return _Piece(self.part, self.query[mine], _selected(self.rows, mine))
-
-    def to_bytes(self) -> bytes:
-        """Return the piece as bytes."""
-        rows = self.rows
-        return self.part.to_bytes(8, "little") + rows_to_bytes(
-            rows.X,
-            {"query": self.query, "y": rows.y, "weight": rows.weight, "place": rows.place},
-        )
-
-    @classmethod
-    def read(cls, data: bytes) -> _Piece:
-        """Read a piece from bytes."""
-        X, sides = rows_from_bytes(memoryview(data)[8:])
-        nothing = sides["query"][:0]
-        rows = Rows(X, sides["y"], nothing, sides.get("weight"), None, None, sides["place"])
-        return cls(int.from_bytes(data[:8], "little"), sides["query"], rows)
+def _of_worker(batch: RowBatch, worker: int, plan: QueryPlan) -> RowBatch:
+    """Return the rows that a worker owns; nothing is copied if these are all."""
+    low, high = plan.bounds[worker : worker + 2]
+    mine = (batch.qid >= low) & (batch.qid < high)
+    return batch if mine.all() else batch.select_rows(np.flatnonzero(mine))
 
 
-def _packed(pieces: list[_Piece]) -> bytes:
-    return to_frames([piece.to_bytes() for piece in pieces if len(piece.query)])
+def _to_bytes(batch: RowBatch) -> bytes:
+    sides = {
+        "query": batch.qid,
+        "y": batch.y,
+        "weight": batch.weight,
+        "row_numbers": batch.row_numbers,
+    }
+    return batch.part.to_bytes(8, "little") + rows_to_bytes(batch.X, sides)
 
 
-def _joined(pieces: list[_Piece], plan: QueryPlan, rank: int) -> Rows:
-    """Concatenate the pieces of a worker, in order of queries and partitions."""
-    pieces = sorted((p for p in pieces if len(p.query)), key=lambda piece: piece.part)
-    first, end = plan.bounds[rank : rank + 2]
-    query = _concatenated([p.query for p in pieces], np.empty(0, np.int64))
-    rows = Rows(
-        X=_stacked([p.rows.X for p in pieces], plan.columns.count),
-        y=_concatenated([p.rows.y for p in pieces], np.empty(0)),
-        qid=query[:0],
-        weight=_weights(pieces, plan),
-        names=plan.columns.names,
-        absent=plan.absent,
-        place=_concatenated([p.rows.place for p in pieces], np.empty(0, np.int64)),
+def _from_bytes(data: bytes) -> RowBatch:
+    X, sides = rows_from_bytes(memoryview(data)[8:])
+    return RowBatch(
+        X,
+        sides["y"],
+        sides["query"],
+        sides.get("weight"),
+        part=int.from_bytes(data[:8], "little"),
+        row_numbers=sides["row_numbers"],
     )
-    if (np.diff(query) < 0).any():
-        order = np.argsort(query, kind="stable")
-        rows, query = _selected(rows, order), query[order]
-    sizes = np.bincount(query - first, minlength=end - first)
+
+
+def _packed(batches: list[RowBatch]) -> bytes:
+    return to_frames([_to_bytes(batch) for batch in batches if len(batch.y)])
+
+
+def _joined(batches: list[RowBatch], plan: QueryPlan, rank: int) -> RowBatch:
+    """Concatenate the batches of a worker, in order of queries and partitions."""
+    batches = sorted((b for b in batches if len(b.y)), key=lambda batch: batch.part)
+    first, end = plan.bounds[rank : rank + 2]
+    rows = RowBatch(
+        X=_stacked([b.X for b in batches], plan.columns.count).with_names(plan.columns.names),
+        y=_concatenated([b.y for b in batches], np.empty(0)),
+        qid=_concatenated([b.qid for b in batches], np.empty(0, np.int64)),
+        weight=_weights(batches, plan),
+        absent=plan.absent,
+        row_numbers=_concatenated([b.row_numbers for b in batches], np.empty(0, np.int64)),
+    )
+    if (np.diff(rows.qid) < 0).any():
+        rows = rows.select_rows(np.argsort(rows.qid, kind="stable"))
+    sizes = np.bincount(rows.qid - first, minlength=end - first)
     return replace(rows, qid=np.repeat(plan.ids, sizes))
 
 
-def _weights(pieces: list[_Piece], plan: QueryPlan) -> npt.NDArray[np.float64] | None:
+def _weights(batches: list[RowBatch], plan: QueryPlan) -> npt.NDArray[np.float64] | None:
     if not plan.weighted:
         return None
-    return _concatenated([p.rows.weight for p in pieces], np.empty(0))
+    return _concatenated([batch.weight for batch in batches], np.empty(0))
 
 
-def _selected(rows: Rows, which: npt.NDArray[Any]) -> Rows:
-    """Return some rows, without their query ids."""
-    return replace(
-        rows,
-        X=rows.X[which],
-        y=rows.y[which],
-        qid=rows.qid[:0],
-        weight=None if rows.weight is None else rows.weight[which],
-        place=None if rows.place is None else rows.place[which],
-    )
-
-
-def _stacked(matrices: list[Any], n_features: int) -> Any:
+def _stacked(matrices: list[FeatureMatrix], n_features: int) -> FeatureMatrix:
     if not matrices:
-        return np.empty((0, n_features), np.float32)
-    return matrices[0] if len(matrices) == 1 else stacked(matrices)
+        return DenseMatrix(np.empty((0, n_features), np.float32))
+    return matrices[0] if len(matrices) == 1 else as_matrix(stacked(matrices))
 
 
 def _concatenated(arrays: list[Any], nothing: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.core.row_batch import RowBatch
 from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
 from rankgrove.distributed.messages import MessageKind
-from rankgrove.distributed.partitions import Partition, Rows, read_partition
+from rankgrove.distributed.partitions import Partition, read_partition
 from rankgrove.distributed.rendezvous import Hub, join
 from rankgrove.distributed.row_replication import replicate_rows
 from rankgrove.distributed.shard import Shard
@@ -40,7 +41,7 @@ class FitTask:
     ----------
     ranker : the estimator, not fitted
     reading : for each data set (the training data first), the options for reading partitions
-    watched : names of the watched sets, and the number of the data set of each
+    eval_sets : names of the evaluation sets, and the number of the data set of each
     fit_options : options of ``fit`` that are the same on all workers
     split_queries : ``"gather"`` or ``"refuse"``
     patience : time-out in seconds for a worker that the others wait for
@@ -50,7 +51,7 @@ class FitTask:
 
     ranker: Any
     reading: Sequence[Mapping[str, Any]]
-    watched: Mapping[str, int]
+    eval_sets: Mapping[str, int]
     fit_options: Mapping[str, Any]
     split_queries: str
     patience: float
@@ -101,7 +102,9 @@ def _run(
             link.send(MessageKind.MODEL, to_bytes(fitted, named=False))
 
 
-def _fit_rows(task: FitTask, held: list[Rows], communicator: Communicator, link: WorkerLink) -> Any:
+def _fit_rows(
+    task: FitTask, held: list[RowBatch], communicator: Communicator, link: WorkerLink
+) -> Any:
     """Fit a ranker whose workers each hold a shard of the rows."""
     planned = sum(task.ranker.planned_trees())
 
@@ -111,7 +114,7 @@ def _fit_rows(task: FitTask, held: list[Rows], communicator: Communicator, link:
 
     return fit_shard(
         task.ranker,
-        _shard(held, task.watched),
+        _shard(held, task.eval_sets),
         communicator,
         fit_options=task.fit_options,
         resume=task.records,
@@ -120,7 +123,7 @@ def _fit_rows(task: FitTask, held: list[Rows], communicator: Communicator, link:
 
 
 def _fit_trees(
-    task: FitTask, held: list[Rows], communicator: Communicator, link: WorkerLink
+    task: FitTask, held: list[RowBatch], communicator: Communicator, link: WorkerLink
 ) -> Any:
     """Fit a ranker whose workers each hold all rows and grow a part of the forests' trees.
 
@@ -128,7 +131,7 @@ def _fit_trees(
     """
     ranker, is_first = task.ranker, communicator.rank == 0
     held[:] = [replicate_rows(rows, communicator) for rows in held]
-    whole = _shard(held, task.watched)
+    whole = _shard(held, task.eval_sets)
     rounds, steps = (
         [record[1:] for record in task.records if record[:1] == kind] for kind in (_ROUND, _STEP)
     )
@@ -149,7 +152,7 @@ def _fit_trees(
     if n_boosted:
         journal = Journal(steps, on_boosted if is_first else None, keeps=True)
     with sharing_trees(CollectiveTreeSharer(communicator, ranker.n_jobs, rounds, on_round)):
-        options = FitOptions(whole.watched(), **task.fit_options)
+        options = FitOptions(whole.fit_eval_set(), **task.fit_options)
         return ranker._fit(whole, options, FitWorkers(journal=journal))
 
 
@@ -175,24 +178,27 @@ def _connect(task: FitTask, rank: int, link: WorkerLink) -> Communicator:
     return join(address, rank, size, token, patience=task.patience)
 
 
-def _shard(held: Sequence[Rows], watched: Mapping[str, int]) -> Shard:
+def _shard(held: Sequence[RowBatch], eval_sets: Mapping[str, int]) -> Shard:
     train = held[0]
-    sets = {name: _watched(held[number]) if number else "train" for name, number in watched.items()}
+    sets = {
+        name: _eval_entry(held[number]) if number else "train" for name, number in eval_sets.items()
+    }
     if train.names is None:
         return Shard(train.X, train.y, train.qid, sample_weight=train.weight, eval_set=sets)
     return Shard(_dataset(train, train.weight), eval_set=sets)
 
 
-def _watched(rows: Rows) -> Any:
+def _eval_entry(rows: RowBatch) -> Any:
     return (rows.X, rows.y, rows.qid) if rows.names is None else _dataset(rows, None)
 
 
-def _dataset(rows: Rows, weight: Any) -> Dataset:
+def _dataset(rows: RowBatch, weight: Any) -> Dataset:
     return Dataset(
         rows.X,
         rows.y,
         rows.qid,
         feature_names=rows.names,
         sample_weight=weight,
-        absent=rows.absent,  # type: ignore[arg-type]
+        absent=rows.absent,
+        categories=rows.X.categories,
     )

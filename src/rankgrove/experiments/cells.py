@@ -23,9 +23,10 @@ from rankgrove.experiments.convergence import convergence
 from rankgrove.experiments.memory import PeakMemory
 from rankgrove.experiments.peers import fit_peer
 from rankgrove.experiments.sources import RowsOf
-from rankgrove.experiments.specs import PEER_LIBRARIES
+from rankgrove.experiments.specs import MODEL, PEER_LIBRARIES, SCORES
 from rankgrove.experiments.study import Cell
 from rankgrove.experiments.views import viewed
+from rankgrove.metrics.ece import reliability
 from rankgrove.metrics.evaluation import evaluate
 from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.registry import make_ranker
@@ -42,7 +43,7 @@ _QUICK_SECONDS = 0.005
 
 @dataclass
 class CellOutcome:
-    """What one cell reached.
+    """The result of one cell.
 
     Attributes
     ----------
@@ -57,6 +58,9 @@ class CellOutcome:
     n_steps : steps of the model (boosting iterations, trees of a forest), None for others
     curve_steps, curve_values : the first metric on the test part after part of the steps; if the
         cell's view asks for it, after every step, or of single trees after so many splits
+    curve_per_query : the same query by query, (n_steps, n_queries); only after every step
+    reliability : per bin of probabilities, the number of documents, their mean probability and
+        relevance, (n_bins, 3); empty if the ranker tells no probabilities
     importances : share of each feature in the gain of the splits, empty if the model has none
     top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
         -1 where a query is shorter
@@ -74,6 +78,8 @@ class CellOutcome:
     n_steps: int | None = None
     curve_steps: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     curve_values: Floats = field(default_factory=lambda: np.empty(0))
+    curve_per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    reliability: Floats = field(default_factory=lambda: np.empty((0, 3)))
     importances: Floats = field(default_factory=lambda: np.empty(0))
     top: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, DEPTH), np.int32))
     error: str = ""
@@ -85,6 +91,8 @@ class CellOutcome:
         "tie_free_means",
         "curve_steps",
         "curve_values",
+        "curve_per_query",
+        "reliability",
         "importances",
         "top",
     )
@@ -97,11 +105,11 @@ class CellOutcome:
         return stream.getvalue()
 
     def take_arrays(self, content: bytes) -> None:
-        """Take back what ``arrays`` gave."""
+        """Restore arrays and warnings from the bytes of ``arrays``."""
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            for name in self._ARRAYS:
+            for name in set(self._ARRAYS) & set(found):  # older stores lack some
                 setattr(self, name, found[name])
-            if "warnings" in found:  # older stores have none
+            if "warnings" in found:
                 self.warnings = tuple(found["warnings"].tolist())
 
 
@@ -133,18 +141,18 @@ def run_cell(
     callbacks : called after each step of rankers that learn in steps
     kept : where cells of the fold keep what they share, see ``views``
     """
-    told: dict[str, str] = {}  # and its category; in the order of their first time
+    relayed: dict[str, str] = {}  # text -> category of each warning, in order of first appearance
     try:
         with (
             PeakMemory() as memory,
-            relaying_warnings(lambda kind, text: told.update({text: kind})),
+            relaying_warnings(lambda kind, text: relayed.update({text: kind})),
         ):
             seen = viewed(fold, cell.view, kept, n_jobs)
             outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
         outcome = CellOutcome(error=reason(error))
-    outcome.warnings = tuple(text for text, kind in told.items() if kind == DataWarning.__name__)
+    outcome.warnings = tuple(text for text, kind in relayed.items() if kind == DataWarning.__name__)
     return outcome
 
 
@@ -157,9 +165,8 @@ def _outcome(
 ) -> CellOutcome:
     fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
     outcome = CellOutcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
-    trained = cell.spec.library != "scores"
     scores, seconds = _timed(fitted.score, fold.test)
-    if trained:
+    if cell.spec.library != SCORES:
         outcome.score_microseconds = 1e6 * seconds / fold.test.n_rows
     if not np.isfinite(scores).all():
         raise ValueError("a score is not a finite number")
@@ -174,7 +181,8 @@ def _outcome(
     outcome.per_query, outcome.means = result.per_query, result.means
     outcome.tie_free_means = _tie_free_means(cell.metrics, outcome.means, fold.test, scores, n_jobs)
     outcome.top = _leading(fold.test, scores)
-    outcome.validation = _validation(cell, fold, fitted, n_jobs) if trained else float("nan")
+    if cell.spec.trained:
+        outcome.validation = _validation(cell, fold, fitted, n_jobs)
     if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
         _describe(outcome, fitted.ranker, fold.test, cell)
     return outcome
@@ -187,10 +195,12 @@ def fit_cell(
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
 ) -> Fitted:
-    """Train what a cell names."""
+    """Train the ranker of a cell."""
     library = cell.spec.library
-    if library == "scores":
+    if library == SCORES:
         return _scores_of(cell, fold.test, test_rows)
+    if library == MODEL:
+        return _model_of(cell)
     if library in PEER_LIBRARIES:
         peer = fit_peer(
             str(library),
@@ -219,8 +229,10 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
         ranker = clone(cell.spec.estimator).set_params(**cell.params)
     ranker.set_params(random_state=cell.seed, n_jobs=n_jobs, verbose=0)
     options: dict[str, Any] = {}
+    if ranker.stops_early:
+        options["early_stopping_rounds"] = cell.rounds
     if ranker.learns_in_steps:
-        options = {"early_stopping_rounds": cell.rounds, "callbacks": callbacks or None}
+        options["callbacks"] = callbacks or None
     metric = cell.metrics[0]
     if not _shows_all_steps(cell):  # validation would cut the model
         options |= {"eval_set": fold.validation, "eval_metric": metric}
@@ -238,11 +250,23 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
     )
 
 
+def _model_of(cell: Cell) -> Fitted:
+    """Load a model that was trained before."""
+    from rankgrove.formats.container import load_model
+
+    ranker = load_model(cell.given_path())
+    return Fitted(
+        lambda data, threads: ranker.predict(data, n_jobs=threads),
+        n_steps=ranker.model_.n_steps or None,
+        ranker=ranker,
+    )
+
+
 def _scores_of(cell: Cell, test: Dataset, rows: RowsOf | None) -> Fitted:
     if cell.scores is not None:
         given = cell.scores
         return Fitted(lambda data, threads: given)
-    path = cell.scores_path()
+    path = cell.given_path()
     if rows is None or "{fold}" in cell.spec.target:
         scores = read_scores(path, test.n_rows)
     else:
@@ -261,7 +285,7 @@ def _validation(cell: Cell, fold: Fold, fitted: Fitted, n_jobs: int | None) -> f
 def _tie_free_means(
     metrics: Sequence[Metric], means: Floats, test: Dataset, scores: Floats, n_jobs: int | None
 ) -> Floats:
-    """Measure what breaks ties by the order of rows once more, by the mean over all orders."""
+    """Return the means, with ties averaged in metrics that break them by row order."""
     places = [i for i, m in enumerate(metrics) if m.params.get("ties") == "input"]
     free: Floats = means.copy()
     if places:
@@ -272,7 +296,7 @@ def _tie_free_means(
 
 
 def _timed(score: Score, data: Dataset) -> tuple[Floats, float]:
-    """Scores, and the seconds of the quickest run on one thread."""
+    """Return scores, and the seconds of the quickest run on one thread."""
     best = float("inf")
     for _ in range(3):
         start = time.perf_counter()
@@ -296,9 +320,16 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
 
 
 def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> None:
-    """Return what a report shows of a model, if its kind supports it."""
+    """Return the description of a model for the report, if its kind supports it."""
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
+    if hasattr(ranker, "predict_proba"):
+        relevance = (
+            test.y / ranker.max_grade
+            if ranker.scores_are_log_odds
+            else test.y >= getattr(ranker, "relevant_from", 1.0)
+        )
+        outcome.reliability = reliability(ranker.predict_proba(test)[:, 1], relevance)
     every = _shows_all_steps(cell)
     if cell.view.curve == "strength":
         found = ranker.strength_curve(test, metric=str(cell.metrics[0])).thinned()
@@ -308,17 +339,23 @@ def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> N
         curve = convergence(ranker, test, cell.metrics[0], n_points=n_points)
         outcome.curve_steps = np.asarray(curve.steps, np.int64)
         outcome.curve_values = np.asarray(curve.values, np.float64)
+        if every:
+            outcome.curve_per_query = curve.per_query
 
 
 def _shows_all_steps(cell: Cell) -> bool:
-    """Whether the cell is of a curve of convergence, for which no model is cut."""
+    """Return whether the cell belongs to a convergence curve, whose models keep all steps."""
     return cell.view.curve == "convergence"
 
 
+# Under a limit of memory, the stack of a new thread is often what finds none, and code of Python
+# may lose a MemoryError on its way (a SystemError).
+_LACK_OF_MEMORY = ("can't start new thread", "error return without exception set")
+
+
 def reason(error: Exception) -> str:
-    """Return why a cell has no result."""
-    # Under a limit of memory, the stack of a new thread is often what finds none.
-    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+    """Return the reason why a cell has no result."""
+    if isinstance(error, MemoryError) or str(error) in _LACK_OF_MEMORY:
         return f"not enough memory{f' ({error})' if str(error) else ''}"
     text = str(error).strip() or traceback.format_exception_only(error)[-1].strip()
     return f"{type(error).__name__}: {text}"

@@ -30,6 +30,9 @@ def compare(
     seed: int = 0,
     early_stopping_rounds: int | None = None,
     label_shift: int = 0,
+    blend: bool = False,
+    naive_twin: bool = False,
+    fold_order: str = "random",
     significance_test: str = "randomisation",
     alpha: float = 0.05,
     out: str | os.PathLike[str] | None = None,
@@ -49,8 +52,9 @@ def compare(
     rankers : texts such as ``"lambdamart"``, ``"rf-hybrid:listwise_levels=4"``,
         ``"rcrank:max_depth=3..6,learning_rate=0.1|0.2"`` (a grid: each fold takes the setting with
         the best first metric on its validation part), ``"lightgbm:lambdarank"``,
-        ``"scores:run.txt"``, ``"scores:column=bm25"`` (a feature or another column of the data,
-        higher is better); rankers as objects; or a dict that names them
+        ``"model:old.rg"`` (a model file), ``"scores:run.txt"``, ``"scores:column=bm25"`` (a feature
+        or another column of the data, higher is better); rankers as objects; or a dict that
+        names them
     metrics : what is measured; the first one cuts models and chooses settings on validation data
     preset : conventions of another tool, for metrics given by name
     folds : into which a single file or Dataset is divided by query
@@ -60,6 +64,10 @@ def compare(
     seed : of the division into folds, and of the first repeat of every ranker
     early_stopping_rounds : for rankers that learn in steps
     label_shift : added to all labels
+    naive_twin : whether to add, beside each ranker with a ``position_bias``, the same one without;
+        the table says whether their difference is real
+    blend : whether to add a ``Blend`` of all rankers, whose weights come from validation data
+    fold_order : ``"random"``, or ``"sorted"``: folds of a single file hold neighbouring query ids
     significance_test, alpha : of differences: ``"randomisation"``, ``"t"`` or ``"wilcoxon"``, and
         what p-value (corrected by Holm) makes a difference real
     out : folder of results: finished fits stay in it, and the same call goes on where it was
@@ -97,11 +105,10 @@ def compare_study(
 
 
 def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) -> Any:
-    """Train the ranker and setting that validation likes best, for use.
+    """Train the ranker and setting with the best validation value, to be saved.
 
-    It learns from the training part of the first data set's first fold and is cut on the validation
-    part. Where there are several folds, so that values do not hang on one test part, it learns from
-    the test part, too.
+    It learns from the training part of the first data set's first fold and keeps the trees up to
+    the best value on the validation part. With several folds it learns from the test part, too.
     """
     source = study.sources[0]
     label, params = comparison.best(source.name)

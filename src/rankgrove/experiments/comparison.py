@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rankgrove._optional import require
+from rankgrove._svg import Drawing
+from rankgrove.experiments.comparison_plot import plot_comparison
 from rankgrove.experiments.frames import FRAMES
 from rankgrove.experiments.results import ComparisonResults
 from rankgrove.experiments.tables import as_html, as_text
@@ -25,6 +27,16 @@ class Comparison(ComparisonResults):
         if by not in FRAMES:
             raise ValueError(f"by must be one of {', '.join(FRAMES)}, not {by!r}")
         return require("pandas", "frames", "a data frame").DataFrame(FRAMES[by](self))
+
+    def plot(self, metric: str | None = None, data: str | None = None) -> Drawing:
+        """Draw each ranker's difference from the baseline (or from the best) with its interval.
+
+        Parameters
+        ----------
+        metric : one of ``metrics`` or of ``short_names``; None: the first one
+        data : one of ``datasets``; None: the first one
+        """
+        return plot_comparison(self, metric, data)
 
     def __str__(self) -> str:
         return as_text(self)

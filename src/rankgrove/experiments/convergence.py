@@ -1,4 +1,4 @@
-"""Convergence: how a metric develops with the number of trees."""
+"""Convergence: a metric by the number of trees."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.dataset import Dataset
@@ -14,16 +15,22 @@ from rankgrove.metrics.parsing import metric as as_metric
 
 @dataclass(frozen=True)
 class Convergence:
-    """Values of a metric after growing numbers of steps (boosting iterations, or trees)."""
+    """Values of a metric after growing numbers of steps (boosting iterations, or trees).
+
+    Attributes
+    ----------
+    per_query : (n_steps, n_queries); NaN where the metric skips a query
+    """
 
     steps: list[int]
     values: list[float]
+    per_query: npt.NDArray[np.float64]
 
 
 def convergence(
     ranker: Any, data: Dataset, metric: Any = "ndcg@10", *, n_points: int | None = 60
 ) -> Convergence:
-    """Measure a fitted ranker on data after part of its steps.
+    """Measure a fitted ranker on data after some of its steps.
 
     Parameters
     ----------
@@ -39,11 +46,16 @@ def convergence(
     refuse_other_reading(data, model.absent, "convergence")
     steps = _spread(model.n_steps, n_points)
     stages = model.stages(model.columns.match(data), data.groups, steps=steps, n_jobs=ranker.n_jobs)
-    return Convergence(steps, [prepared(scores) for scores in stages])
+    per_query = [prepared.per_query(scores) for scores in stages]
+    return Convergence(
+        steps,
+        [prepared.mean(values) for values in per_query],
+        np.array(per_query).reshape(len(steps), data.n_queries),
+    )
 
 
 def _spread(n_steps: int, n_points: int | None) -> list[int]:
-    """Whole numbers from 1 to n_steps whose distances grow; all if ``n_points`` is None."""
+    """Return integers from 1 to n_steps with growing gaps; all of them if ``n_points`` is None."""
     if n_points is None:
         return list(range(1, n_steps + 1))
     points = 1 + (n_steps - 1) * np.linspace(0, 1, n_points) ** 2

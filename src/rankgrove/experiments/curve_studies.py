@@ -1,4 +1,4 @@
-"""Curves of the papers: a metric over one thing that is varied, on the folds of a study.
+"""Curves of a metric over one varied parameter, on the folds of a study, as in the papers.
 
 Every point of a curve is a study of its own kind of cell in the same store, so curves resume, share
 processes and are tested like comparisons.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove.errors import DataWarning
 from rankgrove.experiments.comparison import Comparison
@@ -24,6 +25,8 @@ from rankgrove.experiments.study import Study
 from rankgrove.experiments.views import View
 from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.registry import ranker_class
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ KINDS = {
     ),
 }
 
+_BLOCK_ROWS = 256
 _NO_STEPS = "rankgrove knows no steps of its model"
 
 
@@ -102,9 +106,9 @@ def run_curve(
     Returns
     -------
     a Curve of the first metric per data set and ranker: pooled means over the test queries, with
-    their 95 % bootstrap intervals. One of convergence or strength has no intervals; one of
-    convergence has all steps of models that are neither stopped early nor cut by validation, up to
-    the last of the longest fold; a fold that ended before counts with its last value
+    their 95 % bootstrap intervals (not of strength, whose means are over trees). One of convergence
+    has all steps of models that are neither stopped early nor cut by validation, up to the last of
+    the longest fold; a fold that ended before counts with its last value
 
     Raises
     ------
@@ -142,12 +146,12 @@ def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
 
 
 def _whole(value: float) -> float | int:
-    """A number as a parameter takes it; 1 may be a share or a count."""
+    """Return a number as int or float, as the parameter takes it; 1 may be a share or a count."""
     return int(value) if float(value).is_integer() and value > 1 else value
 
 
 def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
-    """The ranker at one point, under a label of its own; or why it cannot be there."""
+    """Return the ranker at one point under its own label, or the reason why there is none."""
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
         return replace(spec, label=label, view=kind.view(float(value)))
@@ -167,7 +171,7 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
 def _varying(
     kind: Kind, values: Sequence[float], study: Study, store: Store, run: Run, progress: Any
 ) -> Iterator[Curve | str]:
-    """Curves of a ranker's parameter, or of the data, over some values."""
+    """Return the curves over values of a ranker's parameter, or of the data."""
     varied: list[tuple[Spec, float, Spec]] = []
     for spec in study.specs:
         found = [(value, _varied(spec, kind, _whole(value))) for value in values]
@@ -212,23 +216,32 @@ def _points(
                 [result.values[metric] for _, result in good],
                 [value for value, _ in good],
                 _intervals(comparison, study.metrics[0], data, [r.ranker for _, r in good]),
+                [result.fit_seconds for _, result in good],
+                [result.score_microseconds for _, result in good],
             )
 
 
 def _intervals(
     comparison: Comparison, metric: Metric, data: str, rankers: Sequence[str]
 ) -> tuple[list[float], list[float]] | None:
-    """Return the bootstrap intervals of means over queries; None of a metric that has no such."""
+    """Return bootstrap intervals of means over queries; None for metrics that are no such mean."""
     rows = np.stack([comparison.per_query(data, ranker, str(metric)) for ranker in rankers])
+    return _row_intervals(rows, metric)
+
+
+def _row_intervals(rows: Floats, metric: Metric) -> tuple[list[float], list[float]] | None:
+    """Return the bootstrap interval of each row's mean over queries."""
     counting = rows[:, np.isfinite(rows).all(axis=0)]
     if type(metric).mean is not Metric.mean or counting.size == 0:
         return None
-    low, high = bootstrap_interval(counting)
-    return low.tolist(), high.tolist()
+    # Resampled means of all rows at once could be larger than memory; draws are the same for each.
+    blocks = np.split(counting, range(_BLOCK_ROWS, len(counting), _BLOCK_ROWS))
+    ends = np.concatenate([bootstrap_interval(block) for block in blocks], axis=1)
+    return ends[0].tolist(), ends[1].tolist()
 
 
 def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
-    """The metric after every step of fits that no validation ends or cuts."""
+    """Return the metric after every step of fits without early stopping."""
     own = [spec for spec in study.specs if spec.library is None]
     if own:
         whole = replace(
@@ -245,7 +258,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
             name, result = _name(study, data, spec.label), results[spec.label]
             values = [] if result.failure else _mean_by_step(result.cells)
             if values:
-                yield Curve(name, values)
+                yield Curve(name, values, interval=_step_intervals(result.cells, study.metrics[0]))
             else:
                 yield f"{name} has no convergence: {result.failure or _NO_STEPS}"
     for spec in study.specs:
@@ -254,7 +267,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
 
 
 def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
-    """Mean over the test queries of all fits after each step; empty if no fit has steps.
+    """Return the mean over the test queries of all fits after each step; empty if none has steps.
 
     A fit that ended before others, by itself, counts with its last value from there on.
     """
@@ -274,28 +287,53 @@ def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
     return [float(value) for value in mean]
 
 
+def _step_intervals(
+    cells: Sequence[CellResult], metric: Metric
+) -> tuple[list[float], list[float]] | None:
+    """Return the interval after each step; a query counts once, with its mean over repeats."""
+    longest = max(len(cell.outcome.curve_values) for cell in cells)
+    by_fold: dict[int, list[Floats]] = {}
+    for cell in cells:
+        rows = cell.outcome.curve_per_query
+        if not len(rows):  # it ended before its first step
+            rows = cell.outcome.per_query[:1]
+        padded = np.pad(rows, ((0, longest - len(rows)), (0, 0)), mode="edge")
+        by_fold.setdefault(cell.fold, []).append(padded)
+    folds = [np.mean(repeats, axis=0) for repeats in by_fold.values()]
+    return _row_intervals(np.concatenate(folds, axis=1), metric)
+
+
 def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
-    """Strength of the trees of each forest on the test part of the first fold."""
+    """Return the strength of each forest's trees, the mean over the test parts of all folds."""
     forests = [spec for spec in study.specs if _is_forest(spec)]
     if forests:
         shown = replace(
             study,
-            sources=[replace(source, max_folds=1) for source in study.sources],
             specs=[replace(spec, view=View(curve="strength")) for spec in forests],
             repeats=1,
             baseline=None,
         )
         run_study(shown, store, run, progress)
+    by_ranker: dict[str, list[CellResult]] = {}
     for cell in store.results() if forests else ():
-        name = _name(study, cell.data, cell.ranker)
-        if cell.outcome.error:
-            yield f"{name} has no strength of trees: {cell.outcome.error}"
+        by_ranker.setdefault(_name(study, cell.data, cell.ranker), []).append(cell)
+    for name, cells in by_ranker.items():
+        errors = [cell.outcome.error for cell in cells if cell.outcome.error]
+        if errors:
+            yield f"{name} has no strength of trees: {errors[0]}"
         else:
-            found = cell.outcome
-            yield Curve(name, found.curve_values.tolist(), found.curve_steps.tolist())
+            yield _mean_strength(name, cells)
     for spec in study.specs:
         if spec not in forests:
             yield f"{spec.label} is no forest: it has no strength of trees"
+
+
+def _mean_strength(name: str, cells: Sequence[CellResult]) -> Curve:
+    """Return the mean over folds; trees that have ended keep their last value."""
+    outcomes = [cell.outcome for cell in cells]
+    steps = np.unique(np.concatenate([outcome.curve_steps for outcome in outcomes]))
+    folds = [np.interp(steps, found.curve_steps, found.curve_values) for found in outcomes]
+    return Curve(name, np.mean(folds, axis=0).tolist(), steps.tolist())
 
 
 def _is_forest(spec: Spec) -> bool:
@@ -307,13 +345,20 @@ def _name(study: Study, data: str, label: str) -> str:
 
 
 def curve_rows(curves: Sequence[Curve], kind: str, metric: str) -> list[dict[str, Any]]:
-    """The points of curves as rows, for CSV and JSON."""
+    """Return the points of curves as rows, for CSV and JSON."""
     rows: list[dict[str, Any]] = []
     for curve in curves:
         for place, (x, y) in enumerate(zip(curve.x, curve.values, strict=True)):
-            row = {"curve": curve.name, KINDS[kind].title: float(x), metric: float(y)}
+            row: dict[str, Any] = {
+                "curve": curve.name,
+                KINDS[kind].title: float(x),
+                metric: float(y),
+            }
             if curve.interval is not None:
                 row |= {"low": curve.interval[0][place], "high": curve.interval[1][place]}
+            if curve.fit_seconds is not None and curve.score_microseconds is not None:
+                row["fit seconds"] = curve.fit_seconds[place]
+                row["score microseconds"] = curve.score_microseconds[place]
             if np.isfinite(y):
                 rows.append(row)
     return rows

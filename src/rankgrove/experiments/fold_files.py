@@ -1,4 +1,4 @@
-"""Folds of a running study in files, for its workers."""
+"""Files of the folds of a running study, which its workers map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOLDS, _LOCK = ".folds-", "lock"
 
 
 class FoldFiles:
-    """Folds in files, each in its folder, which workers map into memory instead of getting copies.
+    """Folds in files, one folder each; workers map them into memory instead of receiving copies.
 
     Beside a fold, workers leave its bins for each other.
     """
@@ -45,16 +45,16 @@ class FoldFiles:
         return path
 
     def taken(self, path: str) -> None:
-        """Count a job that reads it."""
+        """Count a job that reads the fold."""
         self._open[path] += 1
 
     def returned(self, path: str) -> None:
-        """Count a job that is done."""
+        """Count a job that has finished."""
         self._open[path] -= 1
         self._tidy(path)
 
     def closed(self, path: str) -> None:
-        """Mark it for removal once its jobs are done."""
+        """Mark the fold for removal once its jobs have finished."""
         self._closed.add(path)
         self._tidy(path)
 
@@ -64,7 +64,7 @@ class FoldFiles:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove the folds of processes that were killed: nobody has locked them."""
+    """Remove the unlocked folds of processes that were killed."""
     for left in folder.glob(f"{_FOLDS}*"):
         if is_unlocked(left / _LOCK):
             shutil.rmtree(left, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes, and how to limit it."""
+"""Measurement and limits of the memory of a process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_size(text: str) -> int:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Limit the bytes that this process allocates; beyond is a MemoryError.
+    """Limit the bytes that this process may allocate; more raises MemoryError.
 
     Where the system cannot limit a process, nothing happens.
     """

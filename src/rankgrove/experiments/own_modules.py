@@ -1,4 +1,4 @@
-"""Modules outside rankgrove that bring rankers and criteria, which workers must import, too."""
+"""User modules that register rankers and criteria, which workers must import, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgrove.rankers.base.registry import registered
 
 @dataclass(frozen=True)
 class OwnModules:
-    """Names of modules, and the folders where they were found.
+    """Names of user modules, and the folders in which they were found.
 
     A worker may be older than the modules, and look for them elsewhere.
     """
@@ -49,7 +49,7 @@ def _top(name: str) -> str:
 
 
 def _folders(package: str) -> list[str]:
-    """Return the folder in which a package or a module stands, if it is a file."""
+    """Return the folder of a package or module, if it is a file."""
     file = getattr(sys.modules.get(package), "__file__", None)
     if file is None:
         return []

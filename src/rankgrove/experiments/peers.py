@@ -1,8 +1,8 @@
 """Rankers of other libraries, trained and scored like ours: same rows, same seed, same cut.
 
-Rows go to them query by query. With early stopping, the library watches its own metric to know when
-to end; what it has grown is cut where the study's metric is best on the validation part, as our own
-models are, and everything in tables is measured by rankgrove.
+Rows go to them query by query. With early stopping, the library stops by its own metric; the trees
+that it has grown are cut where the study's metric is best on the validation part, as our own models
+are, and everything in tables is measured by rankgrove.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import numpy.typing as npt
 from rankgrove._optional import require
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.sparse import SparseMatrix
+from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.reading.folds import Fold
+from rankgrove.errors import DataError
 from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +42,7 @@ _SKLEARN_MODULES = ("ensemble", "linear_model", "tree", "neighbors", "svm", "neu
 
 
 def peer_version(library: str) -> str:
-    """Version of the library as installed, or a MissingDependencyError."""
+    """Return the installed version of the library, or raise MissingDependencyError."""
     require(library, "peers", f"{library} in a comparison")
     for package in _PACKAGES[library]:
         try:
@@ -68,7 +69,7 @@ class Peer:
 
 
 class FittedPeer(NamedTuple):
-    """How a ranker of another library scores, its trees, and the seconds that its library took."""
+    """A fitted peer: its scoring function, its number of trees and its training time."""
 
     score: Callable[[Dataset, int], Floats]
     n_steps: int | None
@@ -86,13 +87,19 @@ def fit_peer(
     rounds: int | None,
     n_jobs: int | None,
 ) -> FittedPeer:
-    """Train, and cut where the metric is best on the validation part.
+    """Train, and keep the trees up to the best metric on the validation part.
 
     Parameters
     ----------
     target : objective of the library's ranker, or class of a scikit-learn regressor
     rounds : stop after so many trees without a better value on the validation part; None: never
     """
+    if fold.train.categories:  # their numbers would be codes of ours
+        names = [fold.train.feature_names[j] for j in sorted(fold.train.categories)]
+        raise DataError(
+            f"{library} is compared on numbers alone, and columns are categorical: "
+            f"{', '.join(map(repr, names))}; leave them out with ignore={names}"
+        )
     fit = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}
     threads = resolve_n_jobs(n_jobs)
     start = time.perf_counter()
@@ -108,12 +115,13 @@ def fit_peer(
 
 def _features(library: str, X: Any) -> Matrix:
     """Return features for a library: sparse if it reads absent entries as these data do."""
-    if not isinstance(X, SparseMatrix):
+    entries = as_matrix(X).entries
+    if entries is None:
         return X
-    if np.array_equal(_ABSENT.get(library, np.inf), X.absent, equal_nan=True):
+    if np.array_equal(_ABSENT.get(library, np.inf), entries.absent, equal_nan=True):
         from scipy.sparse import csr_matrix
 
-        return csr_matrix(X.tocsr())
+        return csr_matrix((entries.values, entries.columns, entries.starts), shape=X.shape)
     return X.to_array(f"{library} in a comparison")
 
 
@@ -168,16 +176,16 @@ def _lightgbm(
         **{"verbose": -1, "deterministic": True, "force_row_wise": True, **params},
     )
     X, y, sizes = _grouped("lightgbm", fold.train)
-    watched: dict[str, Any] = {}
+    validation: dict[str, Any] = {}
     if rounds is not None:
         valid = _grouped("lightgbm", fold.validation)
-        watched = {
+        validation = {
             "eval_set": [valid[:2]],
             "eval_group": [valid[2]],
             "eval_at": [10],
             "callbacks": [lightgbm.early_stopping(rounds, verbose=False)],
         }
-    model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **watched)
+    model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **validation)
     booster = model.booster_
     n_steps = int(booster.current_iteration())
 
@@ -227,15 +235,15 @@ def _xgboost(
         **{"tree_method": "hist", **params},
     )
     X, y, sizes = _grouped("xgboost", fold.train)
-    watched: dict[str, Any] = {}
+    validation: dict[str, Any] = {}
     if rounds is not None:
         valid = _grouped("xgboost", fold.validation)
-        watched = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
+        validation = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
     weights = _query_weights(fold.train, "xgboost")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, y, group=sizes, sample_weight=weights, **watched)
-    for warning in told:
+        model.fit(X, y, group=sizes, sample_weight=weights, **validation)
+    for warning in caught:
         unused = re.search(r"Parameters: \{ *(.*?) *\} are not used", str(warning.message))
         if unused is not None:
             raise ValueError(f"XGBoost has no use for {unused[1]}")
@@ -284,14 +292,14 @@ def _catboost(
             group_weight=None if weights is None else np.repeat(weights, sizes),
         )
 
-    watched: dict[str, Any] = {}
+    validation: dict[str, Any] = {}
     if rounds is not None:
-        watched = {
+        validation = {
             "eval_set": pool(fold.validation),
             "early_stopping_rounds": rounds,
             "use_best_model": False,
         }
-    model.fit(pool(fold.train), **watched)
+    model.fit(pool(fold.train), **validation)
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         scores = model.predict(matrix, ntree_end=steps, thread_count=threads)

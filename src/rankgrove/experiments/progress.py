@@ -1,4 +1,4 @@
-"""What a running study shows: bars of the study, of the fold and of the fit, with time left."""
+"""Progress display of a running study: bars of the study, the fold and the fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankgrove.experiments.study import Cell, Study
 
 
 class NoProgress:
-    """The calls of a run that report progress; this one shows nothing."""
+    """The interface of progress reports; this implementation shows nothing."""
 
     def study(self, study: Study) -> None:
         """Report the start of a study."""
@@ -72,7 +72,7 @@ class StudyProgress(NoProgress):
         )
 
     def fold(self, fold: StudyFold, cells: Sequence[Cell]) -> None:
-        """Begin the fold's bar anew."""
+        """Restart the bar of the fold."""
         self._known += len(cells)
         self._bars.update(self._study, total=max(self._expected, self._known))
         self._bars.reset(
@@ -80,7 +80,7 @@ class StudyProgress(NoProgress):
         )
 
     def begin(self, cell: Cell) -> list[Any]:
-        """Begin the fit's bar anew."""
+        """Restart the bar of the fit."""
         self._bars.reset(self._fit, total=None, description=cell.spec.label, visible=True)
 
         def step(progress: Any) -> None:
@@ -103,7 +103,7 @@ class StudyProgress(NoProgress):
             )
 
     def waiting(self, n_cells: int) -> None:
-        """Show that other processes are at work."""
+        """Show that only cells of other processes are left."""
         self._bars.update(self._fit, description=f"{n_cells} cells run in other processes")
 
     def _advance(self) -> None:

@@ -38,7 +38,7 @@ class TestQueries:
 
     @classmethod
     def of(cls, fold: Fold) -> TestQueries:
-        """Note what is worth keeping of a fold."""
+        """Collect the test queries of a fold."""
         test: Dataset = fold.test
         texts = test.doc_ids
         return cls(
@@ -53,13 +53,13 @@ class TestQueries:
         )
 
     def to_bytes(self) -> bytes:
-        """Pack for a store."""
+        """Return the queries as bytes for a store."""
         stream = io.BytesIO()
         np.savez_compressed(stream, **vars(self))
         return stream.getvalue()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> TestQueries:
-        """Unpack what ``to_bytes`` gave."""
+        """Restore queries from ``to_bytes``."""
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             return cls(**{name: found[name] for name in found.files})

@@ -1,4 +1,4 @@
-"""One HTML page of a comparison that needs nothing beside itself.
+"""The report of a comparison: one self-contained HTML page.
 
 ``page/report.html`` is the frame, ``report.js`` draws everything from one JSON document that is
 made here; plotly's script is put in. No network is needed.
@@ -26,6 +26,7 @@ from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.results import RankerResult
 from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.tables import convention, order_note
+from rankgrove.experiments.terms import TERMS
 
 # Documents are shown for so many queries of a data set: those on which rankers differ most.
 MAX_QUERIES = 1500
@@ -57,12 +58,16 @@ def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
 
 
 def content(comparison: Comparison) -> dict[str, Any]:
-    """All that the page draws, for JSON."""
+    """Return the data of the page as values for JSON."""
     return {
         "rankers": comparison.rankers,
         "metrics": list(comparison.short_names.values()),
         "greater": [comparison.sign(name) > 0 for name in comparison.metrics],
         "baseline": comparison.baseline,
+        "terms": [
+            {"word": term.word, "forms": term.forms, "text": term.text.replace("`", "")}
+            for term in TERMS
+        ],
         "study": json.dumps(comparison.study, indent=1, ensure_ascii=False),
         "data": [_data(comparison, name) for name in comparison.datasets],
     }
@@ -85,6 +90,7 @@ def _data(comparison: Comparison, data: str) -> dict[str, Any]:
         "heat": {r.ranker: _grades_by_rank(r, folds, grades) for r in whole},
         "curves": {r.ranker: curve for r in whole if (curve := mean_curve(r.cells))},
         "importances": {r.ranker: found for r in whole if (found := _importances(r, folds[0]))},
+        "reliability": {r.ranker: bins for r in whole if (bins := _reliability(r))},
         "settings": [_settings(comparison, result) for result in results],
     }
 
@@ -136,7 +142,7 @@ def _per_query(comparison: Comparison, data: str, ranker: str) -> list[list[floa
 def _shown(
     comparison: Comparison, data: str, results: Sequence[RankerResult]
 ) -> npt.NDArray[np.bool_]:
-    """Queries whose documents the page holds."""
+    """Return the queries whose documents the page contains."""
     _, values = comparison.values(data, comparison.metrics[0])
     if not len(results):
         return np.zeros(0, bool)
@@ -153,7 +159,7 @@ def _first_repeat(result: RankerResult) -> list[CellResult]:
 def _documents(
     result: RankerResult, folds: Sequence[TestQueries], shown: npt.NDArray[np.bool_]
 ) -> dict[str, list[list[Any]]]:
-    """The leading documents of each shown query: what they are called, and their grade."""
+    """Return the top documents of each shown query: names and grades."""
     found: dict[str, list[list[Any]]] = {}
     before = 0
     for cell, queries in zip(_first_repeat(result), folds, strict=True):
@@ -178,7 +184,7 @@ def _documents(
 def _grades_by_rank(
     result: RankerResult, folds: Sequence[TestQueries], grades: npt.NDArray[np.float64]
 ) -> list[list[float]]:
-    """For each rank, the share of each grade."""
+    """Return the share of each grade at each rank."""
     counts: npt.NDArray[np.float64] = np.zeros((0, len(grades)))
     for cell, queries in zip(_first_repeat(result), folds, strict=True):
         top = cell.outcome.top
@@ -195,7 +201,7 @@ def _grades_by_rank(
 
 
 def mean_curve(cells: Sequence[CellResult]) -> dict[str, list[float]] | None:
-    """Mean over the folds of the first metric by steps, as far as all models go."""
+    """Return the mean of the first metric over folds by step, up to the shortest model."""
     curves = [
         (cell.outcome.curve_steps, cell.outcome.curve_values)
         for cell in cells
@@ -219,6 +225,23 @@ def _importances(result: RankerResult, queries: TestQueries) -> list[list[Any]]:
         return []
     order = np.argsort(-mean, kind="stable")[:_N_IMPORTANCES]
     return [[str(names[i]), round(float(mean[i]), 6)] for i in order if mean[i] > 0]
+
+
+def _reliability(result: RankerResult) -> dict[str, Any] | None:
+    """Bins of probabilities over all folds, and the expected calibration error."""
+    tables = [c.outcome.reliability for c in _first_repeat(result) if len(c.outcome.reliability)]
+    if not tables:
+        return None
+    stacked = np.stack(tables)
+    count = stacked[..., 0].sum(axis=0)
+    filled = count > 0
+    sums = np.nansum(stacked[..., 1:] * stacked[..., :1], axis=0)
+    rows = np.c_[count[filled], sums[filled] / count[filled, None]]
+    gaps = np.abs(rows[:, 1] - rows[:, 2])
+    return {
+        "ece": round(float(np.average(gaps, weights=rows[:, 0])), 5),
+        "bins": [[int(row[0]), round(row[1], 5), round(row[2], 5)] for row in rows.tolist()],
+    }
 
 
 def _settings(comparison: Comparison, result: RankerResult) -> list[str]:
@@ -255,7 +278,7 @@ def _footer(comparison: Comparison) -> str:
 
 
 def _as_script(value: Any) -> str:
-    """JSON that can stand inside a script element."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

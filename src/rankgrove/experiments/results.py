@@ -1,4 +1,4 @@
-"""Rankers side by side on the same folds, and which of their differences are real.
+"""Results of rankers on the same folds, with significance tests of their differences.
 
 Vocabulary: of a ranker's *settings* (the points of its grid), each fold has a *chosen* one: the
 best by the first metric on the validation part, averaged over repeats. What is compared are the
@@ -37,7 +37,7 @@ _VISIBLE = 5e-5
 
 @dataclass(frozen=True)
 class Significance:
-    """How differences are tested.
+    """Settings of the significance tests.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Significance:
 
 @dataclass(frozen=True, eq=False)
 class RankerResult:
-    """What one ranker reached on one data set.
+    """The result of one ranker on one data set.
 
     Attributes
     ----------
@@ -110,12 +110,12 @@ class ComparisonResults:
 
     @property
     def metrics(self) -> list[str]:
-        """What was measured; the first one decided on validation data."""
+        """The metrics; the first one chose settings on validation data."""
         return [str(metric) for metric in self._metrics]
 
     @property
     def short_names(self) -> dict[str, str]:
-        """The metrics without their parameters, for headings, where no two would be alike."""
+        """The metrics without their parameters, for headings, where that is unambiguous."""
         plain = [name.partition("(")[0] for name in self.metrics]
         return {
             name: short if plain.count(short) == 1 else name
@@ -134,7 +134,7 @@ class ComparisonResults:
 
     @property
     def baseline(self) -> str | None:
-        """The ranker that others are marked against."""
+        """The ranker with which the others are compared."""
         found: str | None = self.study["baseline"]
         return found
 
@@ -173,7 +173,7 @@ class ComparisonResults:
         return max(whole.values(), key=value)  # the first of equals
 
     def per_query(self, data: str, ranker: str, metric: str, fold: int | None = None) -> Floats:
-        """Values of the test queries, averaged over repeats: of a fold, or of all of them."""
+        """Return the values of test queries averaged over repeats, of one fold or of all."""
         place = self.metrics.index(metric)
         parts = []
         for number in self.folds(data) if fold is None else [fold]:
@@ -182,13 +182,13 @@ class ComparisonResults:
         return np.concatenate(parts)
 
     def values(self, data: str, metric: str, fold: int | None = None) -> tuple[list[str], Floats]:
-        """Rankers without failures, and their values: one row per ranker, a column per query."""
+        """Return the rankers without failures, and their values as (rankers, queries)."""
         names = [r for r in self.rankers if not self.failure(data, r)]
         rows = [self.per_query(data, ranker, metric, fold) for ranker in names]
         return names, np.stack(rows) if rows else np.empty((0, 0))
 
     def failure(self, data: str, ranker: str) -> str:
-        """Why a ranker has no value on a data set, "" if it has one."""
+        """Return the reason why a ranker has no value on a data set, "" if it has one."""
         folds = self.folds(data)
         cells = [cell for fold in folds for cell in self.chosen(data, ranker, fold)]
         failed = [cell for cell in cells if cell.status == "failed"]
@@ -234,7 +234,7 @@ class ComparisonResults:
         return sorted(found, key=lambda r: (bool(r.failure), -sign * r.values.get(first, 0.0)))
 
     def best(self, data: str | None = None) -> tuple[str, dict[str, Any]]:
-        """The ranker and the parameters that validation likes best on a data set (the first).
+        """Return ranker and parameters with the best validation value on a data set (the first).
 
         Of each setting the mean over folds and repeats of the first metric on the validation part
         decides; test values play no part.
@@ -302,7 +302,7 @@ class ComparisonResults:
         return results
 
     def _measured(self, data: str, ranker: str) -> dict[str, tuple[float, list[float]]]:
-        """Per metric, the pooled mean and the means of the folds."""
+        """Return, per metric, the pooled mean and the means of the folds."""
         found = {}
         for place, metric in enumerate(self._metrics):
             folds = [
@@ -347,7 +347,7 @@ class ComparisonResults:
     def _marks(
         self, data: str, metric: str, names: list[str], groups: list[list[int]]
     ) -> dict[str, int]:
-        """Mark rankers by the tiers: a ranker that shares one with the baseline has 0."""
+        """Return the mark of each ranker: 0 if it shares a tier with the baseline."""
         if self.baseline not in names:
             return {}
         base = names.index(self.baseline)

@@ -37,7 +37,7 @@ _DIED = "the process that trained it died (most often: out of memory)"
 
 @dataclass(frozen=True)
 class Run:
-    """How a study is run; results do not depend on it.
+    """Settings of running a study; results do not depend on them.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Run:
 
     @property
     def share(self) -> int | None:
-        """Bytes for each of the workers."""
+        """Return the memory limit of each worker in bytes."""
         return None if self.memory_limit is None else self.memory_limit // self.workers
 
 
@@ -80,7 +80,7 @@ def run_study(
 
 @dataclass(frozen=True)
 class CellJob:
-    """A claimed cell and the file of its data, which workers map, as they do bins beside it."""
+    """A claimed cell, and the file of its fold, which workers map into memory."""
 
     cell: Cell
     fold: str
@@ -125,7 +125,7 @@ class StudyRun:
         self.read_all_folds = False
 
     def execute(self) -> None:
-        """Compute what is open, and wait for other processes, until every cell is finished."""
+        """Compute open cells and wait for other processes until every cell is finished."""
         self.progress.study(self.study)
         if self.store.folder is not None:
             remove_stale(self.store.folder)
@@ -164,14 +164,14 @@ class StudyRun:
         self.progress.skipped(cell)
         known = self.store.outcome(cell.key)
         if known is not None:
-            self.warned.tell(cell, known)
+            self.warned.show(cell, known)
         return False
 
     def finish(self, cell: Cell, outcome: CellOutcome) -> None:
         """Store the result of a claimed cell."""
         self.store.finish(cell.key, outcome)
         self.progress.done(cell, outcome)
-        self.warned.tell(cell, outcome)
+        self.warned.show(cell, outcome)
 
     def _run_here(self) -> None:
         for fold, cells in self.folds():
@@ -192,7 +192,7 @@ class StudyRun:
 
 
 def _shared_entry(fold: StudyFold, cells: list[Cell], folder: Path | None) -> CacheEntry | None:
-    """Where what cells of a fold share is kept, also for other processes; None: they do not."""
+    """Return the cache entry that the cells of a fold share between processes, or None."""
     if not any(cell.view.n_features is not None for cell in cells):
         return None
     return (
@@ -265,7 +265,7 @@ def _register_ray() -> None:
 
 
 class _OneWorker:
-    """Computes cells in a process that may die without harm to others."""
+    """Computes cells in a subprocess whose death leaves other cells unharmed."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -290,7 +290,7 @@ class _OneWorker:
 
 
 class _Feed:
-    """Claims cells for workers, and takes their results.
+    """Claims cells for workers, and stores their results.
 
     joblib asks for jobs from threads of its own, where an error would be lost: it is kept.
     """

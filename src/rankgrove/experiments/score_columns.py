@@ -1,4 +1,4 @@
-"""Columns of scores made elsewhere: features of the data, or other columns of its tables.
+"""Scores from columns of the data: features, or other columns of its tables.
 
 A column keeps the part that it plays in the data: one that is a feature stays one for the rankers
 that are trained, and one that is none (ignored, not among ``features``) is read beside the data,
@@ -23,7 +23,7 @@ Read = Callable[[Mapping[str, Any]], Iterable[Dataset]]
 
 
 class ScoreColumn:
-    """One column of scores, asked for fold by fold.
+    """One column of scores, read fold by fold.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ScoreColumn:
         self._warned = False
 
     def of(self, test: Dataset, rows: npt.NDArray[np.int64] | None) -> Floats:
-        """Scores of the next fold's test part, which stood at ``rows`` of the one file, if any."""
+        """Return the scores of the next fold's test part, at ``rows`` of the one file, if any."""
         names, name = test.feature_names, self._name
         for spelling in (name, f"f{name}") if name.isdigit() else (name,):
             if spelling in names:
@@ -82,7 +82,7 @@ class ScoreColumn:
         return self._options.get("features") is None
 
     def _of_column(self, read: Read) -> Iterator[Floats]:
-        """Read it as tables' one column of exact finite numbers beside features: the label."""
+        """Read the scores through the label column, which holds exact finite numbers."""
         drops = self._options.get("negative_labels") == "drop"
         others = {k: v for k, v in self._options.items() if k not in ("y", "ignore")}
         others |= {"features": [], "negative_labels": "keep"}

@@ -1,4 +1,4 @@
-"""Which differences between rankers are real: tests on values per query.
+"""Significance tests of the differences between rankers, on values per query.
 
 Vocabulary: ``values`` holds one row per ranker and one column per query, all rankers measured on
 the same queries; ``differences`` holds one row per pair of rankers, first minus second, exactly 0
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 TESTS = ("randomisation", "t", "wilcoxon")
+Alternative = Literal["two-sided", "greater"]
 
 # Resamples are drawn in blocks of about so many numbers.
 _BLOCK = 4_000_000
@@ -34,7 +35,7 @@ _TIE = 1e-9
 
 
 def query_means(values: npt.ArrayLike) -> Floats:
-    """Average runs of the same ranker: shape (n_rankers, n_runs, n_queries) loses its runs.
+    """Return the mean over runs of values of shape (n_rankers, n_runs, n_queries).
 
     A query that no run measures stays NaN; one that only some runs measure is an error.
     """
@@ -46,27 +47,40 @@ def query_means(values: npt.ArrayLike) -> Floats:
     return means
 
 
-def paired_t(differences: npt.ArrayLike) -> Floats:
-    """Two-sided p-values of the paired t test: is the mean difference 0?"""
+def paired_t(differences: npt.ArrayLike, alternative: Alternative = "two-sided") -> Floats:
+    """p-values of the paired t test: is the mean difference 0?
+
+    ``alternative="greater"`` is the one-sided test: is the first ranker not better than the second?
+    """
     from scipy import stats
 
+    _require_alternative(alternative)
+
     def p_value(row: Floats) -> float:
-        if np.ptp(row) <= _ROUNDING * np.abs(row).max():
-            return 0.0  # the same difference on every query
-        return float(stats.ttest_1samp(row, 0.0).pvalue)
+        if np.ptp(row) <= _ROUNDING * np.abs(row).max():  # the same difference on every query
+            return float(alternative == "greater" and row[0] < 0)
+        return float(stats.ttest_1samp(row, 0.0, alternative=alternative).pvalue)
 
     return _by_row(differences, p_value)
 
 
-def wilcoxon(differences: npt.ArrayLike) -> Floats:
-    """Two-sided p-values of Wilcoxon's signed-rank test; queries without a difference do not count.
+def wilcoxon(differences: npt.ArrayLike, alternative: Alternative = "two-sided") -> Floats:
+    """p-values of Wilcoxon's signed-rank test; queries without a difference do not count.
 
     They are exact for up to 50 queries without ties, else from the normal approximation, as scipy
-    chooses.
+    chooses. ``alternative="greater"`` asks whether the first ranker is not better than the second.
     """
     from scipy import stats
 
-    return _by_row(differences, lambda row: float(stats.wilcoxon(row).pvalue))
+    _require_alternative(alternative)
+    return _by_row(
+        differences, lambda row: float(stats.wilcoxon(row, alternative=alternative).pvalue)
+    )
+
+
+def _require_alternative(alternative: str) -> None:
+    if alternative not in ("two-sided", "greater"):
+        raise ValueError(f"alternative must be 'two-sided' or 'greater', not {alternative!r}")
 
 
 def randomisation(
@@ -95,7 +109,7 @@ def randomisation(
 def bootstrap_interval(
     values: npt.ArrayLike, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> tuple[Floats, Floats]:
-    """Ends of the percentile bootstrap interval of each row's mean over queries.
+    """Return the percentile bootstrap interval of each row's mean over queries.
 
     Rows are values of rankers or differences of pairs; all share the draws of queries.
     """
@@ -308,7 +322,7 @@ def _letter(number: int) -> str:
 
 
 def _comparable(values: npt.ArrayLike) -> Floats:
-    """Values of the queries that every ranker has; those that all lack are left out."""
+    """Return the values of the queries that every ranker has; others are left out."""
     rows = np.asarray(values, np.float64)
     if rows.ndim != 2:
         raise ValueError(f"values must have a row per ranker and a column per query: {rows.shape}")

@@ -20,7 +20,7 @@ from rankgrove.experiments.score_columns import Read, ScoreColumn
 
 
 class RowsOf(NamedTuple):
-    """Where the rows of a part stood in the one file that was cut."""
+    """Row numbers of a part in the one file that was divided."""
 
     rows: npt.NDArray[np.int64]
     n_rows: int
@@ -50,7 +50,7 @@ class StudyFold:
 
 @dataclass(frozen=True, eq=False)
 class StudyData:
-    """Where the folds of one data set come from.
+    """The origin of the folds of one data set.
 
     Attributes
     ----------
@@ -58,6 +58,7 @@ class StudyData:
     origin : a file, a folder of folds, a Dataset, a data frame, or a list of Folds
     n_folds : parts into which a single file or Dataset is divided by query
     seed : of that division
+    fold_order : ``"random"``, or ``"sorted"`` by query id, which needs no seed
     max_folds : use only so many folds; None: all
     label_shift : added to all labels
     options : how to read files, as of ``load``
@@ -68,6 +69,7 @@ class StudyData:
     origin: Any
     n_folds: int = 5
     seed: int = 0
+    fold_order: str = "random"
     max_folds: int | None = None
     label_shift: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class StudyData:
             yield StudyFold(self.name, number, shifted, fingerprint(shifted), rows, scores)
 
     def _reading(self) -> Read | None:
-        """How to read columns beside the features; None if the origin has none."""
+        """Return the options of reading columns beside the features; None if there are none."""
         origin = self.origin
         if isinstance(origin, str | os.PathLike) and Path(origin).is_dir():
             return lambda options: (fold.test for fold in load_folds(origin, **options))
@@ -111,14 +113,15 @@ class StudyData:
         # Row numbers go the way of the rows, in two columns that float32 holds exactly.
         numbers = np.arange(data.n_rows)
         columns = np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
-        tags = kfold(data.with_features(columns, None), self.n_folds, self.seed)
-        for fold, tag in zip(kfold(data, self.n_folds, self.seed), tags, strict=True):
+        how = (self.n_folds, self.seed)
+        tags = kfold(data.with_features(columns, None), *how, order=self.fold_order)
+        for fold, tag in zip(kfold(data, *how, order=self.fold_order), tags, strict=True):
             high, low = np.asarray(tag.test.X).astype(np.int64).T
             yield fold, RowsOf(high << 16 | low, data.n_rows)
 
 
 def read_study_data(data: Any, **options: Any) -> list[StudyData]:
-    """Name the data sets of a study.
+    """Return the data sets of a study with their names.
 
     Parameters
     ----------
@@ -143,15 +146,17 @@ def read_study_data(data: Any, **options: Any) -> list[StudyData]:
 
 
 def _in_memory(origin: Any) -> bool:
-    """Whether the documents are there already: a Dataset or a list of Folds."""
+    """Return whether the data are in memory: a Dataset or a list of Folds."""
     return not isinstance(origin, str | os.PathLike) and not is_table(origin)
 
 
 def fingerprint(parts: Sequence[Dataset]) -> str:
-    """Digest of all that a fold holds."""
+    """Return a digest of the content of a fold."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(repr((part.X.shape, part.feature_names)).encode())
+        if part.categories:
+            digest.update(repr(sorted(part.categories.items())).encode())
         for column in (*part.matrix.arrays(), part.y, part.sample_weight):
             digest.update(b"-" if column is None else np.ascontiguousarray(column).data)
         if part.has_own_doc_ids and (ids := part.doc_ids) is not None:
@@ -171,7 +176,7 @@ def _as_list(data: Any) -> list[Any]:
 
 
 def _names(origins: Sequence[Any]) -> list[str]:
-    """The shortest form of each name that no other data set shares, else with a number."""
+    """Return the shortest unambiguous form of each name, else one with a number."""
     forms = [_forms(origin) for origin in origins]
     names = []
     for mine in forms:
@@ -190,9 +195,9 @@ def _forms(origin: Any) -> tuple[str, str, str]:
 
 
 def _shifted(data: Dataset, shift: int) -> Dataset:
-    """The same documents with all labels raised; the feature matrix is shared."""
+    """Return the same documents with all labels raised; the feature matrix is shared."""
     if shift == 0:
         return data
-    other = data.with_features(data.X, data.feature_names)
+    other = data.with_features(data.matrix, data.feature_names)
     other.y = data.y + shift
     return other

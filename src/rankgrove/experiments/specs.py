@@ -1,15 +1,21 @@
-"""What a study trains, written as text: rankers with parameters and grids.
+"""Ranker specs of a study, as text: rankers with parameters and grids.
 
 The grammar, with ``[...]`` for what may be left out::
 
     spec      = [label "="] use [":" parameters]
     use       = name of a ranker | library ":" objective | "scores:" (file | "column=" column)
+              | "model:" file
     parameters = name "=" values ("," name "=" values)*
     values    = value ("|" value)*           several values make a grid
     value     = text | low ".." high          whole numbers from low to high
 
-``lambdamart:n_estimators=300``, ``rcrank:max_depth=3..6,learning_rate=0.11|0.15``,
-``lightgbm:lambdarank:num_leaves=63``, ``mine=scores:run.txt``, ``scores:column=bm25``. A value that
+The parameter ``as_in_paper`` takes the settings of a paper (``own``, or a name in the ranker's
+``papers``); others that are given take the place of the paper's.
+
+``lambdamart:n_estimators=300``, ``lambdamart:as_in_paper=own``,
+``rcrank:max_depth=3..6,learning_rate=0.11|0.15``,
+``lightgbm:lambdarank:num_leaves=63``, ``mine=scores:run.txt``, ``scores:column=bm25``,
+``last-week=model:old.rg``. A value that
 holds commas stands in brackets: ``lambdamart:monotone=[1,0,-1]``; commas in parentheses (of
 metrics) need none.
 """
@@ -27,14 +33,22 @@ from typing import Any
 from rankgrove.errors import ModelError
 from rankgrove.experiments.views import WHOLE, View
 from rankgrove.rankers.base.declaration import parameter_table
+from rankgrove.rankers.base.paper_settings import OWN, find_settings
 from rankgrove.rankers.base.parameter_encoding import MACHINE_PARAMETERS
-from rankgrove.rankers.base.registry import ranker_class
+from rankgrove.rankers.base.parameters import Choice
+from rankgrove.rankers.base.ranker_text import split_outside_brackets, without_brackets
+from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 PEER_LIBRARIES = ("lightgbm", "xgboost", "catboost", "sklearn")
-SCORES = "scores"
+SCORES, MODEL = "scores", "model"
+# What is made elsewhere: the study measures it, and trains nothing.
+GIVEN = (SCORES, MODEL)
 _COLUMN = "column="
 # What the study sets itself, for every ranker alike.
 OF_THE_STUDY = (*MACHINE_PARAMETERS, "random_state")
+
+# Takes the settings of a paper for all parameters that are not given.
+AS_IN_PAPER = "as_in_paper"
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _MOST_SETTINGS = 10_000
@@ -49,8 +63,8 @@ class Spec:
     Attributes
     ----------
     label : how tables call it
-    use : the ranker: a registered name, ``library:objective``, ``scores:file`` or
-        ``scores:column=name``
+    use : the ranker: a registered name, ``library:objective``, ``scores:file``,
+        ``scores:column=name`` or ``model:file``
     settings : the parameters of each point of the grid
     estimator : a ranker given as an object, whose other parameters are kept; None: by name
     view : what part of the training data it sees, and what is kept of its models
@@ -64,17 +78,22 @@ class Spec:
 
     @property
     def library(self) -> str | None:
-        """The other library that trains it, ``scores`` if nothing does, None for rankgrove."""
+        """The library that trains the ranker, None for rankgrove; or what is given."""
         head = self.use.partition(":")[0]
-        return head if head in (*PEER_LIBRARIES, SCORES) else None
+        return head if head in (*PEER_LIBRARIES, *GIVEN) else None
+
+    @property
+    def trained(self) -> bool:
+        """Whether the study trains the ranker."""
+        return self.library not in GIVEN
 
     def parameters(self) -> dict[str, Any] | None:
-        """What values its parameters may take; None where another library knows."""
+        """The constraints of the parameters; None for another library."""
         return None if self.library else _known(self.use)
 
     @property
     def target(self) -> str:
-        """What follows the library: the objective, or the file of scores."""
+        """The text after the library: the objective, or the file of scores."""
         return self.use.partition(":")[2]
 
     @property
@@ -85,7 +104,7 @@ class Spec:
 
 
 def read_specs(texts: Iterable[Any]) -> list[Spec]:
-    """Read several specs; those that would share a label are called by their whole text."""
+    """Read several specs; those with the same label are labelled by their whole text."""
     given = [(text, as_spec(text)) for text in texts]
     labels = [spec.label for _, spec in given]
     specs = [
@@ -103,6 +122,60 @@ def read_specs(texts: Iterable[Any]) -> list[Spec]:
             )
         seen.add(spec.label)
     return specs
+
+
+# Parameters that say how clicks are corrected for position bias.
+_CORRECTION = ("position_bias", "max_click_weight", "position_bias_reg", "trust_bias")
+
+
+def with_naive_twins(specs: Sequence[Spec]) -> list[Spec]:
+    """Add, for each ranker that corrects clicks, the same one that does not."""
+    found: list[Spec] = []
+    for spec in specs:
+        found.append(spec)
+        own = {} if spec.estimator is None else spec.estimator.get_params(deep=False)
+        biases = {{**own, **setting}.get("position_bias", "none") for setting in spec.settings}
+        if spec.library or biases == {"none"}:
+            continue
+        plain = [
+            {name: value for name, value in setting.items() if name not in _CORRECTION}
+            for setting in spec.settings
+        ]
+        estimator = spec.estimator
+        if estimator is not None:
+            kept = {name: value for name, value in own.items() if name not in _CORRECTION}
+            estimator = type(estimator)(**kept)
+        distinct = tuple(s for i, s in enumerate(plain) if s not in plain[:i])
+        label = naive_label(spec.label)
+        found.append(replace(spec, label=label, settings=distinct, estimator=estimator))
+    if len(found) == len(specs):
+        raise ValueError("naive_twin has no effect: no ranker has a position_bias")
+    return found
+
+
+def naive_label(label: str) -> str:
+    """Return the label of the ranker that does not correct clicks."""
+    return f"{label} (naive)"
+
+
+def blend_spec(specs: Sequence[Spec], metric: str) -> Spec:
+    """Return the blend of rankers, with weights that make the metric best on validation data."""
+    for spec in specs:
+        if spec.library:
+            raise ValueError(f"{spec.label!r} cannot be blended: it is no ranker of rankgrove")
+        if len(spec.settings) > 1:
+            raise ValueError(
+                f"{spec.label!r} has several settings, and a blend takes one: leave one of them"
+            )
+    if len(specs) < 2:
+        raise ValueError("a blend needs at least two rankers")
+    rankers = [
+        make_ranker(spec.use, **spec.settings[0])
+        if spec.estimator is None
+        else type(spec.estimator)(**spec.estimator.get_params(deep=False))
+        for spec in specs
+    ]
+    return Spec("blend", "blend", ({"rankers": rankers, "metric": metric},))
 
 
 def as_spec(given: Any) -> Spec:
@@ -129,11 +202,11 @@ def _from_text(text: str) -> Spec:
     match = _LABEL.fullmatch(text)
     label, body = (match[1].strip(), match[2]) if match else ("", text)
     use, parameters = _divide(body.strip())
-    if use.startswith(f"{SCORES}:"):
+    if use.partition(":")[0] in GIVEN:
         return Spec(label or use, use)
     known = _known(use)
     grid = {}
-    for part in _split(parameters, ","):
+    for part in split_outside_brackets(parameters, ","):
         name, equals, values = (piece.strip() for piece in part.partition("="))
         if not equals or not values:
             raise ValueError(f"cannot read {part.strip()!r} in {text!r}: write name=value")
@@ -141,7 +214,7 @@ def _from_text(text: str) -> Spec:
             raise ValueError(f"{name} is given twice in {text!r}")
         grid[name] = [
             _read(value, name, use, known)
-            for alternative in _split(values, "|")
+            for alternative in split_outside_brackets(values, "|")
             for value in _ranged(alternative.strip())
         ]
     return Spec(label or use, use, _settings(grid, use, known))
@@ -154,7 +227,7 @@ def _from_table(table: Mapping[str, Any]) -> Spec:
     use, parameters = _divide(table["use"])
     if parameters:
         raise ValueError(f"write the parameters of {use!r} as lines of its table, not in use")
-    known = None if use.startswith(f"{SCORES}:") else _known(use)
+    known = None if use.partition(":")[0] in GIVEN else _known(use)
     grid = {}
     for name, value in table.items():
         if name in ("use", "label"):
@@ -165,7 +238,7 @@ def _from_table(table: Mapping[str, Any]) -> Spec:
 
 
 def _divide(body: str) -> tuple[str, str]:
-    """Part what is used from its parameters."""
+    """Divide a spec into the ranker and its parameters."""
     head, colon, rest = body.partition(":")
     if head == SCORES:
         if not rest.removeprefix(_COLUMN):
@@ -173,6 +246,10 @@ def _divide(body: str) -> tuple[str, str]:
                 "scores: needs the name of a file, as in 'scores:run.txt', or of a column, as in "
                 "'scores:column=bm25'"
             )
+        return body, ""
+    if head == MODEL:
+        if not rest:
+            raise ValueError("model: needs the name of a model file, as in 'model:old.rg'")
         return body, ""
     if head not in PEER_LIBRARIES:
         return head, rest
@@ -196,10 +273,12 @@ _EXAMPLES = {
 
 
 def _known(use: str) -> dict[str, Any] | None:
-    """Constraints of a ranker's parameters; None for other libraries, which check their own."""
+    """Return the constraints of a ranker's parameters; None for other libraries."""
     if use.partition(":")[0] in PEER_LIBRARIES:
         return None
-    return {entry.name: entry.constraint for entry in parameter_table(ranker_class(use))}
+    cls = ranker_class(use)
+    known: dict[str, Any] = {entry.name: entry.constraint for entry in parameter_table(cls)}
+    return {**known, AS_IN_PAPER: Choice(OWN, *cls.papers)}
 
 
 def _settings(
@@ -218,11 +297,21 @@ def _settings(
                     f"parameter {name} of {use} must be {known[name].describe()}, not {value!r}"
                 )
             _refuse_fitted(name, use, value)
+    if AS_IN_PAPER in grid:
+        find_settings(ranker_class(use).papers, use)
     n_points = math.prod(map(len, grid.values()))
     if n_points > _MOST_SETTINGS:
         raise ValueError(f"the grid of {use} has {n_points:,} settings: it {_LIMIT}")
     points = itertools.product(*grid.values())
-    return tuple(dict(zip(grid, point, strict=True)) for point in points)
+    return tuple(_with_paper(use, dict(zip(grid, point, strict=True))) for point in points)
+
+
+def _with_paper(use: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Fill in the settings of the paper, if one is named."""
+    if AS_IN_PAPER not in params:
+        return params
+    paper = params.pop(AS_IN_PAPER)
+    return {**find_settings(ranker_class(use).papers, use, paper).params, **params}
 
 
 def _refuse_fitted(name: str, use: str, value: Any) -> None:
@@ -243,18 +332,6 @@ def _refuse(name: str, use: str) -> None:
         raise ValueError(str(error)) from None
 
 
-def _split(text: str, separator: str) -> list[str]:
-    """Split at separators outside brackets and parentheses."""
-    parts, depth, begin = [], 0, 0
-    for place, sign in enumerate(text):
-        depth += (sign in "([") - (sign in ")]")
-        if sign == separator and depth == 0:
-            parts.append(text[begin:place])
-            begin = place + 1
-    parts.append(text[begin:])
-    return [part for part in parts if part.strip()]
-
-
 def _ranged(text: str) -> list[str]:
     match = _RANGE.fullmatch(text)
     if match is None:
@@ -272,9 +349,8 @@ def _read(text: str, name: str, use: str, known: Mapping[str, Any] | None) -> An
         return _literal(text)
     if name not in known:
         return text
-    plain = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
-        return known[name].parse(plain)
+        return known[name].parse(without_brackets(text))
     except ModelError:
         raise
     except ValueError:
@@ -283,7 +359,7 @@ def _read(text: str, name: str, use: str, known: Mapping[str, Any] | None) -> An
 
 
 def _literal(text: str) -> Any:
-    """A value of another library's parameter: number, truth value, list, or else a text."""
+    """Return the value of another library's parameter: number, boolean, list, or else text."""
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]

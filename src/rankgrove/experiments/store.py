@@ -1,4 +1,4 @@
-"""Finished cells in one SQLite file, which any number of processes may fill together.
+"""Store of finished cells: one SQLite file that several processes may write.
 
 Life of a cell in the store:
 
@@ -71,7 +71,7 @@ _DAMAGED = (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError)
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """One planned cell and its result, if it is there.
+    """One planned cell and its result, if there is one.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class Store:
             )
 
     def claim(self, cell: Cell) -> bool:
-        """Take a cell to compute it; False if it is finished, or another process is at it."""
+        """Claim a cell; False if it is finished, or claimed by another process."""
         now = time.time()
         with self._transaction() as base:
             row = base.execute(
@@ -267,7 +267,7 @@ class Store:
             base.execute("DELETE FROM cells WHERE status = 'failed'")
 
     def open_cells(self) -> tuple[int, int]:
-        """Number of planned cells that nobody is at, and that other processes are at."""
+        """Return the number of unclaimed cells, and of those that other processes have claimed."""
         self._planned_study()
         now = time.time()
         rows = self._rows(
@@ -306,7 +306,7 @@ class Store:
             raise DataError(f"{self.path} is damaged (test queries): {_ADVICE}") from error
 
     def _planned_study(self) -> str:
-        """Return the id of the study whose plan is at hand; read the last one's if none was begun.
+        """Return the id of the current study; that of the last one in the file if none was begun.
 
         Raises
         ------

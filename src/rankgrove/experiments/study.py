@@ -1,4 +1,4 @@
-"""A study: which rankers on which data, measured how. The same study gives the same bits."""
+"""A study: rankers, data and metrics. The same study gives the same bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from rankgrove import __version__
 from rankgrove._build import build_digest
 from rankgrove.experiments.peers import peer_version
 from rankgrove.experiments.sources import StudyData, StudyFold, read_study_data
-from rankgrove.experiments.specs import OF_THE_STUDY, PEER_LIBRARIES, Spec, as_spec, read_specs
+from rankgrove.experiments.specs import (
+    OF_THE_STUDY,
+    PEER_LIBRARIES,
+    Spec,
+    as_spec,
+    blend_spec,
+    read_specs,
+    with_naive_twins,
+)
 from rankgrove.experiments.study_options import NAMES, split_options
 from rankgrove.experiments.views import WHOLE, View
 from rankgrove.metrics.metric import Metric
@@ -36,7 +44,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What is compared.
+    """The rankers, data and options of one comparison.
 
     Attributes
     ----------
@@ -72,7 +80,7 @@ class Study:
                 peer_version(str(spec.library))
 
     def describe(self) -> dict[str, Any]:
-        """All that decides the results, for the store and the report."""
+        """Return everything that decides the results, for the store and the report."""
         return {
             "title": self.title,
             "data": [
@@ -83,6 +91,7 @@ class Study:
                     else repr(source.origin)[:200],
                     "folds": source.n_folds,
                     "fold_seed": source.seed,
+                    "fold_order": source.fold_order,
                     "max_folds": source.max_folds,
                     "label_shift": source.label_shift,
                     "read": encoded(source.options),
@@ -108,9 +117,9 @@ class Study:
     def cells(self, fold: StudyFold) -> Iterator[Cell]:
         """Yield every fit on one fold."""
         for spec in self.specs:
-            settings = ({},) if spec.library == "scores" else spec.settings
+            settings = spec.settings if spec.trained else ({},)
             for number, params in enumerate(settings):
-                repeats = 1 if spec.library == "scores" else self.repeats
+                repeats = self.repeats if spec.trained else 1
                 for repeat in range(repeats):
                     yield Cell(
                         data=fold.data,
@@ -158,22 +167,21 @@ class Cell:
 
     @property
     def all_params(self) -> dict[str, Any]:
-        """Every parameter, in a form that JSON can hold."""
+        """All parameters as values for JSON."""
         return encoded(self._given(deep=False))
 
     def _given(self, deep: bool) -> dict[str, Any]:
-        """Every parameter as it is; with those of parameters that are rankers, if ``deep``."""
+        """Return all parameters unchanged; ``deep`` adds those of parameters that are rankers."""
         given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=deep)
         return {**given, **self.params}
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that decides the result: equal cells have equal results."""
-        library = self.spec.library
+        """The cache key of the cell: a digest of everything that decides its result."""
         facts = {
             "data": self.fingerprint,
             "use": self.spec.use,
-            "scores": _scores_digest(self) if library == "scores" else None,
+            "scores": None if self.spec.trained else _given_digest(self),
             "params": self.all_params,
             "seed": self.seed,
             "rounds": self.rounds,
@@ -188,7 +196,7 @@ class Cell:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _code(self) -> dict[str, Any]:
-        """Every parameter as it is, and the classes of a user's own that are trained or measure."""
+        """Return all parameters, and the user's classes that are trained or measure."""
         given = self._given(deep=True)
         classes = {f"metric {metric}": type(metric) for metric in self.metrics}
         if self.spec.library is None:
@@ -199,13 +207,13 @@ class Cell:
                 given = {**ranker().get_params(deep=True), **given}
         return {**given, **{name: cls for name, cls in classes.items() if is_users(cls)}}
 
-    def scores_path(self) -> Path:
-        """The file of scores of a spec ``scores:...`` for this data set and fold."""
+    def given_path(self) -> Path:
+        """The file of a spec ``scores:...`` or ``model:...`` for this data set and fold."""
         return self.folder / self.spec.target.format(fold=self.fold, data=self.data)
 
 
 def make_study(data: Any, rankers: Any, **given: Any) -> Study:
-    """Check and complete what a study needs.
+    """Check the arguments of a study and complete them.
 
     Parameters
     ----------
@@ -220,10 +228,15 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
     elif not isinstance(texts, Sequence):
         texts = [texts]
     specs = read_specs(texts)
+    if options.naive_twin:
+        specs = with_naive_twins(specs)
+    if options.blend:
+        specs = read_specs([*specs, blend_spec(specs, str(metrics[0]))])
     sources = read_study_data(
         data,
         n_folds=options.folds,
         seed=options.seed,
+        fold_order=options.fold_order,
         max_folds=options.max_folds,
         label_shift=options.label_shift,
         options=reading,
@@ -289,7 +302,7 @@ def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[st
 
 
 def encoded(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON; of what JSON cannot hold, a description."""
+    """Return parameters as JSON; values that JSON cannot hold are described."""
     return {
         name: encoded_param(value)
         for name, value in sorted(params.items())
@@ -298,7 +311,7 @@ def encoded(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def versions_of(spec: Spec) -> dict[str, str]:
-    """Versions of what trains a ranker, and the build of rankgrove."""
+    """Return the versions of the libraries that train a ranker, and rankgrove's build digest."""
     library = spec.library
     versions = {"rankgrove": __version__, "build": build_digest()}
     if library in PEER_LIBRARIES:
@@ -306,9 +319,9 @@ def versions_of(spec: Spec) -> dict[str, str]:
     return versions
 
 
-def _scores_digest(cell: Cell) -> str:
+def _given_digest(cell: Cell) -> str:
     try:
-        content = cell.scores_path().read_bytes() if cell.scores is None else cell.scores.tobytes()
+        content = cell.given_path().read_bytes() if cell.scores is None else cell.scores.tobytes()
     except OSError as error:
         return f"{error.strerror}"
     return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from rankgrove.data.reading.folds import FOLD_ORDERS
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parsing import distinct
 from rankgrove.metrics.parsing import metric as as_metric
@@ -16,17 +17,20 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What is studied, beside the data and the rankers; see ``rankgrove.compare``."""
+    """The options of a study besides data and rankers; see ``rankgrove.compare``."""
 
     metrics: Any = DEFAULT_METRICS
     preset: str | None = None
     folds: int = 5
+    fold_order: str = "random"
     max_folds: int | None = None
     repeats: int = 1
     baseline: str | None = None
     seed: int = 0
     early_stopping_rounds: int | None = None
     label_shift: int = 0
+    blend: bool = False
+    naive_twin: bool = False
     title: str = "Comparison of rankers"
 
     def __post_init__(self) -> None:
@@ -34,6 +38,11 @@ class StudyOptions:
             raise ValueError(
                 "folds must be at least 3, for training, validation and testing, not "
                 f"{self.folds} (--folds on the command line)"
+            )
+
+        if self.fold_order not in FOLD_ORDERS:
+            raise ValueError(
+                f"fold_order must be one of {', '.join(FOLD_ORDERS)}, not {self.fold_order!r}"
             )
 
     @property
@@ -51,6 +60,6 @@ NAMES = tuple(option.name for option in fields(StudyOptions))
 
 
 def split_options(given: Mapping[str, Any]) -> tuple[StudyOptions, dict[str, Any]]:
-    """Return the options of the study among what was given, and the others: how to read data."""
+    """Divide keyword arguments into options of the study and options of reading data."""
     own = {name: value for name, value in given.items() if name in NAMES}
     return StudyOptions(**own), {k: v for k, v in given.items() if k not in NAMES}

@@ -1,4 +1,4 @@
-"""What a study warns of: each thing once per data set, not once per fold, part and fit."""
+"""Warnings of a study: each is shown once per data set, not once per fold, part and fit."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ def _advice(metrics: Sequence[Metric]) -> str:
 
 
 class StudyWarnings:
-    """Warns of what folds and fits meet, with the name of the first that did."""
+    """Shows the warnings of folds and fits, each with the name of the first that raised it."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, WarningRelay] = defaultdict(WarningRelay)
+        self._relays: dict[str, WarningRelay] = defaultdict(WarningRelay)
 
     def check(self, fold: StudyFold, metrics: Sequence[Metric]) -> None:
-        """Refuse what a metric cannot judge, and warn of parts, before anything is trained."""
+        """Check the labels of a fold against the metrics, and its parts, before training."""
         train, validation, test = fold.parts
-        told: list[str] = []
+        texts: list[str] = []
         order = file_order(test.y, test.groups)
         if order.predicts_labels:
-            told.append(f"{order}{_advice(metrics)}")
-        with relaying_warnings(lambda _, text: told.append(text)):
-            # A fit calls its validation part so, too: one of them is heard.
+            texts.append(f"{order}{_advice(metrics)}")
+        with relaying_warnings(lambda _, text: texts.append(text)):
+            # A fit warns of its validation part under the same name; each warning is shown once.
             warn_of_shared_queries(train, validation, "eval_set 'valid'")
             warn_of_shared_queries(train, test, "the test part")
             for part in (validation, test):
                 for metric in metrics:
                     metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
-        self._tell(fold.data, f"{fold.data}, fold {fold.number}", told)
+        self._relay(fold.data, f"{fold.data}, fold {fold.number}", texts)
 
-    def tell(self, cell: Cell, outcome: CellOutcome) -> None:
-        """Warn of what a fit warned of, now or when its result was stored."""
+    def show(self, cell: Cell, outcome: CellOutcome) -> None:
+        """Show the warnings of a fit, also those stored with its result."""
         where = f"{cell.data}, fold {cell.fold}, {cell.spec.label}"
-        self._tell(cell.data, where, outcome.warnings)
+        self._relay(cell.data, where, outcome.warnings)
 
-    def _tell(self, data: str, where: str, texts: Sequence[str]) -> None:
+    def _relay(self, data: str, where: str, texts: Sequence[str]) -> None:
         for text in texts:
-            self._heard[data].relay(where, DataWarning.__name__, text)
+            self._relays[data].relay(where, DataWarning.__name__, text)

@@ -1,4 +1,4 @@
-"""A comparison as text: aligned for a terminal, Markdown, LaTeX, HTML, or JSON.
+"""Text forms of a comparison: aligned text, Markdown, LaTeX, HTML and JSON.
 
 All forms are made of the same ``TextTable``: a header, rows of texts and notes below.
 """
@@ -18,6 +18,7 @@ from rankgrove._counts import counted
 from rankgrove._html import html_table
 from rankgrove.experiments.frames import by_fold, by_ranker
 from rankgrove.experiments.results import ComparisonResults, RankerResult
+from rankgrove.experiments.specs import naive_label
 from rankgrove.metrics.parameters import format_value
 from rankgrove.metrics.parsing import metric as as_metric
 
@@ -42,7 +43,7 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class TextTable:
-    """One table of texts; the first column stands to the left, the others to the right."""
+    """One table of texts; the first column is left-aligned, the others are right-aligned."""
 
     title: str
     columns: Sequence[str]
@@ -64,7 +65,7 @@ def text_tables(comparison: ComparisonResults, *, folds: bool = False) -> list[T
 
 
 def convention(comparison: ComparisonResults) -> list[str]:
-    """What the signs of a table mean, in sentences."""
+    """Return the legend of a table's signs, in sentences."""
     test = {"randomisation": "paired randomisation test", "t": "paired t test"}.get(
         comparison.significance.test, "Wilcoxon signed-rank test"
     )
@@ -86,7 +87,30 @@ def convention(comparison: ComparisonResults) -> list[str]:
             f"Of a grid, each fold reports the setting with the best {_short(comparison)} on its "
             "validation part."
         )
+    for data in comparison.datasets:
+        sentences += _naive_twins(comparison, data)
     return [*sentences, f"Metrics in full: {'; '.join(_in_full(comparison))}."]
+
+
+def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
+    """Say of each ranker that corrects clicks whether it really differs from its naive twin."""
+    sentences = []
+    names = [result.ranker for result in comparison.results(data) if not result.failure]
+    for name in names:
+        twin = naive_label(name)
+        found, table = comparison.pairs(data, baseline=twin) if twin in names else (names, None)
+        if table is None:
+            continue
+        i = table.first.tolist().index(found.index(name))
+        better = comparison.sign(comparison.metrics[0]) * table.difference[i] > 0
+        real = table.p[i] <= comparison.significance.alpha
+        verdict = f"really {'better' if better else 'worse'}" if real else "no real difference"
+        sentences.append(
+            f"{data}: {name} against its naive twin, {_short(comparison)} "
+            f"{_signed(float(table.difference[i]))}, p = {table.p[i]:.4f}: {verdict}. If the test "
+            "labels are clicks, they favour the ranking that was shown."
+        )
+    return sentences
 
 
 def _short(comparison: ComparisonResults) -> str:
@@ -94,7 +118,7 @@ def _short(comparison: ComparisonResults) -> str:
 
 
 def _in_full(comparison: ComparisonResults) -> list[str]:
-    """Every metric with all its parameters."""
+    """Return every metric with all its parameters."""
     texts = []
     for name, short in comparison.short_names.items():
         params = as_metric(name).params
@@ -314,7 +338,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    """Text that Markdown shows as it is: no HTML, emphasis, code or links in labels."""
+    """Return text with Markdown's special characters escaped."""
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", escape(text, quote=False))
 
 

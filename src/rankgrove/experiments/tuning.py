@@ -35,7 +35,7 @@ Searched = Span | tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting that was tried.
+    """One setting that was evaluated.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search found: the best whole trial, and all of them in order."""
+    """The result of a search: the best complete trial, and all trials in order."""
 
     best: Trial
     trials: tuple[Trial, ...]
@@ -65,7 +65,7 @@ class Tuning:
 
 
 def search_space(use: str) -> dict[str, Searched]:
-    """What is tried of a ranker's parameters, by its table; empty if it declares nothing."""
+    """Return the search space that a ranker's parameter table declares; maybe empty."""
     space = {}
     for parameter in parameter_table(ranker_class(use)):
         searched = _searched(parameter)
@@ -154,7 +154,7 @@ def _run(asked: Any, spec: Spec, folds: list[StudyFold], fit: _Fits) -> Trial:
 
 @dataclass(frozen=True)
 class _Fits:
-    """Results of cells: from the store, or computed into it."""
+    """Returns results of cells from the store; computes and stores missing ones."""
 
     study: Study
     store: Store
@@ -164,7 +164,7 @@ class _Fits:
     def __call__(self, fold: StudyFold, spec: Spec) -> CellOutcome:
         (cell,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
         outcome = self._outcome(cell, fold)
-        self.warned.tell(cell, outcome)
+        self.warned.show(cell, outcome)
         return outcome
 
     def _outcome(self, cell: Cell, fold: StudyFold) -> CellOutcome:

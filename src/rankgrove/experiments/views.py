@@ -14,7 +14,7 @@ from rankgrove.data.reading.folds import Fold
 
 @dataclass(frozen=True)
 class View:
-    """What of a fold a cell sees, and what it keeps of its model.
+    """The part of a fold that a cell uses, and what it keeps of its model.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ WHOLE = View()
 def viewed(
     fold: Fold, view: View, kept: CacheEntry | None = None, n_jobs: int | None = None
 ) -> Fold:
-    """Return the fold as a view sees it.
+    """Return the part of the fold that a view selects.
 
     Parameters
     ----------
@@ -80,4 +80,4 @@ def _most_split_first(train: Dataset, n_jobs: int | None) -> Any:
 
 def _with_columns(data: Dataset, columns: Any) -> Dataset:
     names = [data.feature_names[column] for column in columns]
-    return data.with_features(data.X[:, columns], names)
+    return data.with_features(data.matrix.select_columns(columns), names)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rankgrove._svg import Drawing
+from rankgrove.explain.pictures import value_text, waterfall
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -13,13 +16,13 @@ class Difference:
     Attributes
     ----------
     feature : its name
-    first, second : its values in the two documents
+    first, second : its values in the two documents (categories by name, None if missing)
     effect : its contribution to the first document's score, minus that to the second's
     """
 
     feature: str
-    first: float
-    second: float
+    first: float | str | None
+    second: float | str | None
     effect: float
 
 
@@ -43,6 +46,27 @@ class DocumentComparison:
     second_score: float
     scale: str
     differences: tuple[Difference, ...]
+
+    @property
+    def title(self) -> str:
+        """Which document stands above which."""
+        word = "above" if self.first_score > self.second_score else "not above"
+        return (
+            f"{self.first} ({self.first_score:.4f}) stands {word} "
+            f"{self.second} ({self.second_score:.4f})"
+        )
+
+    def plot(self, title: str | None = None) -> Drawing:
+        """Draw how the effects lead from the second document's score to the first's."""
+        effects = [
+            (f"{d.feature}: {value_text(d.first)} against {value_text(d.second)}", d.effect)
+            for d in self.differences
+        ]
+        start, end = (self.second, self.second_score), (self.first, self.first_score)
+        return waterfall(self.title if title is None else title, start, effects, end)
+
+    def _repr_html_(self) -> str:
+        return str(self.plot())
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

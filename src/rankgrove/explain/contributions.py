@@ -16,6 +16,7 @@ from rankgrove.explain.shapley import (
     shapley_interactions,
     shapley_values,
 )
+from rankgrove.models.calibrated import CalibratedModel
 from rankgrove.models.linear import LinearModel, normalised_column
 from rankgrove.models.model import Model
 from rankgrove.models.sums import SumModel
@@ -96,6 +97,17 @@ def _(
         own[:] = model.weights[feature] * (column - mean)
         expected += float(model.weights[feature]) * mean
     return Contributions(values, expected)
+
+
+@contributions.register
+def _(
+    model: CalibratedModel,
+    X: Array,
+    groups: QueryGroups | None,
+    n_jobs: int | None,
+    pairs: bool,
+) -> Contributions:
+    return contributions(model.inner, X, groups, n_jobs, pairs)
 
 
 @contributions.register

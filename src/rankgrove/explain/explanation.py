@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._svg import Drawing
+from rankgrove.data.core.categories import CategoriesByColumn
 from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
@@ -17,6 +19,7 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.explain.comparison import Difference, DocumentComparison
 from rankgrove.explain.contributions import contributions
 from rankgrove.explain.effect import Effect
+from rankgrove.explain.pictures import bars, value_text, waterfall
 from rankgrove.explain.query import QueryExplanation, RankedDocument
 from rankgrove.models.model import Model
 
@@ -39,6 +42,7 @@ class Explanation:
         sum, what stands before it (``"log-odds"``)
     groups : the queries, or None
     doc_ids : texts, one per document, or None
+    categories : dictionaries of categorical features, of which ``data`` has the codes
     """
 
     values: Floats
@@ -48,6 +52,7 @@ class Explanation:
     scale: str = "score"
     groups: QueryGroups | None = None
     doc_ids: npt.NDArray[np.object_] | None = None
+    categories: CategoriesByColumn = field(default_factory=dict)
 
     @property
     def scores(self) -> Floats:
@@ -63,9 +68,32 @@ class Explanation:
         self._check_row(row)
         order = np.argsort(-np.abs(self.values[row]), kind="stable")
         return [
-            Effect(self.features[j], float(self.data[row, j]), float(self.values[row, j]))
-            for j in order
+            Effect(self.features[j], self._value(row, j), float(self.values[row, j])) for j in order
         ]
+
+    def plot(self, row: int | None = None, title: str | None = None) -> Drawing:
+        """Draw the mean size of each feature's effect, or how the effects make one score.
+
+        Parameters
+        ----------
+        row : a document, whose score is drawn as a waterfall of effects; None: bars of the
+            ``importances`` over all documents
+        title : of the picture; None: one that says what it shows
+        """
+        if row is None:
+            sizes = self.importances()
+            order = np.argsort(-sizes, kind="stable")
+            if title is None:
+                title = f"mean size of the effect on the {self.scale}, {len(self.values):,} rows"
+            return bars(title, [(self.features[j], float(sizes[j])) for j in order])
+        effects = [(f"{e.feature} = {value_text(e.value)}", e.effect) for e in self.document(row)]
+        start, end = ("nothing is known", self.expected), (self.scale, float(self.scores[row]))
+        if title is None:
+            title = f"document {self.name_of(row)}: from the mean to its {self.scale}"
+        return waterfall(title, start, effects, end)
+
+    def _repr_html_(self) -> str:
+        return str(self.plot())
 
     def compare(self, first: int, second: int) -> DocumentComparison:
         """Explain why one document (a row) ranks above or below another."""
@@ -82,8 +110,8 @@ class Explanation:
             differences=tuple(
                 Difference(
                     self.features[j],
-                    float(self.data[first, j]),
-                    float(self.data[second, j]),
+                    self._value(first, j),
+                    self._value(second, j),
                     float(effects[j]),
                 )
                 for j in np.argsort(-np.abs(effects), kind="stable")
@@ -101,20 +129,37 @@ class Explanation:
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         lifts = self.values[rows] - self.values[rows].mean(axis=0)
         first = lifts[:top].mean(axis=0)
-        data = _means(self.data[rows[:top]])
+        means = _means(self.data[rows[:top]])
         return QueryExplanation(
             top=min(top, len(rows)),
             documents=tuple(
                 RankedDocument(self.name_of(row), float(scores[row]), int(row)) for row in rows
             ),
             effects=tuple(
-                Effect(self.features[j], float(data[j]), float(first[j]))
+                Effect(self.features[j], self._typical(j, rows[:top], means[j]), float(first[j]))
                 for j in np.argsort(-np.abs(first), kind="stable")
             ),
             features=self.features,
             lifts=lifts,
             scale=self.scale,
         )
+
+    def _value(self, row: int, feature: int) -> float | str | None:
+        """Return a value of a document; that of a categorical feature by name."""
+        value = float(self.data[row, feature])
+        known = self.categories.get(int(feature))
+        if known is None:
+            return value
+        return None if np.isnan(value) else known.name(int(value))
+
+    def _typical(self, feature: int, rows: Any, mean: float) -> float | str | None:
+        """Return the mean of some documents' values, or their most frequent category."""
+        known = self.categories.get(int(feature))
+        if known is None:
+            return float(mean)
+        codes = self.data[rows, feature]
+        codes = codes[~np.isnan(codes)].astype(np.int64)
+        return known.name(int(np.bincount(codes).argmax())) if len(codes) else None
 
     def rows_of(self, query: Any = None) -> npt.NDArray[np.int64]:
         """Return the rows of a query by its id (or its id as text)."""
@@ -214,6 +259,7 @@ def explain(
         scale=found.scale,
         groups=groups,
         doc_ids=X.doc_ids if isinstance(X, Dataset) else None,
+        categories=model.columns.categories,
     )
 
 

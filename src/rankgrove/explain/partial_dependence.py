@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._svg import Drawing
 from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.input_checks import groups_of
 from rankgrove.errors import DataError
 from rankgrove.explain.explanation import feature_names, model_of
+from rankgrove.explain.pictures import curve
 from rankgrove.models.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -32,11 +34,21 @@ class PartialDependence:
     features : name of the feature, or of the two
     grids : for each of them, the values that were tried, ascending
     values : shape (len(grids[0]),) or (len(grids[0]), len(grids[1]))
+    labels : for each feature, the names of the categories whose codes are in its grid; None for a
+        feature of numbers
     """
 
     features: tuple[str, ...]
     grids: tuple[Floats, ...]
     values: Floats
+    labels: tuple[tuple[str, ...] | None, ...] = (None, None)
+
+    def shown(self, feature: int) -> list[str]:
+        """Return the texts of a feature's grid: categories by name, or numbers."""
+        names = self.labels[feature]
+        if names is not None:
+            return list(names)
+        return [f"{value:.6g}" for value in self.grids[feature].tolist()]
 
     @property
     def interaction(self) -> float:
@@ -52,11 +64,33 @@ class PartialDependence:
         total = float((centred**2).sum())
         return float(((centred - rows - columns) ** 2).sum()) / total if total > 0 else 0.0
 
+    @property
+    def title(self) -> str:
+        """What the values are."""
+        return f"mean lead over the query's list, by {' and '.join(self.features)}"
+
+    def plot(self, title: str | None = None) -> Drawing:
+        """Draw the lead by the value of the feature; a line for each value of a second one."""
+        return curve(
+            self.title if title is None else title,
+            self.features[0],
+            self.grids[0],
+            self.values,
+            self.labels[0],
+            [f"{name} = {value}" for name in self.features[1:] for value in self.shown(1)],
+        )
+
+    def _repr_html_(self) -> str:
+        return str(self.plot())
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         result: dict[str, Any] = {
             "features": list(self.features),
-            "grids": [grid.tolist() for grid in self.grids],
+            "grids": [
+                grid.tolist() if names is None else list(names)
+                for grid, names in zip(self.grids, self.labels, strict=False)
+            ],
             "values": self.values.tolist(),
         }
         if len(self.features) == 2:
@@ -82,7 +116,8 @@ def partial_dependence(
     X : matrix, data frame or Dataset; columns are taken by name where names are known
     features : name or number (from 0) of a feature, or two of them
     qid, group_sizes : the queries (a Dataset brings its own)
-    n_values : at most so many values of a feature are tried: quantiles of those in X
+    n_values : at most so many values of a feature are tried: quantiles of those in X, or the most
+        frequent categories
 
     Raises
     ------
@@ -105,12 +140,17 @@ def partial_dependence(
     if len(set(columns)) < len(columns):
         raise ValueError(f"features must be two different features, not twice {wanted[0]!r}")
     grids = tuple(_grid(matrix[:, column], n_values, model, column) for column in columns)
+    known = [model.columns.categories.get(column) for column in columns]
     threads = getattr(ranker, "n_jobs", None) if n_jobs is None else n_jobs
     names = feature_names(model)
     return PartialDependence(
         tuple(names[column] for column in columns),
         grids,
         _leads(model, matrix, groups, columns, grids, threads),
+        tuple(
+            None if found is None else tuple(found.name(int(code)) for code in grid)
+            for found, grid in zip(known, grids, strict=True)
+        ),
     )
 
 
@@ -152,8 +192,10 @@ def _grid(column: npt.NDArray[Any], n_values: int, model: Model, number: int) ->
     if len(finite) == 0:
         name = feature_names(model)[number]
         raise DataError(f"the feature {name!r} has no value in X: all are missing or infinite")
-    distinct = np.unique(finite)
+    distinct, counts = np.unique(finite, return_counts=True)
     if len(distinct) <= n_values:
         return distinct
+    if number in model.columns.categories:
+        return np.sort(distinct[np.argsort(-counts, kind="stable")[:n_values]])
     quantiles = np.quantile(finite, np.linspace(0, 1, n_values), method="nearest")
     return np.unique(quantiles)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove._svg import (
     DOWN,
@@ -19,8 +20,8 @@ from rankgrove._svg import (
     shortened,
     width_of,
 )
-from rankgrove.explain.partial_dependence import PartialDependence
-from rankgrove.explain.query import QueryExplanation
+
+Floats = npt.NDArray[np.float64]
 
 _ROW, _BAR, _CHART, _TOP = 22, 15, 420, 44
 _LEAST, _MOST, _LONGEST = 110.0, 350.0, 48  # width of a column of names, letters of a name
@@ -61,30 +62,35 @@ def waterfall(
     return drawing
 
 
-def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) -> Drawing:
+def force_by_rank(
+    title: str,
+    documents: Sequence[tuple[str, float]],
+    features: Sequence[str],
+    lifts: Floats,
+    n_documents: int = 20,
+) -> Drawing:
     """Draw, for each document of a list, the features that lift it above the list's mean.
 
     What lifts a document goes to the right, what pulls it down to the left; the mark is the sum.
+    Documents are names and scores, best first; ``lifts`` has a row for each of them.
     """
-    documents = found.documents[:n_documents]
-    lifts = found.lifts[: len(documents)]
+    documents = documents[:n_documents]
+    lifts = lifts[: len(documents)]
     by_size = np.argsort(-np.abs(lifts).sum(axis=0), kind="stable")[: len(PALETTE)]
     parts = np.c_[lifts[:, by_size], lifts.sum(axis=1) - lifts[:, by_size].sum(axis=1)]
-    names = [*(found.features[j] for j in by_size), "others"]
+    names = [*(features[j] for j in by_size), "others"]
     colours = [*PALETTE[: len(by_size)], GRID]
     left = (-np.minimum(parts, 0).sum(axis=1)).max(initial=0.0)
     right = np.maximum(parts, 0).sum(axis=1).max(initial=0.0)
     scale = _CHART / (left + right) if left + right > 0 else 0.0
-    labels = _column([f"{rank}. {entry.name}" for rank, entry in enumerate(documents, 1)])
+    labels = _column([f"{rank}. {name}" for rank, (name, _) in enumerate(documents, 1)])
     zero = labels + left * scale
     height = _TOP + len(documents) * _ROW + 24 + (len(names) + 1) // 2 * 18
     drawing = _drawing(labels, height, title)
     drawing.line(zero, _TOP - 6, zero, _TOP + len(documents) * _ROW, INK)
-    for rank, (document, row) in enumerate(zip(documents, parts, strict=True), 1):
+    for rank, ((document, score), row) in enumerate(zip(documents, parts, strict=True), 1):
         y = _TOP + (rank - 1) * _ROW
-        drawing.text(
-            labels - 8, y + 12, shortened(f"{rank}. {document.name}", _LONGEST), anchor="end"
-        )
+        drawing.text(labels - 8, y + 12, shortened(f"{rank}. {document}", _LONGEST), anchor="end")
         for sign in (1, -1):
             x = zero
             for name, colour, part in zip(names, colours, row, strict=True):
@@ -95,7 +101,7 @@ def force_by_rank(title: str, found: QueryExplanation, n_documents: int = 20) ->
                     x += sign * width
         total = zero + row.sum() * scale
         drawing.line(total, y - 2, total, y + _BAR + 2, INK, 2)
-        drawing.text(labels + _CHART + 8, y + 12, f"{document.score:.4f}", colour=PALE)
+        drawing.text(labels + _CHART + 8, y + 12, f"{score:.4f}", colour=PALE)
     for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
         x, y = 24 + k % 2 * (labels + _CHART) / 2, _TOP + len(documents) * _ROW + 16 + k // 2 * 18
         drawing.bar(x, y, 10, 10, colour)
@@ -121,10 +127,20 @@ def bars(title: str, values: Sequence[tuple[str, float]], n_shown: int = 30) -> 
     return drawing
 
 
-def curve(title: str, found: PartialDependence) -> Drawing:
-    """Draw how the lead depends on one feature, or on two (a line for each value of the second)."""
-    grid = found.grids[0]
-    lines = found.values.reshape(len(grid), -1).T
+def curve(
+    title: str,
+    feature: str,
+    grid: Floats,
+    values: Floats,
+    categories: tuple[str, ...] | None = None,
+    line_names: Sequence[str] = (),
+) -> Drawing:
+    """Draw values over the grid of a feature.
+
+    The grid of a categorical feature has the names ``categories``. A second axis of the values, if
+    there is one, is drawn as lines with the names ``line_names``.
+    """
+    lines = values.reshape(len(grid), -1).T
     left, top, width, height = 70.0, 44.0, 520.0, 280.0
     legend = 190 if len(lines) > 1 else 30
     drawing = Drawing(left + width + legend, top + height + 48, title)
@@ -137,11 +153,13 @@ def curve(title: str, found: PartialDependence) -> Drawing:
         y = top + (high - tick) * y_scale
         drawing.line(left, y, left + width, y)
         drawing.text(left - 8, y + 4, f"{tick:.6g}", anchor="end", colour=PALE)
-    for tick in round_ticks(float(grid[0]), float(grid[-1])):
-        if grid[0] <= tick <= grid[-1]:
-            x = left + (tick - grid[0]) * x_scale
-            drawing.text(x, top + height + 18, f"{tick:.6g}", anchor="middle", colour=PALE)
-    drawing.text(left + width / 2, top + height + 38, found.features[0], anchor="middle")
+    if categories is not None:
+        grid = np.arange(len(grid), dtype=float)  # categories have no distances
+        x_scale = width / max(len(grid) - 1, 1)
+    for tick, text in _ticks(grid, categories):
+        x = left + (tick - grid[0]) * x_scale
+        drawing.text(x, top + height + 18, text, anchor="middle", colour=PALE)
+    drawing.text(left + width / 2, top + height + 38, feature, anchor="middle")
     for k, line in enumerate(lines):
         colour = PALETTE[k % len(PALETTE)]
         points = [
@@ -151,9 +169,17 @@ def curve(title: str, found: PartialDependence) -> Drawing:
         for (x1, y1), (x2, y2) in pairwise(points):
             drawing.line(x1, y1, x2, y2, colour, 2)
         if len(lines) > 1:
-            name = f"{found.features[1]} = {found.grids[1][k]:.4g}"
-            drawing.text(left + width + 10, top + 12 + k * 15, shortened(name, 26), colour=colour)
+            name = shortened(line_names[k], 26)
+            drawing.text(left + width + 10, top + 12 + k * 15, name, colour=colour)
     return drawing
+
+
+def _ticks(grid: npt.NDArray[np.float64], names: tuple[str, ...] | None) -> list[tuple[float, str]]:
+    """Return the places and texts below an axis: round numbers, or categories by name."""
+    if names is not None:
+        return [(float(place), shortened(name, 10)) for place, name in enumerate(names)]
+    low, high = float(grid[0]), float(grid[-1])
+    return [(tick, f"{tick:.6g}") for tick in round_ticks(low, high) if low <= tick <= high]
 
 
 def _column(names: Sequence[str]) -> float:
@@ -167,3 +193,10 @@ def _drawing(labels: float, height: float, title: str) -> Drawing:
     drawing = Drawing(max(labels + _CHART + 90, width_of(title) + 24), height, title)
     drawing.text(12, 24, title)
     return drawing
+
+
+def value_text(value: float | str | None) -> str:
+    """Return the value of a feature as text."""
+    if isinstance(value, str):
+        return value
+    return "missing" if value is None or np.isnan(value) else f"{value:.6g}"

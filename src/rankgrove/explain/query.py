@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._svg import Drawing
 from rankgrove.explain.effect import Effect
+from rankgrove.explain.pictures import force_by_rank
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,6 +37,7 @@ class QueryExplanation:
     top : number of documents at the top
     documents : all of the query, best first
     effects : of all features, the largest first; values are means over the first documents
+        (of categorical features, their most frequent category)
     features : names of the features
     lifts : shape (documents, features): each document's contributions, minus the query's mean
     scale : what scores are (see Explanation)
@@ -46,6 +49,14 @@ class QueryExplanation:
     features: tuple[str, ...] = field(repr=False)
     lifts: Floats = field(repr=False)
     scale: str = "score"
+
+    def plot(self, title: str = "what lifts and what pulls") -> Drawing:
+        """Draw, for each of the first documents, the features that lift it above the list."""
+        documents = [(document.name, document.score) for document in self.documents]
+        return force_by_rank(title, documents, self.features, self.lifts)
+
+    def _repr_html_(self) -> str:
+        return str(self.plot())
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -30,6 +30,8 @@ def shap_trees(ranker: Any) -> dict[str, Any]:
     if model.missing_up_to is not None and (model.missing_up_to >= 0).any():
         raise model.refusal("be handed to shap", "it takes small values for missing, not only NaN")
     trees = model.without_fill().ensemble
+    if trees.category_sets is not None:
+        raise model.refusal("be handed to shap", "its splits ask for categories: use explain")
     return {
         "trees": [_tree(trees, number) for number in range(trees.n_trees)],
         "base_offset": trees.base_score[0] if trees.n_outputs == 1 else trees.base_score,

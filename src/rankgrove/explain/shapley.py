@@ -34,7 +34,7 @@ def shapley_values(
 
     Parameters
     ----------
-    trees : the ensemble; its counts of training documents are the background
+    trees : the ensemble; its counts of training documents are the background distribution
     X : floating-point matrix with the features of the ensemble, in any layout
     fill, missing_up_to : what counts as missing and what replaces it, as in ``Scorer``
     n_jobs : threads; the values are the same bits for any number

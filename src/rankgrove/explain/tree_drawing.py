@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rankgrove._svg import INK, PALE, UP, Drawing, shortened
+from rankgrove.data.core.columns import Columns
 from rankgrove.errors import ModelError
-from rankgrove.explain.explanation import feature_names, model_of
+from rankgrove.explain.explanation import model_of
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -24,7 +25,8 @@ class Node:
     ----------
     text : its condition or its value
     count : training documents that reached it
-    missing : whether missing values meet its condition, ``"yes"`` or ``"no"``; empty for a leaf
+    missing : whether missing values meet its condition, ``"yes"`` or ``"no"``; empty for a leaf,
+        and where the condition itself is about them
     children : those to whom the condition applies first; none of a leaf
     n_hidden : leaves below it that are not drawn
     """
@@ -68,7 +70,8 @@ def read_tree(ranker: Any, tree: int, depth: int = 5) -> Node:
     for node in np.flatnonzero(left >= 0)[::-1]:
         leaves[node] = leaves[left[node]] + leaves[left[node] + 1]
     weight = float(trees.tree_weights[tree - 1])
-    return _read(trees, int(first), 0, weight, feature_names(model), depth, leaves)
+    reading = _Reading(trees, int(first), weight, model.columns, leaves)
+    return reading.node(0, depth)
 
 
 def _trees(model: Model) -> TreeEnsemble:
@@ -77,25 +80,46 @@ def _trees(model: Model) -> TreeEnsemble:
     return model.without_fill().ensemble  # the direction of missing values accounts for the fill
 
 
-def _read(
-    trees: TreeEnsemble,
-    first: int,
-    node: int,
-    weight: float,
-    names: Sequence[str],
-    depth: int,
-    leaves: Any,
-) -> Node:
-    at = first + node
-    left, count = int(trees.left[at]), round(float(trees.count[at]))
-    if left < 0:
-        return Node(f"{weight * float(trees.value[at]):+.6g}", count)
-    missing = "yes" if trees.missing_left[at] else "no"
-    text = f"{names[int(trees.feature[at])]} <= {trees.threshold[at]!s}"
-    if depth == 0:
-        return Node(text, count, missing, n_hidden=int(leaves[node]))
-    children = [_read(trees, first, left + k, weight, names, depth - 1, leaves) for k in (0, 1)]
-    return Node(text, count, missing, children)
+_SHOWN_CATEGORIES = 6  # that a condition lists
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A tree of an ensemble that is read; ``first`` is its first node."""
+
+    trees: TreeEnsemble
+    first: int
+    weight: float
+    columns: Columns
+    leaves: Any
+
+    def node(self, node: int, depth: int) -> Node:
+        """Return a node and what is below it, down to a depth."""
+        trees, at = self.trees, self.first + node
+        left, count = int(trees.left[at]), round(float(trees.count[at]))
+        if left < 0:
+            return Node(f"{self.weight * float(trees.value[at]):+.6g}", count)
+        missing = "yes" if trees.missing_left[at] else "no"
+        name = self.columns.all_names[int(trees.feature[at])]
+        text = f"{name} <= {trees.threshold[at]!s}"
+        codes = None if trees.category_sets is None else trees.category_sets.codes(at)
+        if codes is not None:
+            text = f"{name} {self._listed(int(trees.feature[at]), codes)}"
+        elif missing == "no" and np.isposinf(trees.threshold[at]):  # any value is left of it
+            text, missing = f"{name} is not missing", ""
+        if depth == 0:
+            return Node(text, count, missing, n_hidden=int(self.leaves[node]))
+        children = [self.node(left + k, depth - 1) for k in (0, 1)]
+        return Node(text, count, missing, children)
+
+    def _listed(self, feature: int, codes: Any) -> str:
+        """Return the condition on categories: those that it lists, or the fewer others."""
+        known = self.columns.categories[feature]
+        others = np.setdiff1d(np.arange(known.n_codes), codes)
+        word, listed = ("in", codes) if len(codes) <= len(others) else ("not in", others)
+        names = [known.name(int(code)) for code in listed[:_SHOWN_CATEGORIES]]
+        more = len(listed) - len(names)
+        return f"{word} {{{', '.join(names)}{f', and {more} more' if more else ''}}}"
 
 
 def tree_text(root: Node) -> str:

@@ -120,7 +120,7 @@ class ForestBoosting:
     def _grow(self, step: int, targets: Floats) -> GrownForest:
         """Return the forest of an iteration."""
         n_rows = len(targets)
-        sample, weight = TreeSample("documents", n_rows, self.weights), None
+        sample, weight = TreeSample("bootstrap", n_rows, self.weights), None
         if not self.bootstrap:  # every tree sees all documents: weights count in its splits
             sample = TreeSample("queries", self.grower.n_queries)
             weight = None if np.ptp(self.weights) == 0 else self.weights * n_rows

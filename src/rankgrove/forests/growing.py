@@ -42,9 +42,13 @@ class Growth:
     criterion : name of the gain of pointwise splits
     order : which leaf is split next, one of NODE_ORDERS
     max_features : K
-    listwise_levels : levels that are split by the metric of the targets, from the root; a node
-        where no such split gains is split pointwise. None: all, and no split is pointwise
+    redraw : whether a node whose K features are all constant draws more, one at a time
+    listwise_levels : levels that are split by the metric of the targets, from the root. None: all,
+        and no split is pointwise
+    fallback : whether a node of these levels where no such split gains is split pointwise; else it
+        is a leaf
     max_depth, max_leaf_nodes : None for no limit
+    missing_branch : whether missing values are a third child of a split
     threshold_fraction, query_fraction : parts of the thresholds and queries that a node looks at
     """
 
@@ -52,11 +56,14 @@ class Growth:
     criterion: str = "squared_error"
     order: str = "breadth-first"
     max_features: int = 1
+    redraw: bool = True
     listwise_levels: int | None = 0
+    fallback: bool = True
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
+    missing_branch: bool = False
     min_gain: float = 0.0
     threshold_fraction: float = 1.0
     query_fraction: float = 1.0
@@ -166,6 +173,8 @@ class ForestGrower:
                 metric.weight,
                 kind=metric.kind,
                 k=metric.k,
+                function=metric.function,
+                reads_scores=metric.function is not None and metric.function.reads_scores,
             )
         return targets
 
@@ -198,7 +207,7 @@ class ForestGrower:
         if out_of_bag is not None:
             _native.add_out_of_bag(
                 self._features,
-                [(t.feature, t.threshold, t.left, t.missing_left, t.value) for t in grown.trees],
+                grown.trees,
                 sample.native(),
                 seed=seed,
                 first_tree=first_tree,

@@ -16,6 +16,9 @@ Floats = npt.NDArray[np.float64]
 
 MAX_SAMPLE = 2**31 - 1
 
+# Of whole queries and of documents, without and with replacement (RF paper, section 4.1.2).
+SAMPLINGS = ("queries", "documents", "bootstrap", "bootstrap-queries")
+
 
 @dataclass(frozen=True)
 class TreeSample:
@@ -23,12 +26,12 @@ class TreeSample:
 
     Attributes
     ----------
-    unit : ``"queries"`` (without replacement) or ``"documents"`` (with replacement)
+    sampling : what is drawn and how, one of SAMPLINGS
     size : how many are drawn
     weights : chance of each query or document, in grouped order; None: all the same
     """
 
-    unit: str
+    sampling: str
     size: int
     weights: Floats | None = None
 
@@ -37,18 +40,21 @@ class TreeSample:
         cls, data: RankingInput, subsample: float, sampling: str, weights: Floats | None = None
     ) -> TreeSample:
         """Build a sample from the parameters of a forest; ``weights`` are those of documents."""
-        if sampling == "bootstrap":
-            return cls("documents", _share(subsample, data.groups.n_rows), weights)
-        offsets = data.filled_offsets
-        n_queries = len(offsets) - 1
+        n_units = data.groups.n_rows
+        if sampling in ("queries", "bootstrap-queries"):
+            offsets = data.filled_offsets
+            n_units = len(offsets) - 1
+            if weights is not None:
+                weights = np.add.reduceat(weights, offsets[:-1]) / np.diff(offsets)
+        if sampling in ("bootstrap", "bootstrap-queries"):
+            return cls(sampling, _share(subsample, n_units), weights)
         if weights is not None:
-            weights = np.add.reduceat(weights, offsets[:-1]) / np.diff(offsets)
-            n_queries = int((weights > 0).sum())
-        return cls("queries", min(_share(subsample, n_queries), n_queries), weights)
+            n_units = int((weights > 0).sum())
+        return cls(sampling, min(_share(subsample, n_units), n_units), weights)
 
     def native(self) -> _native.ForestSample:
         """Return the sampling options of the native grower."""
-        return _native.ForestSample(self.unit, self.size, self.weights)
+        return _native.ForestSample(self.sampling, self.size, self.weights)
 
 
 def _share(subsample: float, n_units: int) -> int:

@@ -50,7 +50,7 @@ def strength_curve(
     trees = trees.head(min(n_trees or trees.n_trees, trees.n_trees))
     n_threads = resolve_n_jobs(n_jobs)
     offsets = data.filled_offsets
-    prepared = listwise_metric(as_position_metric(metric), data.y, offsets)
+    prepared = listwise_metric(as_position_metric(metric), data)
     leaves = replace(model, ensemble=trees).leaves(data.X, n_jobs)
     leaves = data.groups.grouped(leaves)
     curves = _native.strength_curves(

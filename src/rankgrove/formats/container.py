@@ -25,7 +25,8 @@ from rankgrove.errors import ModelError
 from rankgrove.formats.old_versions import upgraded
 from rankgrove.formats.ranker_state import pack, unpack
 
-FORMAT_VERSION = 3  # old_versions.py describes the older versions
+FORMAT_VERSION = 4  # old_versions.py describes the older versions
+_WITHOUT_CATEGORIES = 3  # written for models that older readers understand
 
 MAGIC = b"RGROVE\r\n"  # the line end reveals a transfer in text mode
 PRELUDE = struct.Struct("<8sIIII")  # magic, format version, header length, header CRC-32, zero
@@ -140,7 +141,8 @@ def write_container(stream: BinaryIO, state: Mapping[str, Any], arrays: Arrays) 
         raise ModelError(f"this model cannot be saved: {error}") from error
     header = text.encode("ascii")
     header += b" " * (_aligned(PRELUDE.size + len(header)) - PRELUDE.size - len(header))
-    stream.write(PRELUDE.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header), 0))
+    version = FORMAT_VERSION if _has_categories(state.get("model")) else _WITHOUT_CATEGORIES
+    stream.write(PRELUDE.pack(MAGIC, version, len(header), zlib.crc32(header), 0))
     stream.write(header)
     for blob in blobs.values():
         stream.write(_raw(blob))
@@ -178,6 +180,13 @@ def read_container(data: Any, source: str) -> tuple[dict[str, Any], Arrays]:
         raise ModelError(f"{source}: the model lacks {error}") from error
     except _NONSENSE as error:
         raise ModelError(f"{source}: the model makes no sense: {error}") from error
+
+
+def _has_categories(model: Any) -> bool:
+    """Return whether a packed model, or a part of it, has categorical columns."""
+    if not isinstance(model, Mapping):
+        return False
+    return bool(model.get("categories")) or any(map(_has_categories, model.get("parts", ())))
 
 
 def _check_magic(head: Any, source: str) -> None:
@@ -234,7 +243,7 @@ def _read_array(
     if entry["offset"] != offset or end > len(data):
         raise ModelError(
             f"{source}: array {name!r} at offset {entry['offset']!r} with shape {shape} does not "
-            f"fit the file of {len(data)} bytes"
+            f"fit the file of {len(data)} bytes: a copy that was cut short? Copy it again"
         )
     view = memoryview(data)[start:end]
     if zlib.crc32(view) != entry["crc32"]:

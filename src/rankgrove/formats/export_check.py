@@ -18,6 +18,8 @@ from rankgrove.formats.exporting import Export, Floats
 from rankgrove.metrics.parsing import metric
 from rankgrove.models.model import Model
 
+_LOOKED_AT = 200  # documents whose categories are replaced, for each column
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -74,11 +76,39 @@ def check_export(
                 "the model with 0 for missing values": with_zeros,
                 "the model as trained": expected["the model"],
             }
-    return [
+    agreements = [
         _agreement(by, against, own, scores, groups, y)
         for by, scores in found
         for against, own in expected.items()
     ]
+    return agreements + _check_categories(model, export, X)
+
+
+def _check_categories(model: Model, export: Export, X: npt.NDArray[Any]) -> list[Agreement]:
+    """Compare scores of documents with missing and with unknown categories, if there are any."""
+    columns = sorted(model.columns.categories)
+    if not columns or export.linear or not len(X):
+        return []
+    missing, given = [], []
+    for j in columns:
+        known = model.columns.categories[j]
+        for value in (np.nan, len(known.values) + len(known.pooled) + 5):
+            some = np.array(X[:_LOOKED_AT])
+            some[:, j] = np.nan
+            missing.append(some)
+            given.append(some.copy())
+            given[-1][:, j] = value
+    documents = np.concatenate(given)
+    expected = model.scores(np.concatenate(missing))
+    groups = QueryGroups.from_sizes(np.array([len(documents)]))
+    data = export.path.read_bytes()
+    name = export.target.name
+    found = [(f"the arithmetic of {name}", export.target.evaluate(data, documents, export.names))]
+    if export.target.library is not None:
+        asked = export.target.library(export.path, documents)
+        found += [] if asked is None else [asked]
+    against = "the model on missing and unknown categories"
+    return [_agreement(by, against, expected, scores, groups, None) for by, scores in found]
 
 
 def _agreement(

@@ -77,6 +77,7 @@ class Target:
     needs_names : whether features are known by name only
     links : functions of the sum that it can apply
     zero_is_missing : whether values near 0 can count as missing
+    carries_categories : whether splits can ask for categories
     write_linear : weights -> the file, if it has linear models
     evaluate_linear : the same for linear models
     library : (file, matrix) -> name of the library that was asked and its scores; None if it is not
@@ -92,6 +93,7 @@ class Target:
     needs_names: bool = False
     links: frozenset[str] = frozenset({"identity"})
     zero_is_missing: bool = False
+    carries_categories: bool = False
     write_linear: Callable[[LinearWeights], bytes] | None = None
     evaluate_linear: Evaluate | None = None
     library: Callable[[Path, npt.NDArray[Any]], tuple[str, Floats] | None] | None = None
@@ -170,6 +172,7 @@ def export_model(
     with_request : also write the bodies to upload beside the file
     """
     target = target_of(to)
+    model = model.without_head()  # targets rank by the score
     if missing not in (None, *MISSING):
         raise ValueError(f"missing must be one of {', '.join(MISSING)}, not {missing!r}")
     if with_request and target.requests is None:
@@ -210,6 +213,15 @@ def _trees(
         plain = replace(plain, names=_checked_names(names, plain.n_features))
     if target.needs_names:
         names_or_refusal(plain.names, target.name)
+    if any(tree.left_codes for tree in plain.trees) and not target.carries_categories:
+        used = sorted({int(t.feature[node]) for t in plain.trees for node in t.left_codes})
+        shown = ", ".join(repr(model.columns.all_names[j]) for j in used)
+        able = ", ".join(name for name in TARGETS if target_of(name).carries_categories)
+        raise ModelError(
+            f"{target.name} knows numbers alone, and this model splits on the categories of "
+            f"{shown}: train with one column of 0 and 1 for each category (pandas.get_dummies), or "
+            f"export to one of {able}"
+        )
     if plain.link not in target.links:
         raise ModelError(
             f"{target.name} has no place for the {plain.link} that this model's score goes through"

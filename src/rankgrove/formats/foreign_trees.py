@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.errors import ModelError
+from rankgrove.data.core.categories import MOST_CODES, Categories
+from rankgrove.errors import DataError, ModelError
+from rankgrove.trees.category_sets import CategorySets
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
 from rankgrove.trees.scorer import check_ensemble
 
@@ -34,7 +37,8 @@ class ForeignTree:
     ``left`` and ``right`` are the children's numbers, -1 for a leaf. ``threshold`` is such that a
     float32 value goes left exactly if it is <= threshold; ``precise`` says the same of float64
     values, where the library compares those. ``count`` is the number of training documents at a
-    node, or the sum of their weights.
+    node, or the sum of their weights. ``left_codes`` has the codes that splits on categories send
+    left; missing and unknown values go as ``missing_left`` says.
     """
 
     feature: Ints
@@ -46,6 +50,7 @@ class ForeignTree:
     count: npt.NDArray[Any]
     gain: npt.NDArray[Any]
     precise: Doubles | None = None
+    left_codes: Mapping[int, Ints] = field(default_factory=dict)
 
 
 def to_ensemble(
@@ -75,14 +80,19 @@ def to_ensemble(
         raise ModelError(
             f"a node asks for feature {feature[wrong[0]]}, but there are {n_features} features"
         )
+    sets = _category_sets(trees, order, starts)
+    with_set = np.zeros(len(order), bool) if sets is None else sets.of_node >= 0
     ensemble = TreeEnsemble(
         n_features=n_features,
+        category_sets=sets,
         tree_offsets=starts,
         tree_weights=np.broadcast_to(np.asarray(weights, np.float64), len(trees)).copy(),
         tree_outputs=np.zeros(len(trees), np.int32),
         base_score=np.array([base_score], np.float64),
         feature=feature.astype(feature_type(n_features)),
-        threshold=np.where(leaf, 0, stacked("threshold", np.float32)[order]).astype(np.float32),
+        threshold=np.where(leaf | with_set, 0, stacked("threshold", np.float32)[order]).astype(
+            np.float32
+        ),
         left=new_left.astype(np.int32),
         missing_left=(stacked("missing_left", np.uint8)[order] & ~leaf).astype(np.uint8),
         value=stacked("value", np.float64)[order],
@@ -93,11 +103,24 @@ def to_ensemble(
         precise=(
             None
             if not trees or any(tree.precise is None for tree in trees)
-            else np.where(leaf, 0.0, stacked("precise", np.float64)[order])
+            else np.where(leaf | with_set, 0.0, stacked("precise", np.float64)[order])
         ),
     )
     check_ensemble(ensemble)
     return ensemble
+
+
+def _category_sets(trees: list[ForeignTree], order: Ints, starts: Ints) -> CategorySets | None:
+    """Return the sets of all trees, whose nodes have a new order."""
+    if not any(tree.left_codes for tree in trees):
+        return None
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    codes: list[list[int] | None] = [None] * len(order)
+    for tree, start in zip(trees, starts.tolist(), strict=False):
+        for node, some in tree.left_codes.items():
+            codes[position[start + node]] = some.tolist()
+    return CategorySets.of_codes(codes)
 
 
 def _counts(count: Doubles) -> npt.NDArray[Any]:
@@ -125,11 +148,13 @@ def reachable(tree: ForeignTree) -> ForeignTree:
         return np.where(child[kept] >= 0, number[np.maximum(child[kept], 0)], -1)
 
     cut = {
-        field.name: getattr(tree, field.name)[kept]
-        for field in fields(tree)
-        if getattr(tree, field.name) is not None
+        one.name: getattr(tree, one.name)[kept]
+        for one in fields(tree)
+        if one.name != "left_codes" and getattr(tree, one.name) is not None
     }
-    return replace(tree, **{**cut, "left": renumbered(tree.left), "right": renumbered(tree.right)})
+    codes = {int(number[node]): some for node, some in tree.left_codes.items() if kept[node]}
+    children = {"left": renumbered(tree.left), "right": renumbered(tree.right)}
+    return replace(tree, **{**cut, **children, "left_codes": codes})
 
 
 def _breadth_first(left: Ints, right: Ints, starts: Ints) -> tuple[Ints, Ints]:
@@ -186,3 +211,38 @@ def next_below(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
             np.asarray(threshold, np.float32), np.float32(-np.inf)
         )
     return lower
+
+
+# Categories that a file knows by their largest number alone; one more number costs memory.
+_MOST_NUMBERS = 1 << 20
+
+
+class ForeignCategories:
+    """The values of a categorical column in the order of another library's codes."""
+
+    def __init__(self, values: Iterable[Any], name: str) -> None:
+        if isinstance(values, range) and len(values) > _MOST_NUMBERS:
+            raise ModelError(
+                f"column {name!r}: the category {values[-1]} is beyond {_MOST_NUMBERS - 1}"
+            )
+        given = [_whole(value) for value in values]
+        try:
+            self.categories = Categories.of(given, limit=MOST_CODES)
+        except DataError as error:
+            raise ModelError(f"column {name!r}: {error}") from error
+        self._codes = np.array([self.categories.code(value) for value in given], np.int64)
+
+    def codes(self, foreign: npt.ArrayLike) -> Ints:
+        """Return our codes of the other library's; those that it has no value for are left out."""
+        numbers = np.asarray(foreign, np.int64)
+        known = numbers[(numbers >= 0) & (numbers < len(self._codes))]
+        return np.sort(self._codes[known])
+
+    def others(self, foreign: npt.ArrayLike) -> Ints:
+        """Return all other codes."""
+        return np.setdiff1d(np.arange(len(self._codes)), self.codes(foreign))
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole float as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, rounded_down, to_ensemble
+from rankgrove.formats.foreign_trees import (
+    ForeignCategories,
+    ForeignTree,
+    rounded_down,
+    to_ensemble,
+)
 from rankgrove.rankers.base.imported import ImportedRanker
 
 _ZERO = np.float32(1e-35)  # LightGBM takes values up to this magnitude for zero
@@ -86,7 +93,8 @@ def _from_text(text: str) -> ImportedRanker:
     names = header.get("feature_names", "").split()
     if all(name == f"Column_{i}" for i, name in enumerate(names)):
         names = []
-    parsed = [_tree(section, number) for number, section in enumerate(trees)]
+    categories = _categories(header, lines, n_features)
+    parsed = [_tree(section, number, categories) for number, section in enumerate(trees)]
     if "average_output" in header:
         scale /= max(len(parsed), 1)
     return ImportedRanker.from_ensemble(
@@ -95,7 +103,33 @@ def _from_text(text: str) -> ImportedRanker:
         link=link,
         feature_names=names or None,
         missing_up_to=_missing_up_to(parsed, n_features),
+        categories={j: found.categories for j, found in categories.items()},
     )
+
+
+def _categories(
+    header: dict[str, str], lines: list[str], n_features: int
+) -> dict[int, ForeignCategories]:
+    """Return the categorical columns: by the values of a frame, else whole numbers."""
+    infos = header.get("feature_infos", "").split()
+    coded = [j for j, info in enumerate(infos) if re.fullmatch(r"-?\d+(:-?\d+)*", info)]
+    text = next((s.partition(":")[2] for s in lines if s.startswith("pandas_categorical:")), "null")
+    listed = json.loads(text)
+    if not listed:
+        return {
+            j: ForeignCategories(range(max(map(int, infos[j].split(":"))) + 1), str(j))
+            for j in coded
+        }
+    if len(listed) != len(coded):
+        raise ModelError(
+            f"the model has the categories of {len(listed)} columns, but {len(coded)} columns are "
+            "known to be categorical: one may have had a single category. Train without it"
+        )
+    names = header.get("feature_names", "").split()
+    return {
+        j: ForeignCategories(values, names[j] if j < len(names) else str(j))
+        for j, values in zip(coded, listed, strict=True)
+    }
 
 
 def sections(lines: list[str]) -> Iterator[dict[str, str]]:
@@ -128,8 +162,10 @@ def _link(objective: str) -> tuple[str, float]:
     return _LINKS[name], factor
 
 
-def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArray[np.int64]]:
-    """Return one tree, and the missing type of each of its splits."""
+def _tree(
+    section: dict[str, str], number: int, categories: dict[int, ForeignCategories]
+) -> tuple[ForeignTree, npt.NDArray[np.int64]]:
+    """Return one tree, and the missing type of each of its splits (-1: on categories)."""
     if section.get("is_linear", "0") != "0":
         raise ModelError(f"tree {number} has linear leaves, which are not supported")
     n_leaves = _whole(section, "num_leaves")
@@ -148,17 +184,14 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
     leaf_value = numbers("leaf_value", n_leaves)
     decision = _integers(numbers("decision_type", n_splits, 0.0))
     feature = _integers(numbers("split_feature", n_splits))
-    if (decision & _CATEGORICAL).any():
-        at = int(np.flatnonzero(decision & _CATEGORICAL)[0])
-        raise ModelError(
-            f"tree {number} has a categorical split on feature {feature[at]}, which is not "
-            "supported: train on numeric features"
-        )
     missing_type = decision >> 2 & 3
     threshold = numbers("threshold", n_splits)
+    coded = (decision & _CATEGORICAL) > 0
+    left_codes = _left_codes(section, number, np.where(coded, threshold, -1), feature, categories)
+    missing_type[coded], threshold = -1, np.where(coded, 0.0, threshold)
     default_left = (decision & _DEFAULT_LEFT) > 0
     # With missing type None, LightGBM replaces NaN by 0.
-    missing_left = np.where(missing_type == _NONE, threshold >= 0.0, default_left)
+    missing_left = np.where(missing_type == _NONE, threshold >= 0.0, default_left) & ~coded
 
     def with_leaves(splits: npt.NDArray[Any], leaves: npt.ArrayLike) -> npt.NDArray[Any]:
         return np.concatenate([splits, np.broadcast_to(np.asarray(leaves), n_leaves)])
@@ -181,8 +214,33 @@ def _tree(section: dict[str, str], number: int) -> tuple[ForeignTree, npt.NDArra
             numbers("internal_count", n_splits, 0.0), numbers("leaf_count", n_leaves, 0.0)
         ),
         gain=with_leaves(numbers("split_gain", n_splits, 0.0), 0.0),
+        left_codes=left_codes,
     )
     return tree, missing_type
+
+
+def _left_codes(
+    section: dict[str, str],
+    number: int,
+    which: npt.NDArray[np.float64],
+    feature: npt.NDArray[np.int64],
+    categories: dict[int, ForeignCategories],
+) -> dict[int, npt.NDArray[np.int64]]:
+    """Return the codes that splits on categories send left; ``which`` is the set of each."""
+    bounds = _integers(np.array(section.get("cat_boundaries", "0").split(), np.float64))
+    words = np.array(section.get("cat_threshold", "").split(), np.float64)
+    found = {}
+    for node in np.flatnonzero(which >= 0).tolist():
+        set_number = int(which[node])
+        if not 0 <= set_number < len(bounds) - 1 or int(feature[node]) not in categories:
+            raise ModelError(
+                f"tree {number} has a split on categories of feature {feature[node]}, whose "
+                "categories the model does not tell"
+            )
+        some = words[bounds[set_number] : bounds[set_number + 1]].astype("<u4")
+        listed = np.flatnonzero(np.unpackbits(some.view(np.uint8), bitorder="little"))
+        found[node] = categories[int(feature[node])].codes(listed)
+    return found
 
 
 def _beside_zero(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -201,6 +259,7 @@ def _missing_up_to(
         return None
     feature = np.concatenate([tree.feature[: len(types)] for tree, types in parsed])
     types = np.concatenate([types for _, types in parsed])
+    feature, types = feature[types >= 0], types[types >= 0]
     if len(feature) and (feature.min() < 0 or feature.max() >= n_features):
         raise ModelError(f"a split reads feature {feature.max()} of {n_features}")
     zero = np.zeros(n_features, bool)

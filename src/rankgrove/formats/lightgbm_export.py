@@ -7,6 +7,7 @@ the text; it goes into the leaves of the first tree. Values up to 1e-35 are 0 to
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,12 +20,12 @@ from scipy.special import expit
 from rankgrove.errors import ModelError
 from rankgrove.formats.exporting import Floats, Target
 from rankgrove.formats.lightgbm import sections
-from rankgrove.formats.plain_trees import PlainTree, PlainTrees
+from rankgrove.formats.plain_trees import PlainTree, PlainTrees, with_missing_right
 from rankgrove.formats.target_arithmetic import TargetTree, sum_of_trees
 
 _ZERO = float(np.float32(1e-35))
 _OBJECTIVES = {"identity": "lambdarank", "sigmoid": "binary sigmoid:1", "exp": "poisson"}
-_DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 2, 1 << 2, 2 << 2
+_CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 1 << 2, 2 << 2
 
 
 def _write(plain: PlainTrees) -> bytes:
@@ -33,6 +34,7 @@ def _write(plain: PlainTrees) -> bytes:
         up_to = plain.missing_up_to.astype(np.float64)
     if not np.isin(up_to, (-1.0, _ZERO)).all():
         raise ModelError("lightgbm takes values up to 1e-35 for missing, or NaN alone")
+    plain = with_missing_right(plain)
     names = plain.names or tuple(f"Column_{j}" for j in range(plain.n_features))
     lines = [
         "tree",
@@ -43,13 +45,20 @@ def _write(plain: PlainTrees) -> bytes:
         f"max_feature_idx={plain.n_features - 1}",
         f"objective={_OBJECTIVES[plain.link]}",
         f"feature_names={' '.join(_without_blanks(names))}",
-        f"feature_infos={' '.join(['none'] * plain.n_features)}",
+        f"feature_infos={' '.join(_feature_info(plain, j) for j in range(plain.n_features))}",
         "",
     ]
     for number, tree in enumerate(plain.with_base_in_leaves().trees):
         lines += [f"Tree={number}", *_tree(tree, up_to >= 0), "", ""]
-    lines += ["end of trees", "", "pandas_categorical:null", ""]
+    listed = [list(plain.categories[j]) for j in sorted(plain.categories)] or None
+    lines += ["end of trees", "", f"pandas_categorical:{json.dumps(listed)}", ""]
     return "\n".join(lines).encode()
+
+
+def _feature_info(plain: PlainTrees, column: int) -> str:
+    """Return the codes of a categorical column; LightGBM does not look at those of others."""
+    values = plain.categories.get(column)
+    return "none" if not values else ":".join(map(str, range(len(values))))
 
 
 def _without_blanks(names: Iterable[str]) -> list[str]:
@@ -87,9 +96,31 @@ def _tree(tree: PlainTree, zero_is_missing: npt.NDArray[np.bool_]) -> list[str]:
         "internal_weight": tree.count[split],
         "internal_count": count[split],
     }
-    head = [f"num_leaves={leaf.sum()}", "num_cat=0"]
+    nodes = np.flatnonzero(split).tolist()
+    of_categories = [node for node in nodes if node in tree.left_codes]
+    if of_categories:
+        places = np.searchsorted(nodes, of_categories)
+        columns["threshold"] = columns["threshold"].copy()
+        columns["threshold"][places] = np.arange(len(places))
+        columns["decision_type"][places] = _CATEGORICAL | _NAN_IS_MISSING
+        words = [_bitset(tree.left_codes[node]) for node in of_categories]
+        columns["cat_boundaries"] = np.cumsum([0, *map(len, words)])
+        columns["cat_threshold"] = np.concatenate(words)
+    head = [f"num_leaves={leaf.sum()}", f"num_cat={len(of_categories)}"]
     body = [f"{key}={' '.join(map(repr, column.tolist()))}" for key, column in columns.items()]
     return [*head, *body, "is_linear=0", "shrinkage=1"]
+
+
+def _bitset(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return 32-bit words with a bit for each code; at least one word."""
+    bits = np.zeros(32 * (int(codes.max(initial=0)) // 32 + 1), np.uint8)
+    bits[codes] = 1
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.int64)
+
+
+def _codes(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits)
 
 
 def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
@@ -128,13 +159,22 @@ def _read(section: dict[str, str]) -> TargetTree:
         return np.concatenate([node, np.full(n_leaves, -1)])
 
     leaves = np.array(section["leaf_value"].split(), np.float64)
+    threshold = numbers("threshold", np.float64, 0.0)
+    decision = numbers("decision_type", np.int64, 0)
+    bounds = np.array(section.get("cat_boundaries", "0").split(), np.int64)
+    words = np.array(section.get("cat_threshold", "").split(), np.float64).astype(np.int64)
+    left_codes = {}
+    for node in np.flatnonzero(decision & _CATEGORICAL).tolist():
+        number = int(threshold[node])
+        left_codes[node] = _codes(words[bounds[number] : bounds[number + 1]])
     return TargetTree(
         feature=numbers("split_feature", np.int64, -1),
-        threshold=numbers("threshold", np.float64, 0.0),
+        threshold=threshold,
         left=child("left_child"),
         right=child("right_child"),
-        missing_left=numbers("decision_type", np.int64, 0),
+        missing_left=decision,
         value=np.r_[np.zeros(n_leaves - 1), leaves],
+        left_codes=left_codes,
     )
 
 
@@ -155,5 +195,6 @@ LIGHTGBM = Target(
     evaluate=_evaluate,
     links=frozenset(_OBJECTIVES),
     zero_is_missing=True,
+    carries_categories=True,
     library=_library,
 )

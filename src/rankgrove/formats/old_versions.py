@@ -1,7 +1,8 @@
 """Migration of the states of older model files to the newest version.
 
+Version 3 is version 4 without categorical features, and still written for models without them.
 Versions 1 and 2 (they differ in the types of node arrays only) had no kinds of model: what the
-model was stood in the ranker's ``fitted`` values, arrays had no prefixes, and a background model
+model was stood in the ranker's ``fitted`` values, arrays had no prefixes, and an init model
 that was not one ensemble with the new trees was stored whole under ``background``.
 """
 

@@ -6,17 +6,18 @@ a score is the base score plus one value per tree, added in the order of the tre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.categories import CategoriesByColumn, Value
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
-from rankgrove.trees.ensemble import rounding_limit
+from rankgrove.trees.ensemble import TreeEnsemble, rounding_limit
 from rankgrove.trees.links import ScalarLink
 
 Ints = npt.NDArray[np.int64]
@@ -40,6 +41,8 @@ class PlainTree:
     value : what a leaf adds to the score (of a split: what it would add as a leaf)
     count : training rows that reached a node, or the sum of their weights
     gain : improvement by the split
+    left_codes : for each split on categories, the codes that go left; a missing value, and what is
+        no code, goes as ``missing_left`` says
     """
 
     feature: Ints
@@ -51,6 +54,7 @@ class PlainTree:
     value: Doubles
     count: Doubles
     gain: Doubles
+    left_codes: Mapping[int, Ints] = field(default_factory=dict)
 
     @property
     def is_leaf(self) -> npt.NDArray[np.bool_]:
@@ -71,6 +75,8 @@ class PlainTrees:
     link : ``identity``, ``sigmoid`` or ``exp``: what the sum goes through
     missing_up_to : see ``TreesModel``
     missing_is_zero : whether missing values go where 0 goes
+    categories : the values of categorical columns, by the number of the column; a value's code is
+        its index. Each of a model's pooled values has a code of its own here.
     """
 
     names: tuple[str, ...] | None
@@ -80,6 +86,7 @@ class PlainTrees:
     link: str
     missing_up_to: npt.NDArray[np.float32] | None
     missing_is_zero: bool = False
+    categories: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def with_base_in_leaves(self) -> PlainTrees:
         """Return the same sum with the base score added to leaves, for targets without base scores.
@@ -135,6 +142,7 @@ def plain_trees(model: Model) -> PlainTrees:
                 value=value,
                 count=ensemble.count[nodes].astype(np.float64),
                 gain=ensemble.gain[nodes].astype(np.float64),
+                left_codes=_left_codes(ensemble, nodes, model.columns.categories),
             )
         )
         if not np.isfinite(value).all():
@@ -146,6 +154,83 @@ def plain_trees(model: Model) -> PlainTrees:
         base_score=float(ensemble.base_score[0]),
         link=model.link.name,
         missing_up_to=model.missing_up_to,
+        categories={
+            j: (*found.values, *found.pooled) for j, found in model.columns.categories.items()
+        },
+    )
+
+
+def _left_codes(
+    ensemble: TreeEnsemble, nodes: slice, categories: CategoriesByColumn
+) -> dict[int, Ints]:
+    """Return the codes that each split on categories of a tree sends left."""
+    sets = ensemble.category_sets
+    if sets is None:
+        return {}
+    found = {}
+    for node in np.flatnonzero(sets.of_node[nodes] >= 0).tolist():
+        codes = sets.codes(nodes.start + node)
+        assert codes is not None
+        known = categories[int(ensemble.feature[nodes.start + node])]
+        pool = len(known.values)
+        if known.pooled and pool in codes:
+            codes = np.r_[codes[codes < pool], pool + np.arange(len(known.pooled))]
+        found[node] = codes
+    return found
+
+
+def with_missing_right(plain: PlainTrees) -> PlainTrees:
+    """Swap the children of splits on categories that send missing values left.
+
+    Then each sends the codes of ``left_codes`` left and all others, unknown and missing ones
+    included, right.
+    """
+    trees = []
+    for tree in plain.trees:
+        left, right, missing = tree.left.copy(), tree.right.copy(), tree.missing_left.copy()
+        codes = dict(tree.left_codes)
+        for node in tree.left_codes:
+            if missing[node]:
+                left[node], right[node] = right[node], left[node]
+                every = np.arange(len(plain.categories[int(tree.feature[node])]))
+                codes[node] = np.setdiff1d(every, codes[node])
+                missing[node] = False
+        swapped = replace(tree, left=left, right=right, missing_left=missing, left_codes=codes)
+        trees.append(_without_idle_splits(swapped))
+    return replace(plain, trees=tuple(trees))
+
+
+def _without_idle_splits(tree: PlainTree) -> PlainTree:
+    """Put the right child in the place of splits on categories that send no code left."""
+    idle = [node for node, codes in tree.left_codes.items() if len(codes) == 0]
+    if not idle:
+        return tree
+    place = np.arange(len(tree.left) + 1)  # the last entry is that of -1
+    place[-1] = -1
+    for node in sorted(idle, reverse=True):
+        place[node] = place[tree.right[node]]
+    return breadth_first(replace(tree, left=place[tree.left], right=place[tree.right]), place[0])
+
+
+def breadth_first(tree: PlainTree, root: int = 0) -> PlainTree:
+    """Return the nodes below a root level by level, siblings side by side."""
+    levels = [np.array([root])]
+    while len(inner := levels[-1][tree.left[levels[-1]] >= 0]):
+        levels.append(np.stack([tree.left[inner], tree.right[inner]], axis=1).reshape(-1))
+    order = np.concatenate(levels)
+    number = np.full(len(tree.left) + 1, -1)  # the last entry is that of -1
+    number[order] = np.arange(len(order))
+    arrays = {
+        f.name: getattr(tree, f.name)[order]
+        for f in fields(tree)
+        if f.name not in ("left", "right", "left_codes")
+    }
+    codes = {int(number[node]): some for node, some in tree.left_codes.items() if number[node] >= 0}
+    return PlainTree(
+        **arrays,
+        left=number[tree.left[order]],
+        right=number[tree.right[order]],
+        left_codes=codes,
     )
 
 
@@ -161,7 +246,10 @@ def tells_missing_from_zero(plain: PlainTrees) -> bool:
 
 
 def _zero_left(tree: PlainTree) -> npt.NDArray[np.bool_]:
-    return ~tree.is_leaf & (tree.threshold >= 0)
+    left = ~tree.is_leaf & (tree.threshold >= 0)
+    of_categories = list(tree.left_codes)
+    left[of_categories] = tree.missing_left[of_categories]  # 0 is a code like others
+    return left
 
 
 def strictly_below(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -103,6 +103,8 @@ def _decoded_param(value: Any) -> Any:
             return NotStored(text)
         case {"ranker": str(name), "params": dict(params), **rest} if not rest:
             return _decoded_ranker(ranker_class(name), params)
+        case [*rankers] if any(isinstance(one, dict) for one in rankers):
+            return [_decoded_param(one) for one in rankers]
     return value
 
 

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from rankgrove.errors import ModelError
-from rankgrove.formats.foreign_trees import ForeignTree, rounded_down, to_ensemble
+from rankgrove.formats.foreign_trees import (
+    ForeignCategories,
+    ForeignTree,
+    rounded_down,
+    to_ensemble,
+)
 from rankgrove.rankers.base.imported import ImportedRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 
@@ -46,7 +51,13 @@ def from_sklearn(model: Any) -> ImportedRanker:
         if isinstance(model, cls):
             check_is_fitted(model)
             names = getattr(model, "feature_names_in_", None)
-            return ImportedRanker.from_ensemble(maker(), "scikit-learn", feature_names=names)
+            known = _categories(model) if cls is HistGradientBoostingRegressor else {}
+            return ImportedRanker.from_ensemble(
+                maker(),
+                "scikit-learn",
+                feature_names=names,
+                categories={j: found.categories for j, found in known.items()},
+            )
     raise ModelError(
         f"from_sklearn takes one of {', '.join(cls.__name__ for cls in makers)}, "
         f"not {type(model).__name__}"
@@ -96,12 +107,17 @@ def _hist_boosting(model: Any) -> TreeEnsemble:
     if model.is_categorical_ is not None:
         categorical |= model.is_categorical_
     column = np.argsort(~categorical, kind="stable")
+    categories = _categories(model)
     trees = []
-    for number, (predictor,) in enumerate(model._predictors):
+    for (predictor,) in model._predictors:
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
-        if (nodes["is_categorical"].astype(bool) & ~leaf).any():
-            raise ModelError(f"tree {number} has a categorical split, which is not supported")
+        left_codes = {}
+        for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist():
+            words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]].astype("<u4")
+            listed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+            feature = int(column[nodes["feature_idx"][node]])
+            left_codes[node] = categories[feature].codes(listed)
         trees.append(
             ForeignTree(
                 feature=column[nodes["feature_idx"]],
@@ -113,7 +129,25 @@ def _hist_boosting(model: Any) -> TreeEnsemble:
                 value=nodes["value"],
                 count=nodes["count"],
                 gain=np.maximum(nodes["gain"], 0),
+                left_codes=left_codes,
             )
         )
     base = float(np.ravel(model._baseline_prediction)[0])
     return to_ensemble(trees, model.n_features_in_, base_score=base)
+
+
+def _categories(model: Any) -> dict[int, ForeignCategories]:
+    """Return the categorical columns: by the values of a frame, else whole numbers."""
+    if model.is_categorical_ is None:
+        return {}
+    places = np.flatnonzero(model.is_categorical_).tolist()
+    encoder = getattr(model, "_preprocessor", None)
+    if encoder is not None:
+        listed = encoder.named_transformers_["encoder"].categories_
+        # A missing value that the encoder lists is missing here.
+        values = [[v for v in some.tolist() if v is not None and v == v] for some in listed]
+    else:
+        # Raw values are their own codes, up to the largest that training saw.
+        known = [model._bin_mapper.bin_thresholds_[j] for j in range(len(places))]
+        values = [list(range(int(max(some, default=-1)) + 1)) for some in known]
+    return {j: ForeignCategories(some, str(j)) for j, some in zip(places, values, strict=True)}

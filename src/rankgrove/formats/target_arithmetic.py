@@ -6,8 +6,8 @@ its rule. Nothing here is shared with rankgrove's scorer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,10 @@ GoesLeft = Callable[[Matrix, Matrix, npt.NDArray[np.bool_]], npt.NDArray[np.bool
 
 @dataclass(frozen=True)
 class TargetTree:
-    """One tree as read from an exported file: node 0 is the root, -1 marks leaves."""
+    """One tree as read from an exported file: node 0 is the root, -1 marks leaves.
+
+    Splits on categories send these ``left_codes`` left and everything else right.
+    """
 
     feature: npt.NDArray[np.int64]
     threshold: Matrix
@@ -30,6 +33,7 @@ class TargetTree:
     right: npt.NDArray[np.int64]
     missing_left: npt.NDArray[np.bool_]
     value: Matrix
+    left_codes: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 def sum_of_trees(
@@ -55,6 +59,10 @@ def sum_of_trees(
                 tree.threshold[at].astype(compare),
                 tree.missing_left[at],
             )
+            for split, codes in tree.left_codes.items():
+                here = at == split
+                if here.any():
+                    left = np.where(here, np.isin(values[rows, tree.feature[split]], codes), left)
             node[rows] = np.where(left, tree.left[at], tree.right[at])
         total = (total + tree.value[node].astype(add)).astype(add)
     return total.astype(np.float64)
@@ -89,7 +97,8 @@ class TreeRows:
     def read(self, root: Any, describe: Callable[[Any], tuple[Any, ...] | float]) -> TargetTree:
         """Read a tree of objects.
 
-        ``describe`` gives a leaf's value, or (feature, threshold, missing_left, left, right).
+        ``describe`` gives a leaf's value, or (feature, threshold, missing_left, left, right); an
+        array of codes in place of the threshold is a split on categories.
         """
         waiting = [(root, -1, 0)]
         while waiting:
@@ -104,6 +113,11 @@ class TreeRows:
                 waiting += [(right, number, 1), (left, number, 0)]
             else:
                 self.rows.append([-1, 0.0, False, -1, -1, found])
+        left_codes = {
+            node: row[1] for node, row in enumerate(self.rows) if isinstance(row[1], np.ndarray)
+        }
+        for node in left_codes:
+            self.rows[node][1] = 0.0
         feature, threshold, missing, left, right, value = zip(*self.rows, strict=True)
         return TargetTree(
             feature=np.array(feature, np.int64),
@@ -112,4 +126,5 @@ class TreeRows:
             right=np.array(right, np.int64),
             missing_left=np.array(missing, bool),
             value=np.array(value, np.float64),
+            left_codes=left_codes,
         )

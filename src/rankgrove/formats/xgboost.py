@@ -6,6 +6,7 @@ import json
 import math
 import os
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
     NONSENSE,
+    ForeignCategories,
     ForeignTree,
     next_below,
     reachable,
@@ -52,7 +54,8 @@ def from_xgboost(model: Any) -> ImportedRanker:
 
     Notes
     -----
-    XGBoost adds leaf values up in float32, rankgrove in float64.
+    XGBoost adds leaf values up in float32, rankgrove in float64. A category that training did not
+    see goes left in XGBoost, and where missing values go here; XGBoost itself sends them left, too.
     """
     text, source, n_iterations, missing = _model_json(model)
     try:
@@ -133,9 +136,10 @@ def _from_json(model: Any, n_iterations: int | None, missing: float) -> Imported
         ]
     n_features = int(param["num_feature"])
     names = learner.get("feature_names") or None
+    categories = _categories(learner, booster["model"], trees)
     return ImportedRanker.from_ensemble(
         to_ensemble(
-            [_tree(tree, number) for number, tree in enumerate(trees)],
+            [_tree(tree, number, categories) for number, tree in enumerate(trees)],
             n_features,
             weights=1.0 if weights is None else weights[: len(trees)],
             base_score=_base_margin(param["base_score"], _LINKS[objective]),
@@ -144,7 +148,53 @@ def _from_json(model: Any, n_iterations: int | None, missing: float) -> Imported
         link=_LINKS[objective],
         feature_names=names,
         missing_up_to=_missing_up_to(missing, n_features),
+        categories={j: found.categories for j, found in categories.items()},
     )
+
+
+def _categories(learner: Any, model: Any, trees: Any) -> dict[int, ForeignCategories]:
+    """Return the categorical columns: by the values of a frame, else whole numbers up to the last.
+
+    To XGBoost a category that no split lists is as one that it has never seen.
+    """
+    types = learner.get("feature_types") or []
+    coded = {j for j, kind in enumerate(types) if kind == "c"}
+    largest: dict[int, int] = {}
+    for tree in trees:
+        parts = zip(
+            tree.get("categories_nodes", []),
+            tree.get("categories_segments", []),
+            tree.get("categories_sizes", []),
+            strict=True,
+        )
+        for node, first, size in parts:
+            j = int(tree["split_indices"][node])
+            listed = tree["categories"][first : first + size]
+            largest[j] = max(largest.get(j, 0), *map(int, listed))
+            coded.add(j)
+    encoded = (model.get("cats") or {}).get("enc") or []
+    names = learner.get("feature_names")
+    found = {}
+    for j in sorted(coded):
+        name = names[j] if names else str(j)
+        try:
+            values = _values(encoded[j]) if j < len(encoded) else []
+        except UnicodeDecodeError:
+            raise ModelError(
+                f"the model holds damaged texts for the categories of {name!r}: XGBoost cuts "
+                "off categories that are not ASCII; rename them and train again"
+            ) from None
+        found[j] = ForeignCategories(values or range(largest.get(j, 0) + 1), name)
+    return found
+
+
+def _values(encoded: Any) -> list[Any]:
+    """Return the categories of a column as XGBoost keeps them: bytes of texts, or numbers."""
+    values = encoded["values"]
+    if "offsets" not in encoded:
+        return list(values)
+    text = bytes(value & 255 for value in values)
+    return [text[a:b].decode() for a, b in pairwise(encoded["offsets"])]
 
 
 def _base_margin(text: str, link: str) -> float:
@@ -161,17 +211,18 @@ def _base_margin(text: str, link: str) -> float:
     return score
 
 
-def _tree(tree: Any, number: int) -> ForeignTree:
+def _tree(tree: Any, number: int, categories: dict[int, ForeignCategories]) -> ForeignTree:
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise ModelError(f"tree {number} has vectors in its leaves")
     left = np.asarray(tree["left_children"], np.int64)
     feature = np.asarray(tree["split_indices"], np.int64)
-    kind = np.asarray(tree.get("split_type", np.zeros(len(left))))
-    if kind.any():
-        raise ModelError(
-            f"tree {number} has a categorical split on feature {feature[np.flatnonzero(kind)[0]]}, "
-            "which is not supported: train on numeric features"
-        )
+    nodes = tree.get("categories_nodes", [])
+    parts = zip(tree.get("categories_segments", []), tree.get("categories_sizes", []), strict=True)
+    # The categories that are listed go right.
+    left_codes = {
+        int(node): categories[int(feature[node])].others(tree["categories"][first : first + size])
+        for node, (first, size) in zip(nodes, parts, strict=True)
+    }
     condition = np.asarray(tree["split_conditions"], np.float32)
     leaf = left < 0
     found = ForeignTree(
@@ -183,6 +234,7 @@ def _tree(tree: Any, number: int) -> ForeignTree:
         value=np.where(leaf, condition, tree["base_weights"]).astype(np.float64),
         count=np.asarray(tree["sum_hessian"], np.float64),
         gain=np.asarray(tree["loss_changes"]),
+        left_codes=left_codes,
     )
     # Pruning leaves unreachable nodes in the arrays.
     return reachable(found) if int(tree["tree_param"].get("num_deleted", 0)) else found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from rankgrove.formats.exporting import Floats, Target
 from rankgrove.formats.plain_trees import (
     PlainTree,
     PlainTrees,
+    breadth_first,
     float32_values,
     strictly_below,
+    with_missing_right,
 )
 from rankgrove.formats.target_arithmetic import TargetTree, below_else_default, sum_of_trees
 
@@ -48,7 +51,7 @@ _OBJECTIVES: dict[str, dict[str, Any]] = {
 def _write(plain: PlainTrees) -> bytes:
     float32_values(plain, "xgboost")
     _check_names(plain.names or ())
-    plain, start = _with_start(plain)
+    plain, start = _with_start(with_missing_right(plain))
     n_trees = len(plain.trees)
     model = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
@@ -57,9 +60,9 @@ def _write(plain: PlainTrees) -> bytes:
         "trees": [_tree(tree, i, plain.n_features) for i, tree in enumerate(plain.trees)],
     }
     learner = {
-        "attributes": {},
+        "attributes": _attributes(plain),
         "feature_names": [] if plain.names is None else list(plain.names),
-        "feature_types": [] if plain.names is None else ["float"] * plain.n_features,
+        "feature_types": _feature_types(plain),
         "gradient_booster": {"model": model, "name": "gbtree"},
         "learner_model_param": {
             "base_score": repr(float(np.float32(start))),
@@ -73,6 +76,21 @@ def _write(plain: PlainTrees) -> bytes:
     content = {"learner": learner, "version": [3, 0, 0]}
     # XGBoost's JSON reader does not support escapes of non-ASCII characters.
     return json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+
+
+def _feature_types(plain: PlainTrees) -> list[str]:
+    if plain.names is None and not plain.categories:
+        return []
+    return ["c" if j in plain.categories else "float" for j in range(plain.n_features)]
+
+
+def _attributes(plain: PlainTrees) -> dict[str, str]:
+    """Return the values of categorical columns: XGBoost knows codes, which are their indices."""
+    if not plain.categories:
+        return {}
+    names = plain.names or tuple(map(str, range(plain.n_features)))
+    values = {names[j]: list(plain.categories[j]) for j in sorted(plain.categories)}
+    return {"categories": json.dumps(values)}
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -96,18 +114,24 @@ def _with_start(plain: PlainTrees) -> tuple[PlainTrees, float]:
 
 
 def _tree(tree: PlainTree, number: int, n_features: int) -> dict[str, Any]:
+    if tree.left_codes:
+        tree = _with_listed_right(tree)
     leaf = tree.is_leaf
     value = tree.value.astype(np.float32)
     parent = np.full(len(leaf), _NO_PARENT)
     inner = np.flatnonzero(~leaf)
     parent[tree.left[inner]] = parent[tree.right[inner]] = inner
     condition = np.where(leaf, value, strictly_below(tree.threshold))
+    nodes = sorted(tree.left_codes)
+    sizes = [len(tree.left_codes[node]) for node in nodes]
+    kind = np.zeros(len(leaf), np.int64)
+    kind[nodes] = 1
     return {
         "base_weights": value.astype(np.float64).tolist(),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
+        "categories": [code for node in nodes for code in tree.left_codes[node].tolist()],
+        "categories_nodes": nodes,
+        "categories_segments": np.cumsum([0, *sizes[:-1]]).tolist() if sizes else [],
+        "categories_sizes": sizes,
         "default_left": tree.missing_left.astype(int).tolist(),
         "id": number,
         "left_children": tree.left.tolist(),
@@ -116,7 +140,7 @@ def _tree(tree: PlainTree, number: int, n_features: int) -> dict[str, Any]:
         "right_children": tree.right.tolist(),
         "split_conditions": condition.astype(np.float64).tolist(),
         "split_indices": np.where(leaf, 0, tree.feature).tolist(),
-        "split_type": [0] * len(leaf),
+        "split_type": kind.tolist(),
         "sum_hessian": tree.count.tolist(),
         "tree_param": {
             "num_deleted": "0",
@@ -127,19 +151,22 @@ def _tree(tree: PlainTree, number: int, n_features: int) -> dict[str, Any]:
     }
 
 
+def _with_listed_right(tree: PlainTree) -> PlainTree:
+    """Swap the children of splits on categories.
+
+    XGBoost lists the categories that go right; unknown ones go left, as missing ones do then. A
+    right child must follow the left one.
+    """
+    nodes = list(tree.left_codes)
+    left, right, missing_left = tree.left.copy(), tree.right.copy(), tree.missing_left.copy()
+    left[nodes], right[nodes] = tree.right[nodes], tree.left[nodes]
+    missing_left[nodes] = True
+    return breadth_first(replace(tree, left=left, right=right, missing_left=missing_left))
+
+
 def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     learner = json.loads(data)["learner"]
-    trees = [
-        TargetTree(
-            feature=np.array(tree["split_indices"]),
-            threshold=np.array(tree["split_conditions"], np.float32),
-            left=np.array(tree["left_children"]),
-            right=np.array(tree["right_children"]),
-            missing_left=np.array(tree["default_left"], bool),
-            value=np.array(tree["split_conditions"], np.float32),
-        )
-        for tree in learner["gradient_booster"]["model"]["trees"]
-    ]
+    trees = [_read(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
     start = float(np.float32(learner["learner_model_param"]["base_score"]))
     name = learner["objective"]["name"]
     if name == "binary:logistic":
@@ -154,6 +181,23 @@ def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     return np.exp(total) if name == "count:poisson" else total
 
 
+def _read(tree: Any) -> TargetTree:
+    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
+    nodes = tree["categories_nodes"]
+    left[nodes], right[nodes] = right[nodes], left[nodes]
+    parts = zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
+    listed = [np.array(tree["categories"][first : first + size]) for first, size in parts]
+    return TargetTree(
+        feature=np.array(tree["split_indices"]),
+        threshold=np.array(tree["split_conditions"], np.float32),
+        left=left,
+        right=right,
+        missing_left=np.array(tree["default_left"], bool),
+        value=np.array(tree["split_conditions"], np.float32),
+        left_codes=dict(zip(nodes, listed, strict=True)),
+    )
+
+
 def _library(path: Path, X: npt.NDArray[Any]) -> tuple[str, Floats] | None:
     try:
         import xgboost
@@ -164,7 +208,14 @@ def _library(path: Path, X: npt.NDArray[Any]) -> tuple[str, Floats] | None:
         rows = np.asarray(X).astype(np.float32)
     if np.isinf(rows).any():  # XGBoost refuses infinities
         return None
-    matrix = xgboost.DMatrix(rows, feature_names=booster.feature_names)
+    types = booster.feature_types
+    coded = types is not None and "c" in types
+    matrix = xgboost.DMatrix(
+        rows,
+        feature_names=booster.feature_names,
+        feature_types=types if coded else None,
+        enable_categorical=coded,
+    )
     scores = booster.predict(matrix)
     return f"xgboost {xgboost.__version__}", np.asarray(scores, np.float64)
 
@@ -175,5 +226,6 @@ XGBOOST = Target(
     write=_write,
     evaluate=_evaluate,
     links=frozenset(_OBJECTIVES),
+    carries_categories=True,
     library=_library,
 )

@@ -1,4 +1,4 @@
-/* Scores rankgrove's model files (.rg, format version 3) from C, with the bits of rankgrove itself.
+/* Scores rankgrove's model files (.rg, format versions 3 and 4) from C, with the bits of rankgrove itself.
  *
  * One file and no dependency. In exactly one source file of a program:
  *
@@ -44,7 +44,10 @@ int rankgrove_n_features(const rankgrove_model* model);
 const char* rankgrove_feature_name(const rankgrove_model* model, int feature);
 
 /* Scores documents: the higher, the more relevant. The features of document i begin at
- * rows[i * stride], in the order of the training data; NaN is a missing value. */
+ * rows[i * stride], in the order of the training data; NaN is a missing value. A categorical
+ * feature holds the code of its category, a whole number: its index in the lists `values` and then
+ * `pooled` (which share one code) of the header's `model.categories`; NaN is also a category that
+ * is not there. */
 void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_rows, size_t stride,
                      double* scores);
 
@@ -89,7 +92,11 @@ struct rankgrove_model {
   const double* value64;
   const float* fill;          /* or NULL */
   const float* missing_up_to; /* or NULL */
-  char** names;               /* or NULL */
+  const int32_t* set_of_node; /* sets of categories, or NULL */
+  const int64_t* set_offsets;
+  const uint32_t* set_words;
+  int64_t n_sets;
+  char** names; /* or NULL */
 };
 
 /* ---- what went wrong ---- */
@@ -401,13 +408,28 @@ static int rankgrove_check(const rankgrove_model* model, rankgrove_error* error)
     }
     for (int64_t node = first; node < last; ++node) {
       const int64_t left = model->left[node], feature = rankgrove_feature(model, node);
+      const int64_t set = model->set_of_node != NULL ? model->set_of_node[node] : -1;
       if (left < 0) continue;
-      if (left <= node - first || left + 1 >= last - first || feature < 0 ||
+      if (set < -1 || set >= model->n_sets || left <= node - first || left + 1 >= last - first || feature < 0 ||
           feature >= model->n_features) {
         return rankgrove_fail(error, "node %lld of tree %lld makes no sense",
                               (long long)(node - first), (long long)tree);
       }
     }
+  }
+  return 1;
+}
+
+/* Checks that the words of every set of categories are there. */
+static int rankgrove_check_sets(const rankgrove_model* model, int64_t n_words,
+                                rankgrove_error* error) {
+  int64_t last = 0;
+  for (int64_t set = 0; set <= model->n_sets; ++set) {
+    const int64_t offset = model->set_offsets[set];
+    if (offset < last || offset > n_words || (set == 0 && offset != 0)) {
+      return rankgrove_fail(error, "set %lld of categories makes no sense", (long long)set);
+    }
+    last = offset;
   }
   return 1;
 }
@@ -427,7 +449,22 @@ static int rankgrove_read_names(rankgrove_model* model, const char* list, const 
 
 static int rankgrove_read_trees(rankgrove_model* model, const char* header, const char* end,
                                 size_t begin, rankgrove_error* error) {
-  enum { OFFSETS, WEIGHTS, BASE, FEATURE, THRESHOLD, LEFT, MISSING, VALUE, FILL, UP_TO, COUNT };
+  enum {
+    OFFSETS,
+    WEIGHTS,
+    BASE,
+    FEATURE,
+    THRESHOLD,
+    LEFT,
+    MISSING,
+    VALUE,
+    FILL,
+    UP_TO,
+    SET,
+    SET_OFFSETS,
+    SET_WORDS,
+    COUNT
+  };
   rankgrove_array arrays[COUNT] = {
       {"model/trees/tree_offsets", "<i8", NULL, -1, 0, NULL, 0},
       {"model/trees/tree_weights", "<f8", NULL, -1, 0, NULL, 0},
@@ -439,12 +476,17 @@ static int rankgrove_read_trees(rankgrove_model* model, const char* header, cons
       {"model/trees/value", "<f4", "<f8", -1, 0, NULL, 0},
       {"model/fill", "<f4", NULL, -1, 1, NULL, 0},
       {"model/missing_up_to", "<f4", NULL, -1, 1, NULL, 0},
+      {"model/trees/category_sets/of_node", "<i4", NULL, -1, 1, NULL, 0},
+      {"model/trees/category_sets/offsets", "<i8", NULL, -1, 1, NULL, 0},
+      {"model/trees/category_sets/words", "<u4", NULL, -1, 1, NULL, 0},
   };
   const char* table = rankgrove_member(header, end, "arrays");
   for (int i = 0; i < COUNT; ++i) {
     if (i == WEIGHTS) arrays[i].count = arrays[OFFSETS].count - 1;
     if (i > FEATURE && i <= VALUE) arrays[i].count = arrays[FEATURE].count;
-    if (i > VALUE) arrays[i].count = model->n_features;
+    if (i == FILL || i == UP_TO) arrays[i].count = model->n_features;
+    if (i == SET) arrays[i].count = arrays[FEATURE].count;
+    if (i > SET && arrays[SET].data != NULL) arrays[i].optional = 0;
     if (!rankgrove_find(model, table, end, begin, &arrays[i], error)) return 0;
     if (i == OFFSETS && arrays[i].count < 1) return rankgrove_fail(error, "there are no trees");
   }
@@ -468,6 +510,13 @@ static int rankgrove_read_trees(rankgrove_model* model, const char* header, cons
   }
   model->fill = (const float*)arrays[FILL].data;
   model->missing_up_to = (const float*)arrays[UP_TO].data;
+  if (arrays[SET].data != NULL) {
+    model->set_of_node = (const int32_t*)arrays[SET].data;
+    model->set_offsets = (const int64_t*)arrays[SET_OFFSETS].data;
+    model->set_words = (const uint32_t*)arrays[SET_WORDS].data;
+    model->n_sets = arrays[SET_OFFSETS].count - 1;
+    if (!rankgrove_check_sets(model, arrays[SET_WORDS].count, error)) return 0;
+  }
   return rankgrove_check(model, error);
 }
 
@@ -485,7 +534,7 @@ static int rankgrove_read(rankgrove_model* model, const char* path, rankgrove_er
   memcpy(&version, model->data + 8, 4);
   memcpy(&length, model->data + 12, 4);
   memcpy(&crc, model->data + 16, 4);
-  if (version != 3) {
+  if (version != 3 && version != 4) {
     return rankgrove_fail(error, "format version %u: load and save it with rankgrove",
                           (unsigned)version);
   }
@@ -547,10 +596,24 @@ const char* rankgrove_feature_name(const rankgrove_model* model, int feature) {
   return model->names[feature];
 }
 
+/* Whether a category is in the set of a node; values that are no code go the way of missing ones. */
+static int rankgrove_in_set(const rankgrove_model* model, int64_t node, float x, float up_to) {
+  const int64_t* words = model->set_offsets + model->set_of_node[node];
+  uint32_t code;
+  if (!(fabsf(x) > up_to && x >= 0.0f && x < 16777216.0f)) return model->missing_left[node];
+  code = (uint32_t)x;
+  if ((float)code != x) return model->missing_left[node];
+  if (code / 32 >= words[1] - words[0]) return 0;
+  return model->set_words[words[0] + code / 32] >> code % 32 & 1;
+}
+
 static int rankgrove_goes_left(const rankgrove_model* model, int64_t node, const float* row) {
   const int64_t feature = rankgrove_feature(model, node);
   const float x = row[feature];
   const float up_to = model->missing_up_to != NULL ? model->missing_up_to[feature] : -1.0f;
+  if (model->set_of_node != NULL && model->set_of_node[node] >= 0) {
+    return rankgrove_in_set(model, node, x, up_to);
+  }
   if (fabsf(x) > up_to) return x <= model->threshold[node]; /* false for NaN */
   if (model->fill != NULL && model->fill[feature] == model->fill[feature]) {
     return model->fill[feature] <= model->threshold[node];

@@ -23,6 +23,7 @@ class PermutationLikelihood:
     k : leading places that count; None: all
     n_permutations : permutations per query, ties shuffled; the loss is their mean
     sigma : standard deviation of the prior
+    keep_equal : whether queries whose labels are all equal count
     seed : of the shuffles
     """
 
@@ -34,6 +35,7 @@ class PermutationLikelihood:
         k: int | None,
         n_permutations: int,
         sigma: float,
+        keep_equal: bool = False,
         seed: int,
     ) -> None:
         self.features = features
@@ -42,7 +44,7 @@ class PermutationLikelihood:
         self.sizes = data.groups.sizes
         depth = max(1, int(self.sizes.max(initial=1))) if k is None else k
         self.permutations = _native.PlackettLuce(
-            data.groups.offsets, data.y, depth, n_permutations, True, seed
+            data.groups.offsets, data.y, depth, n_permutations, True, keep_equal, seed
         )
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.arithmetic import relevance_worth
@@ -15,6 +16,8 @@ from rankgrove.metrics.registration import register_metric
 @dataclass(frozen=True, repr=False)
 class MAP(Metric):
     """Mean of the precision at the rank of each relevant document; those beyond k count 0."""
+
+    partial_rankings: ClassVar[bool] = True
 
     k: int | None = None
     relevant_from: float | str = 1.0

@@ -17,6 +17,7 @@ from rankgrove.metrics.registration import register_metric
 class DCG(Metric):
     """Sum over the first k ranks of gain x discount (Jarvelin and Kekalainen 2002)."""
 
+    partial_rankings: ClassVar[bool] = True
     divisor: ClassVar[str] = "none"
 
     k: int | None = None

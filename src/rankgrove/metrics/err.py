@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.arithmetic import satisfaction_worth
@@ -19,6 +20,8 @@ class ERR(Metric):
     A document of label l satisfies with probability (2^l - 1) / 2^max_grade, or l / max_grade under
     the linear gain.
     """
+
+    partial_rankings: ClassVar[bool] = True
 
     k: int | None = None
     gain: str = "exp"

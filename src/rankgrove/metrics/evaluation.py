@@ -88,23 +88,28 @@ class Evaluation:
             file.write(text.getvalue().encode())
         return None
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    @property
+    def n_counting(self) -> dict[str, int]:
+        """Number of queries that count in each mean: those that the metric does not skip."""
+        counts = (~np.isnan(self.per_query)).sum(axis=1).tolist()
+        return dict(zip(map(str, self.metrics), counts, strict=True))
+
+    def rows(self) -> list[tuple[str, ...]]:
         """Return the table of means, its header first."""
         n_queries = len(self.query_ids)
-        counted = n_queries - np.isnan(self.per_query).sum(axis=1)
         rows = [
-            (str(m), f"{mean:.6f}", _empty_rule(m), f"{count} of {n_queries}")
-            for m, mean, count in zip(self.metrics, self.means, counted, strict=True)
+            (str(m), f"{mean:.6f}", _empty_rule(m), f"{self.n_counting[str(m)]} of {n_queries}")
+            for m, mean in zip(self.metrics, self.means, strict=True)
         ]
         return [("metric", "mean", "empty query", "queries"), *rows]
 
     def __str__(self) -> str:
-        return _aligned(self._rows())
+        return _aligned(self.rows())
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        header, *rows = self._rows()
+        header, *rows = self.rows()
         return html_table(counted(len(self.query_ids), "query"), header, rows)
 
     def _index(self, name: AnyMetric) -> int:
@@ -147,17 +152,37 @@ def evaluate(
     doc_ids : document ids of the rows, read only by the tie rule 'doc_id'
     n_jobs : number of threads, as in scikit-learn
     """
-    chosen = _metrics(metrics, preset)
+    chosen = metric_list(metrics, preset)
     warn_of_other_order("evaluate", 2, y_true=y_true, y_score=y_score, qid=qid)
     labels, groups, doc_ids = judgments(y_true, qid, group_sizes, groups, doc_ids)
-    scores = as_scores(y_score)
-    weights = as_query_weights(query_weight, groups.n_queries)
-    n_threads = resolve_n_jobs(n_jobs)
+    return evaluate_metrics(
+        chosen,
+        labels,
+        groups,
+        as_scores(y_score),
+        doc_ids=doc_ids,
+        weights=as_query_weights(query_weight, groups.n_queries),
+        n_threads=resolve_n_jobs(n_jobs),
+    )
+
+
+def evaluate_metrics(
+    chosen: tuple[Metric, ...],
+    labels: npt.NDArray[np.float64],
+    groups: QueryGroups,
+    scores: npt.NDArray[Any],
+    *,
+    doc_ids: npt.ArrayLike | None,
+    weights: npt.NDArray[np.float64] | None = None,
+    n_threads: int,
+    partial_rankings: bool = False,
+) -> Evaluation:
+    """Evaluate checked scores; see ``judged_queries`` for ``partial_rankings``."""
     per_query = np.empty((len(chosen), groups.n_queries))
     for listing in dict.fromkeys(m.listing for m in chosen):
         places = [i for i, m in enumerate(chosen) if m.listing == listing]
-        queries = judged_queries(labels, groups, listing, doc_ids)
-        kernels = [chosen[i].judged_by(queries) for i in places]
+        queries = judged_queries(labels, groups, listing, doc_ids, partial_rankings)
+        kernels = [chosen[i].judged_by(queries, part=partial_rankings) for i in places]
         per_query[places] = query_values(kernels, scores, groups, n_threads)
     means = np.array(
         [m.mean(values, groups, weights) for m, values in zip(chosen, per_query, strict=True)]
@@ -165,7 +190,8 @@ def evaluate(
     return Evaluation(chosen, means, per_query, groups.ids, groups.sizes, weights)
 
 
-def _metrics(metrics: AnyMetric | Iterable[AnyMetric], preset: str | None) -> tuple[Metric, ...]:
+def metric_list(metrics: AnyMetric | Iterable[AnyMetric], preset: str | None) -> tuple[Metric, ...]:
+    """Return the distinct metrics that a caller asked for."""
     one = isinstance(metrics, str | Metric) or callable(metrics)
     names: list[Any] = [metrics] if one else list(metrics)  # type: ignore[arg-type]
     if not names:

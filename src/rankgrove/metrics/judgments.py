@@ -77,6 +77,7 @@ def judged_queries(
     groups: QueryGroups,
     listing: Listing = "input",
     doc_ids: npt.ArrayLike | None = None,
+    partial_rankings: bool = False,
 ) -> _native.JudgedQueries:
     """Return the judgments of the native kernels: labels in grouped order.
 
@@ -85,12 +86,14 @@ def judged_queries(
     listing : order of the documents of each query: that of the data (``"input"``), by descending
         document id (``"doc_id"``), or pseudo-random by query id and place (``"drawn"``), which is
         independent of labels and the same for any part of the data
+    partial_rankings : whether a document of score -inf is judged but not in the ranking, so that it
+        counts in the ideal ranking only
     """
     order = groups.order
     if listing != "input":
         order = _doc_id_order(groups, doc_ids) if listing == "doc_id" else _drawn_order(groups)
     try:
-        return _native.JudgedQueries(labels, groups.offsets, order)
+        return _native.JudgedQueries(labels, groups.offsets, order, partial_rankings)
     except ValueError as error:
         raise DataError(str(error)) from None
 

@@ -64,6 +64,8 @@ class Metric:
 
     name: ClassVar[str]  # set by register_metric
     greater_is_better: ClassVar[bool] = True
+    partial_rankings: ClassVar[bool] = False  # defined where documents are judged but not ranked
+    of_probabilities: ClassVar[bool] = False  # it measures predict_proba, not predict
     parameters: ClassVar[Mapping[str, Parameter]] = PARAMETERS
 
     def __post_init__(self) -> None:
@@ -248,7 +250,11 @@ class PreparedMetric:
 
     def __call__(self, scores: npt.ArrayLike) -> float:
         """Return the mean over queries."""
-        return self.metric.mean(self.per_query(scores), self._groups, self._weights)
+        return self.mean(self.per_query(scores))
+
+    def mean(self, values: npt.NDArray[np.float64]) -> float:
+        """Return the mean of values per query."""
+        return self.metric.mean(values, self._groups, self._weights)
 
     def per_query(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the value of each query; NaN for skipped ones."""

@@ -145,6 +145,11 @@ PARAMETERS = {
         "a number of at least 0, or text such as '>0.5'",
         _relevance,
     ),
+    "bins": Parameter(
+        "parts of equal width into which probabilities are divided",
+        "a whole number from 1 to 1000",
+        lambda value: _whole_up_to(1000, value),
+    ),
     "denominator": Parameter(
         "average precision is divided by the relevant documents, or by at most k of them",
         "'relevant' or 'k'",
@@ -186,6 +191,13 @@ def _flag(value: Any) -> bool:
 def _whole(value: Any) -> int:
     number = int(value)
     if isinstance(value, bool) or number != float(value):
+        raise ValueError
+    return number
+
+
+def _whole_up_to(high: int, value: Any) -> int:
+    number = _whole(value)
+    if not 1 <= number <= high:
         raise ValueError
     return number
 

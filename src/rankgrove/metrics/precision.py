@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from rankgrove.metrics.registration import register_metric
 @dataclass(frozen=True, repr=False)
 class Precision(Metric):
     """Share of relevant documents among the first k."""
+
+    partial_rankings: ClassVar[bool] = True
 
     k: int | None = None
     relevant_from: float | str = 1.0

@@ -61,9 +61,6 @@ class FunctionKernel:
         self.metric = metric
         self.queries = queries
         self.labels = queries.grouped_labels() if metric.of == "scores" else None
-        self.params = metric.params
-        if "relevant_from" in self.params:
-            self.params["relevant_from"] = relevance_threshold(self.params["relevant_from"])
 
     def values(self, scores: npt.NDArray[Any], groups: QueryGroups) -> npt.NDArray[np.float64]:
         """Return the value of each query; NaN for those that are left out."""
@@ -76,25 +73,36 @@ class FunctionKernel:
         result = np.full(groups.n_queries, math.nan)
         for query in np.flatnonzero(groups.sizes):
             rows = slice(groups.offsets[query], groups.offsets[query + 1])
-            result[query] = self._value([column[rows] for column in columns], groups.ids[query])
+            own = [column[rows] for column in columns]
+            result[query] = function_value(self.metric, own, groups.ids[query])
         return result
 
-    def _value(self, columns: list[npt.NDArray[np.float64]], query: Any) -> float:
-        place = f"the metric {self.metric}, query {query}"
-        try:
-            value = type(self.metric).function(*columns, **self.params)
-        except Exception as error:
-            raise ValueError(f"{place}: {type(error).__name__}: {error}") from error
-        if value is None:
-            return math.nan
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            value = value[()]
-        if not isinstance(value, numbers.Real | np.bool_) or not math.isfinite(value):
-            raise ValueError(
-                f"{place}: the function returned {value!r:.200}; it must return a finite number, "
-                "or None to leave the query out"
-            )
-        return float(value)
+
+def function_value(
+    metric: PythonMetric, columns: list[npt.NDArray[np.float64]], query: Any
+) -> float:
+    """Call the function of a metric for one query; NaN if it leaves the query out.
+
+    ``columns`` are the labels in ranked order, or labels and scores (see ``ARGUMENTS``).
+    """
+    place = f"the metric {metric}, query {query}"
+    params = metric.params
+    if "relevant_from" in params:
+        params["relevant_from"] = relevance_threshold(params["relevant_from"])
+    try:
+        value = type(metric).function(*columns, **params)
+    except Exception as error:
+        raise ValueError(f"{place}: {type(error).__name__}: {error}") from error
+    if value is None:
+        return math.nan
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, numbers.Real | np.bool_) or not math.isfinite(value):
+        raise ValueError(
+            f"{place}: the function returned {value!r:.200}; it must return a finite number, "
+            "or None to leave the query out"
+        )
+    return float(value)
 
 
 def function_metric(

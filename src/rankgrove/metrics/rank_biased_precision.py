@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from rankgrove.metrics.registration import register_metric
 @dataclass(frozen=True, repr=False)
 class RBP(Metric):
     """(1 - p) sum_r p^(r - 1) [document at rank r is relevant] (Moffat and Zobel 2008)."""
+
+    partial_rankings: ClassVar[bool] = True
 
     k: int | None = None
     persistence: float = 0.8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.arithmetic import relevance_worth
@@ -15,6 +16,8 @@ from rankgrove.metrics.registration import register_metric
 @dataclass(frozen=True, repr=False)
 class MRR(Metric):
     """1 / rank of the first relevant document, 0 if it lies beyond k."""
+
+    partial_rankings: ClassVar[bool] = True
 
     k: int | None = None
     relevant_from: float | str = 1.0

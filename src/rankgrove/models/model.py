@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._html import html_table
+from rankgrove.data.core.categories import Categories, CategoriesByColumn
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
@@ -36,7 +38,7 @@ Matrix: TypeAlias = FeatureMatrix | npt.NDArray[Any]
 Self = TypeVar("Self", bound="Model")
 
 _KINDS: dict[str, type[Model]] = {}
-_BUILT_IN = ("trees", "pairs", "linear", "random", "sums")
+_BUILT_IN = ("trees", "pairs", "linear", "random", "sums", "ranks", "calibrated")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,11 +77,37 @@ class Model(ABC):
         """The size of the model as text."""
         return f"{self.n_steps:,} steps"
 
+    def described(self) -> list[tuple[str, str]]:
+        """Return what a reader wants to know of the model, as names and texts."""
+        names = self.columns.all_names
+        return [
+            ("kind of model", self.kind),
+            ("size", self.size),
+            ("features", f"{len(names):,}: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return kind, size and features, as a notebook shows them."""
+        return html_table("Model", ("", ""), self.described())
+
     @abstractmethod
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:
         """Score each row of a matrix with the model's columns; ``groups`` where queries matter."""
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether ``probability_of`` has an answer."""
+        return False
+
+    def probability_of(self, scores: Floats) -> Floats:
+        """Return the probability to be relevant of documents with these scores."""
+        raise self.refusal("tell probabilities", "it is not calibrated; fit Calibrated(ranker=...)")
+
+    def without_head(self) -> Model:
+        """Return what gives the scores: the model itself, unless it wraps one."""
+        return self
 
     def uncertain(self, X: Matrix) -> int:
         """Count the values of a Dataset whose rounding to float32 may have changed scores."""
@@ -189,6 +217,10 @@ def pack_model(model: Model) -> tuple[dict[str, Any], Arrays]:
         "feature_names": None if names is None else list(names),
         "absent": model.absent,
     }
+    if model.columns.categories:
+        head["categories"] = {
+            str(column): found.get_state() for column, found in model.columns.categories.items()
+        }
     return {**values, **head}, arrays
 
 
@@ -212,10 +244,24 @@ def unpack_model(values: Mapping[str, Any], arrays: Arrays) -> Model:
     absent = values["absent"]
     if absent not in (None, "zero", "missing"):
         raise ModelError(f"absent is {absent!r:.100}")
-    columns = Columns(None if names is None else tuple(names), n_features)
+    columns = Columns(
+        None if names is None else tuple(names),
+        n_features,
+        categories=_categories(values.get("categories", {}), n_features),
+    )
     model = _KINDS[name].from_state(values, arrays, columns)
     object.__setattr__(model, "absent", absent)
     return model
+
+
+def _categories(state: Any, n_features: int) -> CategoriesByColumn:
+    if not isinstance(state, dict):
+        raise ModelError(f"categories are {state!r:.100}")
+    known = {str(column) for column in range(n_features)} if state else set()
+    for column in state:
+        if column not in known:
+            raise ModelError(f"categories of column {column!r:.100}, of {n_features} columns")
+    return {int(column): Categories.from_state(state[column]) for column in sorted(state, key=int)}
 
 
 def per_feature(

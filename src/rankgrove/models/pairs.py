@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,8 @@ class PairsModel(Model):
     Attributes
     ----------
     trees : from the difference of two documents' features to the probability that the first wins;
-        its fill stands in for missing values before the difference is taken
+        its fill stands in for missing values before the difference is taken. Of a categorical
+        column, a pair has the category of the first document, and none where both have the same
     """
 
     trees: TreesModel
@@ -81,9 +82,11 @@ class PairsModel(Model):
         # Sums of (probability of winning - 1/2), with the document as first and as second.
         as_first, as_second = np.zeros(len(matrix)), np.zeros(len(matrix))
         ensemble = replace(self.trees, fill=None) if self.trees.fill is not None else self.trees
+        categorical = sorted(self.columns.categories)
         block = max(1, min(_BLOCK, _BLOCK_VALUES // max(1, matrix.shape[1])))
         for first, second in all_pairs(np.r_[0, np.cumsum(sizes)], block):
-            lead = ensemble.scores(differences(matrix, first, second), n_jobs=n_jobs) - 0.5
+            pairs = differences(matrix, first, second, categorical)
+            lead = ensemble.scores(pairs, n_jobs=n_jobs) - 0.5
             as_first += np.bincount(first, lead, minlength=len(matrix))
             as_second += np.bincount(second, lead, minlength=len(matrix))
         scores = np.full(len(X), 0.5)
@@ -117,11 +120,21 @@ def filled(X: npt.NDArray[Any], fill: npt.NDArray[np.float32] | None) -> npt.NDA
 
 
 def differences(
-    X: npt.NDArray[np.float32], first: npt.NDArray[Any], second: npt.NDArray[Any]
+    X: npt.NDArray[np.float32],
+    first: npt.NDArray[Any],
+    second: npt.NDArray[Any],
+    categorical: Sequence[int] = (),
 ) -> npt.NDArray[np.float32]:
-    """Return the feature differences of pairs of documents."""
+    """Return the feature differences of pairs of documents.
+
+    Of a categorical column, a pair has the code of the first document; NaN if both have the same.
+    """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN: a missing value
-        return np.asarray(X[first] - X[second], np.float32)
+        result = np.asarray(X[first] - X[second], np.float32)
+    for column in categorical:
+        code = X[first, column]
+        result[:, column] = np.where(code == X[second, column], np.float32(np.nan), code)
+    return result
 
 
 def all_pairs(offsets: Rows, block: int) -> Iterator[tuple[Rows, Rows]]:

@@ -1,4 +1,4 @@
-"""Weighted sums of models: a background model plus its continuation, or a blend."""
+"""Weighted sums of models: an init model plus its continuation, or a blend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgrove.models.model import (
     with_prefix,
     without_prefix,
 )
-from rankgrove.models.trees import TreesModel
+from rankgrove.models.trees import TreesModel, same_values
 from rankgrove.trees.links import IDENTITY
 
 MAX_PARTS = 1000
@@ -35,12 +35,15 @@ class SumModel(Model):
 
     Attributes
     ----------
-    parts : the models, all with the sum's columns; the steps of the last one are the sum's
+    parts : the models, all with the sum's columns
     weights : factor of each part's scores
+    in_steps : whether the steps of the last part are the sum's; the parts of a mean or a blend were
+        trained side by side, and it has no steps
     """
 
     parts: tuple[Model, ...]
     weights: tuple[float, ...]
+    in_steps: bool = True
 
     def __post_init__(self) -> None:
         if any(part.columns.double for part in self.parts):
@@ -58,8 +61,8 @@ class SumModel(Model):
 
     @property
     def n_steps(self) -> int:
-        """Steps of the last part."""
-        return self.parts[-1].n_steps
+        """Steps of the last part, 0 if they are not the sum's."""
+        return self.parts[-1].n_steps if self.in_steps else 0
 
     @property
     def size(self) -> str:
@@ -92,6 +95,9 @@ class SumModel(Model):
         n_jobs: int | None = None,
     ) -> Iterator[Floats]:
         """Yield the scores after steps of the last part, the scores of all other parts included."""
+        if not self.in_steps:
+            yield from super().stages(X, groups, steps=steps, n_jobs=n_jobs)
+            return
         before = np.zeros(len(X))
         for weight, part in zip(self.weights[:-1], self.parts[:-1], strict=True):
             before += weight * part.scores(X, groups, n_jobs)
@@ -113,7 +119,8 @@ class SumModel(Model):
         arrays: Arrays = {}
         for number, (_, inner) in enumerate(packed):
             arrays.update(with_prefix(f"part{number}", inner))
-        return {"parts": [values for values, _ in packed], "weights": list(self.weights)}, arrays
+        values = {"parts": [values for values, _ in packed], "weights": list(self.weights)}
+        return values | ({} if self.in_steps else {"in_steps": False}), arrays
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns) -> SumModel:
@@ -132,7 +139,10 @@ class SumModel(Model):
         )
         if any(part.columns != columns for part in parts):
             raise ModelError("the parts of a sum of models differ in their columns")
-        return cls(columns=columns, parts=parts, weights=tuple(weights))
+        in_steps = values.get("in_steps", True)
+        if type(in_steps) is not bool:
+            raise ModelError(f"in_steps is {in_steps!r:.100}")
+        return cls(columns=columns, parts=parts, weights=tuple(weights), in_steps=in_steps)
 
 
 def add_up(
@@ -150,7 +160,9 @@ def add_up(
     factors = [1.0] * len(given) if weights is None else [float(weight) for weight in weights]
     if not given or len(factors) != len(given):
         raise ModelError(f"{len(factors)} weights for a sum of {len(given)} models")
-    own = given[-1].columns if columns is None else columns
+    if columns is None:
+        columns = given[-1].columns.with_values_of(model.columns for model in given[:-1])
+    own = columns
     parts: list[Model] = []
     kept: list[float] = []
     for part, factor in _flat(given, factors):
@@ -160,6 +172,48 @@ def add_up(
     if len(parts) == 1 and kept[0] == 1.0:
         return replace(parts[0], absent=given[-1].absent)
     return SumModel(columns=own, absent=given[-1].absent, parts=tuple(parts), weights=tuple(kept))
+
+
+def side_by_side(models: Sequence[Model], weights: Sequence[float]) -> Model:
+    """Add models that were trained side by side, with weights: trees that add up are one ensemble.
+
+    The sum has no steps. All models have the same columns.
+    """
+    if len(models) > MAX_PARTS:
+        raise ModelError(f"a sum of {len(models):,} models: at most {MAX_PARTS:,} can be one model")
+    plain = [model.plain() if isinstance(model, TreesModel) else model for model in models]
+    merged = _merged_trees(plain, weights)
+    if merged is not None:
+        return merged
+    first = models[0]
+    return SumModel(
+        columns=first.columns,
+        absent=first.absent,
+        parts=tuple(models),
+        weights=tuple(float(weight) for weight in weights),
+        in_steps=False,
+    )
+
+
+def _merged_trees(models: Sequence[Model], weights: Sequence[float]) -> TreesModel | None:
+    """Return one ensemble of the trees of all models; None if they do not add up."""
+    trees = [model for model in models if isinstance(model, TreesModel) and model.link == IDENTITY]
+    if len(trees) < len(models):
+        return None
+    first = trees[0]
+    if not all(same_values(first.missing_up_to, part.missing_up_to) for part in trees):
+        return None
+    if not all(same_values(first.fill, part.fill) for part in trees):
+        trees = [part.without_fill() for part in trees]
+    scaled = [_scaled(part, float(weight)) for part, weight in zip(trees, weights, strict=True)]
+    whole = scaled[0].ensemble.followed_by(*(part.ensemble for part in scaled[1:]))
+    return replace(
+        scaled[0],
+        ensemble=whole,
+        n_init_trees=whole.n_trees,
+        trees_per_step=1,
+        averaged=False,
+    )
 
 
 def _flat(models: Sequence[Model], factors: Sequence[float]) -> Iterator[tuple[Model, float]]:

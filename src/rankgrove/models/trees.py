@@ -16,6 +16,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.errors import ModelError
+from rankgrove.models.category_codes import recoded_sets
 from rankgrove.models.model import (
     Arrays,
     Floats,
@@ -26,10 +27,13 @@ from rankgrove.models.model import (
     with_prefix,
     without_prefix,
 )
+from rankgrove.trees.category_sets import SET_TYPES, CategorySets
 from rankgrove.trees.ensemble import TreeEnsemble, feature_type
-from rankgrove.trees.links import IDENTITY, GradeSum, Link, link_from_state
+from rankgrove.trees.links import IDENTITY, GradeSum, Link, ScalarLink, link_from_state
 from rankgrove.trees.precise import as_compared, has_precise_thresholds
 from rankgrove.trees.scorer import Scorer, check_ensemble
+
+_N_INIT_TREES = "n_background_trees"  # the key of ``n_init_trees`` in model files of every version
 
 Float32s = npt.NDArray[np.float32]
 
@@ -46,7 +50,7 @@ class TreesModel(Model):
     missing_up_to : per feature, the magnitude up to which a value counts as missing as well (models
         of other libraries); None: only NaN is missing
     link : from outputs to the score
-    n_background_trees : trees that stood before the first step, from a model that was continued
+    n_init_trees : trees of the init model, which come before the first step
     trees_per_step : trees that one step of the fit added
     averaged : whether a score is the mean of the steps, not their sum: then the scores after part
         of the steps are the mean of these
@@ -56,7 +60,7 @@ class TreesModel(Model):
     fill: Float32s | None = None
     missing_up_to: Float32s | None = None
     link: Link = IDENTITY
-    n_background_trees: int = 0
+    n_init_trees: int = 0
     trees_per_step: int = 1
     averaged: bool = False
 
@@ -84,7 +88,16 @@ class TreesModel(Model):
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
     ) -> Floats:
         """Score each row; queries are ignored."""
-        return self.scorer.predict(X, n_jobs=n_jobs)
+        return self.scorer.predict(as_matrix(X), n_jobs=n_jobs)
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether scores come from a logistic function."""
+        return self.link == ScalarLink("sigmoid")
+
+    def probability_of(self, scores: Floats) -> Floats:
+        """Return the scores themselves if they come from a logistic function."""
+        return scores if self.tells_probabilities else super().probability_of(scores)
 
     def uncertain(self, X: Matrix) -> int:
         """Count the values whose unrounded float64 may lie on the other side of a threshold."""
@@ -106,7 +119,7 @@ class TreesModel(Model):
     @property
     def n_steps(self) -> int:
         """Number of steps: boosting iterations, or trees of a forest."""
-        return (self.ensemble.n_trees - self.n_background_trees) // self.trees_per_step
+        return (self.ensemble.n_trees - self.n_init_trees) // self.trees_per_step
 
     def stages(
         self,
@@ -116,9 +129,9 @@ class TreesModel(Model):
         steps: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Iterator[Floats]:
-        """Yield the scores after each of the steps, background trees included."""
+        """Yield the scores after each of the steps, trees of the init model included."""
         n_threads = resolve_n_jobs(n_jobs)
-        first, size = self.n_background_trees, self.trees_per_step
+        first, size = self.n_init_trees, self.trees_per_step
         weights = np.r_[0.0, np.cumsum(self.ensemble.tree_weights)]
         raw = self._outputs_of(self.ensemble.head(first), X, n_jobs)
         done = first
@@ -155,6 +168,12 @@ class TreesModel(Model):
     def with_columns(self, columns: Columns) -> TreesModel:
         """Return the model with its features renumbered for these columns."""
         where = self.columns.places_in(columns, "the data")
+        sets = recoded_sets(self.ensemble, self.columns, columns, where)
+        if sets is not self.ensemble.category_sets:
+            recoded = replace(self, ensemble=replace(self.ensemble, category_sets=sets))
+            kept = {j: columns.categories[int(where[j])] for j in self.columns.categories}
+            own = replace(self.columns, categories=kept)
+            return replace(recoded, columns=own).with_columns(columns)
         if columns.count == self.columns.count and np.array_equal(where, np.arange(len(where))):
             return replace(self, columns=columns)
         feature = self.ensemble.feature
@@ -192,12 +211,14 @@ class TreesModel(Model):
         trees = self.ensemble
         stand_in = np.where(trees.feature >= 0, np.r_[self.fill, np.nan][trees.feature], np.nan)
         left = np.where(np.isnan(stand_in), trees.missing_left != 0, stand_in <= trees.threshold)
+        if trees.category_sets is not None:  # fill values do not replace categories
+            left = np.where(trees.category_sets.of_node >= 0, trees.missing_left != 0, left)
         inner = trees.feature >= 0
         ensemble = replace(trees, missing_left=(left & inner).astype(np.uint8))
         return replace(self, ensemble=ensemble, fill=None)
 
     def followed_by(self, other: TreesModel) -> TreesModel | None:
-        """Return the other model with this one as its background; None if they cannot be merged."""
+        """Return the other model with this one as its init model; None if they cannot be merged."""
         if self.link != other.link or self.ensemble.n_outputs != other.ensemble.n_outputs:
             return None
         if not same_values(self.missing_up_to, other.missing_up_to):
@@ -209,7 +230,7 @@ class TreesModel(Model):
         return replace(
             second,
             ensemble=first.ensemble.followed_by(second.ensemble),
-            n_background_trees=n_before + second.n_background_trees,
+            n_init_trees=n_before + second.n_init_trees,
         )
 
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
@@ -217,6 +238,9 @@ class TreesModel(Model):
         trees = {f.name: getattr(self.ensemble, f.name) for f in _tree_fields()}
         if self.ensemble.precise is not None:
             trees["precise"] = self.ensemble.precise
+        if self.ensemble.category_sets is not None:
+            sets = self.ensemble.category_sets.without_unused()
+            trees.update(with_prefix("category_sets", sets.arrays()))
         link, arrays = self.link.get_state()
         arrays = {**arrays, **with_prefix("trees", trees)}
         if self.fill is not None:
@@ -225,7 +249,7 @@ class TreesModel(Model):
             arrays["missing_up_to"] = self.missing_up_to
         values = {
             "link": link,
-            "n_background_trees": self.n_background_trees,
+            _N_INIT_TREES: self.n_init_trees,
             "trees_per_step": self.trees_per_step,
             "averaged": self.averaged,
         }
@@ -238,13 +262,15 @@ class TreesModel(Model):
         ensemble = TreeEnsemble(
             n_features=columns.count,
             precise=trees.get("precise"),
+            category_sets=_category_sets(trees),
             **{f.name: trees[f.name] for f in _tree_fields()},
         )
         check_ensemble(ensemble)
-        first, size = values["n_background_trees"], values["trees_per_step"]
+        _check_categories(ensemble, columns)
+        first, size = values[_N_INIT_TREES], values["trees_per_step"]
         if type(first) is not int or not 0 <= first <= ensemble.n_trees:
             raise ModelError(
-                f"n_background_trees is {first!r:.100} in a model of {ensemble.n_trees} trees"
+                f"{_N_INIT_TREES} is {first!r:.100} in a model of {ensemble.n_trees} trees"
             )
         if type(size) is not int or size < 1 or (ensemble.n_trees - first) % size:
             raise ModelError(f"trees_per_step is {size!r:.100}")
@@ -254,14 +280,29 @@ class TreesModel(Model):
             fill=per_feature(arrays, "fill", columns.count),
             missing_up_to=per_feature(arrays, "missing_up_to", columns.count),
             link=link_from_state(values["link"], arrays, ensemble.n_outputs),
-            n_background_trees=first,
+            n_init_trees=first,
             trees_per_step=size,
             averaged=bool(values["averaged"]),
         )
 
 
 def _tree_fields() -> list[Any]:
-    return [f for f in fields(TreeEnsemble) if f.name not in ("n_features", "precise")]
+    others = ("n_features", "precise", "category_sets")
+    return [f for f in fields(TreeEnsemble) if f.name not in others]
+
+
+def _category_sets(trees: Arrays) -> CategorySets | None:
+    arrays = without_prefix("category_sets", trees)
+    return CategorySets(**{name: arrays[name] for name in SET_TYPES}) if arrays else None
+
+
+def _check_categories(ensemble: TreeEnsemble, columns: Columns) -> None:
+    """Raise ModelError unless the features with sets of categories are those with dictionaries."""
+    used = np.unique(ensemble.feature[ensemble.feature >= 0]).tolist()
+    for feature in set(used) & set(columns.categories) - set(ensemble.categorical_features):
+        raise ModelError(f"column {feature} has categories, but a split compares it with a number")
+    for feature in set(ensemble.categorical_features.tolist()) - set(columns.categories):
+        raise ModelError(f"a split asks for categories of column {feature}, which has none")
 
 
 def same_values(a: Float32s | None, b: Float32s | None) -> bool:

@@ -16,8 +16,31 @@ from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker
+from rankgrove.rankers.base.paper_settings import (
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, appendix F (RankLib)",
+        {
+            "n_estimators": (500, "appendix F"),
+            "metric": ("ndcg@10", "not said; the metric that is reported"),
+            "max_repeats": (5, "not said; RankLib's default (-max 5)"),
+        },
+    ),
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, sections 4.2 and 4.3 "
+        "(AdaRank-NDCG; AdaRank-MAP: metric='map')",
+        {
+            "n_estimators": (500, "the number of rounds is tuned on validation data"),
+            "metric": ("ndcg@5", "section 4.3"),
+        },
+    ),
+}
 
 
 @register_ranker(
@@ -25,6 +48,7 @@ from rankgrove.rankers.base.registry import register_ranker
     paper="Xu and Li 2007",
     optimises="NDCG or MAP, query by query",
     variants={"AdaRank-NDCG": {"metric": "ndcg@5"}, "AdaRank-MAP": {"metric": "map"}},
+    papers=PAPERS,
 )
 class AdaRank(LinearRanker):
     r"""AdaRank, boosting over queries with single features as weak rankers.
@@ -40,11 +64,11 @@ class AdaRank(LinearRanker):
     .. math:: P_{t+1}(q) \propto e^{-E_q(f)}.
 
     :math:`P_1` is uniform; weights of queries (the mean of their documents') are factors of all
-    :math:`P_t`. A step is one round. Where f is a single feature, a round changes nothing and the
-    next would choose it again, so a feature that was chosen ``max_repeats`` times in a row is set
-    aside. Documents of equal score count by the mean over their orders. Features whose small values
-    are good have no say, and scales matter: a feature of large values drowns others
-    (``normalisation``).
+    :math:`P_t`. A step is one round. While f is a single feature, a round does not change the
+    ranking and the next round would choose the same feature; a feature that was chosen
+    ``max_repeats`` times in a row is therefore excluded. Metrics are averaged over all orders of
+    documents with equal scores. Features whose small values are good are not used. The scales of
+    features matter: a feature with large values dominates others (``normalisation``).
 
     Xu and Li, "AdaRank: a boosting algorithm for information retrieval", 2007.
     """

@@ -26,12 +26,20 @@ from rankgrove.forests.extension_points import (
 from rankgrove.forests.growing import NODE_ORDERS, ForestGrower, Growth
 from rankgrove.forests.sampling import n_candidates
 from rankgrove.models.trees import TreesModel
-from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
+from rankgrove.rankers.base.common_parameters import (
+    MISSING_IN_TREES,
+    MISSING_IN_TREES_MEANING,
+    NODE_ORDER_MEANING,
+)
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, FitResult
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.rankers.base.tree_ranker import TreeRanker
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.scorer import Scorer
 
@@ -78,19 +86,62 @@ def _point(names: Any, what: str) -> Any:
     )
 
 
+_DESA = "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, "
+_FORESTS = {
+    "n_trees": (300, "section 4.3"),
+    "max_features": (0.3, "section 4.3"),
+    "max_leaf_nodes": (100, "section 4.3"),
+    "node_order": ("best-first", "scikit-learn's order with max_leaf_nodes"),
+    **ALL_THRESHOLDS,
+}
+_SHRINKAGE = "the paper gives no value of the shrinkage eta"
+PAPERS = {
+    "desa-2016": PaperSettings(
+        _DESA + "algorithm 5 and section 4.3 (BROOF-gradient)",
+        {
+            "preset": ("gradient", "table 1"),
+            "n_estimators": (100, "section 4.3: converged at about 100 iterations"),
+            **_FORESTS,
+        },
+        departures=(
+            _SHRINKAGE,
+            "algorithm 5 ends where the weighted error reaches 0.5, the preset never does: its "
+            "errors weigh nothing",
+        ),
+    ),
+    **{
+        f"desa-2016-{preset}": PaperSettings(
+            _DESA + f"algorithm {number} and section 4.3 (BROOF-{preset})",
+            {
+                "preset": (preset, "table 1"),
+                "learner_weight": ("beta", "the formula of beta; the text wants accuracy to count"),
+                "n_estimators": (500, "section 4.3, ended by the rule of 0.5"),
+                **_FORESTS,
+            },
+            departures=(
+                _SHRINKAGE,
+                "errors are divided by their greatest value, so that they lie in [0, 1]",
+            ),
+        )
+        for number, preset in enumerate(("absolute", "median", "height"), 2)
+    },
+}
+
+
 @register_ranker(
     "broof",
     paper="De Sá, Gonçalves, Sousa and Salles 2016",
     optimises="out-of-bag errors of documents (absolute, median, height) or residuals",
     variants={f"BROOF-{preset}": {"preset": preset} for preset in PRESETS},
+    papers=PAPERS,
 )
-class BROOF(BaseRanker):
+class BROOF(TreeRanker):
     r"""Generalized BROOF-L2R (De Sá, Gonçalves, Sousa and Salles, *Generalized BROOF-L2R: A General
     Framework for Learning to Rank Based on Boosting and Random Forests*, 2016, algorithm 1).
 
     Each iteration t grows a random forest :math:`RF_t` on documents drawn with replacement in
-    proportion to their weights w, looks at its predictions of a validation set (by default those of
-    the trees that did not see the document), and from their errors e, in [0, 1], takes
+    proportion to their weights w, predicts a validation set (by default, each document by the trees
+    that did not see it), and computes from the errors e in [0, 1]
 
     .. math::
         \epsilon = \frac{\sum e w}{\sum w}, \quad
@@ -98,15 +149,15 @@ class BROOF(BaseRanker):
         w \leftarrow w \beta_t^{1 - e},
 
     and the score is :math:`\sum_t a_t RF_t(x) / \sum_t a_t` with :math:`a_t = \log(1 / \beta_t)`.
-    Boosting ends when :math:`\epsilon \ge 0.5`. The preset ``gradient`` fits each forest to what
-    the shrunken forests before it left of the labels, :math:`y - \eta \sum_{s<t} RF_s(x)`, all
-    forests and documents counting the same: errors have no weight, and it never ends by itself.
+    Boosting ends when :math:`\epsilon \ge 0.5`. The preset ``gradient`` fits each forest to the
+    residuals of the shrunken forests before it, :math:`y - \eta \sum_{s<t} RF_s(x)`, with equal
+    weights of all forests and documents: errors are not used, and boosting does not end early.
 
-    ``rankgrove.forests.extension_points`` says what the five extension points are given and what
-    they return; any of them may be a function of your own.
+    ``rankgrove.forests.extension_points`` documents the arguments and results of the five extension
+    points; each of them may be a user's function.
 
-    Metrics of ``eval_set`` are watched on sums of forests, the model sums trees: their scores
-    differ in the last bits, so that documents which all but tie may change places.
+    Metrics of ``eval_set`` are computed on sums of forests, while the model sums trees: the scores
+    differ in the last bits, so the order of almost tied documents may differ.
     """
 
     family: ClassVar[str] = "boosted forest"
@@ -134,6 +185,7 @@ class BROOF(BaseRanker):
         "whose weights change: of documents with out-of-bag errors, of all (with "
         "validation='train'), of none",
     )
+    missing: str = param("keep", MISSING_IN_TREES, MISSING_IN_TREES_MEANING)
     n_estimators: int = param(500, Integer(1), "iterations (forests) at most")
     n_trees: int = param(300, Integer(1), "trees of each forest")
     learning_rate: float | None = param(
@@ -162,7 +214,7 @@ class BROOF(BaseRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         chosen = self._chosen_points()
-        idle = {}
+        idle = super()._unused_parameters(data)
         if chosen["learner_weight"] == chosen["weight_update"] == "constant":
             idle["error"] = "where neither learner_weight nor weight_update looks at it"
         shown = [chosen[name] for name in ("initial_weights", "example_update", "error")]
@@ -174,7 +226,8 @@ class BROOF(BaseRanker):
         data, n_jobs = fit.data, self.n_jobs
         points = self._points()
         eval_scores = {
-            watched.name: _EvalScores(watched.data, points.averaged) for watched in fit.watch.sets
+            eval_set.name: _EvalScores(eval_set.data, points.averaged)
+            for eval_set in fit.evaluation.sets
         }
 
         def predict(trees: TreeEnsemble, of: RankingInput = data) -> Floats:
@@ -200,6 +253,7 @@ class BROOF(BaseRanker):
                 max_features=n_candidates(self.max_features, data.columns.count),
                 min_samples_leaf=self.min_samples_leaf,
                 max_leaf_nodes=self.max_leaf_nodes,
+                missing_branch=self.missing == "branch",
             ),
             n_trees=self.n_trees,
             bootstrap=self.bootstrap,
@@ -229,14 +283,14 @@ class BROOF(BaseRanker):
         return int(self.n_estimators) * int(self.n_trees), 0
 
     def _chosen_points(self) -> dict[str, Any]:
-        """Return the extension points by name: the preset's, but for those that are given."""
+        """Return the extension points by name: those given, else those of the preset."""
         return {
             name: default if getattr(self, name) is None else getattr(self, name)
             for name, default in PRESETS[self.preset].items()
         }
 
     def _points(self) -> _Chosen:
-        """Check the extension points, and look those up that are given by name."""
+        """Return the checked extension points; names are looked up."""
         chosen = self._chosen_points()
         if not self.bootstrap:
             if self.validation == "oob":
@@ -301,5 +355,5 @@ class _EvalScores:
 
     @property
     def scores(self) -> Floats:
-        """Sum or mean of the forests so far."""
+        """Return the sum or mean of the forests so far."""
         return np.asarray(self.total / self.weight if self.averaged else self.total)

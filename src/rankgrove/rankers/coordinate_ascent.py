@@ -15,14 +15,37 @@ from rankgrove.rankers.base.common_parameters import metric_param
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker
+from rankgrove.rankers.base.paper_settings import (
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Integer, Real
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "system 10",
+        {"metric": ("ndcg@10", "table 1: optimises NDCG; section 4: concentrates on NDCG@10")},
+        departures=("the paper gives no number of restarts and no size of steps",),
+    ),
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, appendix F (RankLib)",
+        {
+            "metric": ("ndcg@10", "not said; the metric that is reported"),
+            "n_restarts": (5, "not said; RankLib's default (-r 5)"),
+            "max_passes": (25, "not said; RankLib's default (-i 25)"),
+            "tolerance": (0.001, "not said; RankLib's default (-tolerance)"),
+        },
+    ),
+}
 
 
 @register_ranker(
     "coordinate-ascent",
     paper="Metzler and Croft 2007",
     optimises="any metric itself",
+    papers=PAPERS,
 )
 class CoordinateAscent(LinearRanker):
     r"""Coordinate ascent, a linear ranker that raises the metric itself.
@@ -32,17 +55,18 @@ class CoordinateAscent(LinearRanker):
     .. math:: w_f \pm \epsilon |w_f| (1 + g + \dots + g^{j-1}), \quad j = 1 \dots n, \quad
         \text{and } 0,
 
-    by the mean of the metric over the training queries, and stays if nothing is better: the metric
-    never falls. Weights are measured in units of the spread of their feature within queries (and
+    by the mean metric of the training queries. The weight stays if no candidate is better, so the
+    metric never falls.
+    Weights are measured in units of the spread of their feature within queries (and
     one near 0 moves as if it were 1 / number of features). A pass goes over all features; passes
     end when one gains no more than ``tolerance``. The first ascent starts at equal weights, each
     restart at random ones; the best weights so far are kept. A step is one pass, and its weights
     are the best so far.
 
-    Between neighbouring moves few documents change places, so that rankings are put in order again
-    instead of being sorted. Documents of equal score count by the mean over their orders. A metric
-    that is a Python function works, at the speed of Python, and sees documents of equal score in an
-    order that was drawn. The weight of a query in the mean is that of its documents.
+    Few documents change places between neighbouring candidates, so the rankings are updated instead
+    of sorted again. Metrics are averaged over all orders of documents with equal scores. A Python
+    function as the metric is slower and gets documents of equal score in a random order.
+    The weight of a query in the mean is that of its documents.
 
     Metzler and Croft, "Linear feature-based models for information retrieval", 2007.
     """

@@ -9,8 +9,29 @@ from rankgrove.boosting.objectives.cosmart import CosineDistance
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.paper_settings import (
+    PLAIN_TREES,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Flag
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "systems 6 and 7 (c-CosMART: consistent=True)",
+        {
+            **PLAIN_TREES,
+            "n_estimators": (1000, "section 4"),
+            "learning_rate": (0.1, "section 4"),
+            "max_leaf_nodes": (30, "section 4"),
+        },
+        departures=(
+            "scores start at 1: the cosine has no gradient at 0, where the paper starts",
+            "queries without a relevant document have no cosine and are left out",
+        ),
+    ),
+}
 
 
 @register_ranker(
@@ -18,6 +39,7 @@ from rankgrove.rankers.base.registry import register_ranker
     paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cosine of scores and gains",
     variants={"c-CosMART": {"consistent": True}},
+    papers=PAPERS,
 )
 class CosMART(BoostedRanker):
     r"""Boosted cosine loss, a listwise ranker.

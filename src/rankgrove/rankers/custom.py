@@ -19,11 +19,11 @@ class CustomMART(BoostedRanker):
     """Boosting with gradients and Hessians from a Python function.
 
     The function is ``objective(scores, y, qid, weight) -> gradients, hessians``: gradients are
-    dLoss/dscore, Hessians must not be negative. It is called for all documents at once, those of a
-    query together and in the order of the training data, with the number of each one's query in
-    ``qid`` (from 0, in order of their first documents); or, with ``per_query``, for each query,
-    whose number is ``qid``. ``weight`` holds the weights of the documents (1 where none were
-    given): what the function returns is used as it is, so it multiplies by them itself. The
+    dLoss/dscore, Hessians must not be negative. It is called once for all documents, grouped by
+    query, with the number of each document's query in ``qid`` (from 0, in order of first
+    appearance); or, with ``per_query``, once for each query, whose number is ``qid``. ``weight``
+    holds the weights of the documents (1 by default); the function itself must multiply its results
+    by them. The
     function is not stored in model files; a loaded model predicts without it.
     """
 

@@ -22,7 +22,7 @@ class ExtraTrees(ForestRanker):
 
     A node draws K features and one threshold for each, uniformly between the smallest and the
     largest value (up to the resolution of the bins), and keeps the best of the K splits. Every tree
-    sees the whole data unless ``subsample`` says otherwise.
+    is grown on all documents by default (``subsample``).
     """
 
     subsample: float | int = with_default(ForestRanker, "subsample", 1.0)

@@ -13,7 +13,11 @@ from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.declaration import param, with_default
-from rankgrove.rankers.base.fitting import Fit, background_of
+from rankgrove.rankers.base.fitting import Fit, init_model_of
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -33,18 +37,43 @@ def _read_model(path: str) -> Any:
     return load_model(path)
 
 
+PAPERS = {
+    "mohan-2011": PaperSettings(
+        "Mohan, Chen and Weinberger, Web-Search Ranking with Initialized Gradient Boosted "
+        "Regression Trees, 2011, algorithm 3",
+        {
+            "n_forest_trees": (10_000, "section 7"),
+            "forest_max_features": (0.1, "section 3: K = 0.1 f"),
+            "n_estimators": (500, "section 7: M_B = 500"),
+            "learning_rate": (0.1, "section 7: one of 0.1 to 0.5"),
+            "max_depth": (4, "section 4"),
+            "residuals": ("in-sample", "algorithm 3: r = y - F(x)"),
+            "missing": ("zero", "section 7"),
+            "min_child_weight": (0.0, "no limit is named"),
+            **ALL_THRESHOLDS,
+        },
+        tuned={"learning_rate": (0.1, 0.2, 0.3, 0.4, 0.5)},
+        departures=(
+            "a node of the forest whose K features are all constant draws more, unless a forest "
+            "with redraw=False is given",
+        ),
+    ),
+}
+
+
 @register_ranker(
     "igbrt",
     paper="Mohan, Chen and Weinberger 2011",
     optimises="squared error of the label",
     variants={"iGBRT as classification": {"task": "classification"}},
+    papers=PAPERS,
 )
 class IGBRT(GBRT):
     r"""Initialized gradient boosted regression trees (Mohan, Chen and Weinberger, *Web-Search
     Ranking with Initialized Gradient Boosted Regression Trees*, 2011, algorithm 3).
 
-    A random forest F is grown first. Boosting then fits trees of depth 4 to what the forest left,
-    :math:`r_i = y_i - F(x_i)`, and the model is the sum of both, one ensemble:
+    A random forest F is grown first. Boosting then fits trees of depth 4 to the residuals of the
+    forest, :math:`r_i = y_i - F(x_i)`. The model is one ensemble, the sum of both:
 
     .. math:: T(x) = F(x) + \alpha \sum_{t=1}^{M_B} T_t(x).
 
@@ -52,8 +81,8 @@ class IGBRT(GBRT):
     as they are, ``residuals="oob"`` takes the forest's out-of-bag predictions instead (documents
     that every tree saw keep their in-sample residual).
 
-    Ctrl-C while the forest still grows leaves no model. A forest that is fitted and saved before,
-    and given as ``forest``, is not lost, and serves any number of fits.
+    Ctrl-C while the forest grows leaves no model. A fitted forest can be passed as ``forest``
+    instead, and reused by several fits.
     """
 
     shares: ClassVar[tuple[str, ...]] = ("trees", "rows")
@@ -84,14 +113,14 @@ class IGBRT(GBRT):
     )
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
-        if fit.background is not None:
+        if fit.init_model is not None:
             raise ModelError(
                 f"{type(self).__name__} starts from its forest, not from init_model: give a "
                 "forest as parameter forest, or boost any model by GBRT"
             )
         forest = self._forest()
         if forest.__sklearn_is_fitted__():
-            model, bag = background_of(forest, fit.data, "the forest"), forest.oob_
+            model, bag = init_model_of(forest, fit.data, "the forest"), forest.oob_
         elif not fit.shard.single_worker:
             raise ModelError(
                 f"{type(self).__name__} grows a forest first, and no worker has all documents: fit "
@@ -146,7 +175,7 @@ class IGBRT(GBRT):
         return forest
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:
-        """Out-of-bag predictions of each problem in grouped order; NaN where there is none."""
+        """Return out-of-bag predictions of each problem in grouped order; NaN where none exists."""
         if bag is None or not bag.is_of(fit.data):
             raise ModelError(
                 "residuals='oob' needs a forest that was fitted to these documents with "

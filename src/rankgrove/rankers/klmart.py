@@ -9,8 +9,25 @@ from rankgrove.boosting.objectives.klmart import KullbackLeibler
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.paper_settings import (
+    PLAIN_TREES,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Flag
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "systems 8 and 9 (c-KLMART: consistent=True)",
+        {
+            **PLAIN_TREES,
+            "n_estimators": (1000, "section 4"),
+            "learning_rate": (0.1, "section 4"),
+            "max_leaf_nodes": (30, "section 4"),
+        },
+    ),
+}
 
 
 @register_ranker(
@@ -18,6 +35,7 @@ from rankgrove.rankers.base.registry import register_ranker
     paper="Ravikumar, Tewari and Yang 2011; Xia, Zhai and Wang 2019",
     optimises="cross entropy of gains and softmax",
     variants={"c-KLMART": {"consistent": True}},
+    papers=PAPERS,
 )
 class KLMART(BoostedRanker):
     r"""Boosted cross entropy of a query's gains, a listwise ranker.

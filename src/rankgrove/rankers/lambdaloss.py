@@ -29,7 +29,7 @@ from rankgrove.rankers.base.registry import register_ranker
 class LambdaLoss(BoostedRanker):
     r"""Boosted LambdaLoss: NDCG-Loss1, NDCG-Loss2, NDCG-Loss2++, ARP-Loss1 and ARP-Loss2.
 
-    Let documents stand in the current ranking, i at rank i, with the gain :math:`G_i` over the
+    Let document i be at rank i of the current ranking, with the gain :math:`G_i` over the
     ideal DCG of the query and :math:`D_i = \log_2(1 + i)`. A loss is
     :math:`\sum w_{ij} \log(1 + e^{-\sigma (s_i - s_j)})` with the weights
 

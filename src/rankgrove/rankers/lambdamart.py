@@ -3,26 +3,117 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
+from rankgrove.boosting.objectives.position_bias import (
+    CorrectedGains,
+    ShownPositions,
+    UnbiasedLambdas,
+    WeightedPairs,
+)
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.click_boosted import ClickBoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.paper_settings import (
+    PLAIN_TREES,
+    RANKLIB_TREES,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 
 _METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
 
 
+_LAMBDAS = {
+    "metric": ("ndcg", "every pair is weighed by its change of NDCG, without a cut-off"),
+    "truncation": (None, "all pairs of documents with different labels"),
+    "norm": (False, "no normalisation of the lambdas"),
+}
+_RANKLIB = {
+    **_LAMBDAS,
+    **RANKLIB_TREES,
+    "metric": ("ndcg@10", "the metric that is reported; RankLib is told none in the text"),
+}
+PAPERS = {
+    "burges-2010": PaperSettings(
+        "Burges, From RankNet to LambdaRank to LambdaMART: An Overview, 2010, section 7",
+        {
+            **_LAMBDAS,
+            **PLAIN_TREES,
+            "n_estimators": (1000, "not in the overview; Xia, Zhai and Wang 2019, section 4"),
+            "learning_rate": (0.1, "not in the overview; that of Wu et al. 2010"),
+            "max_leaf_nodes": (30, "not in the overview; that of Wu et al. 2010"),
+        },
+    ),
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "system 1",
+        {
+            **_LAMBDAS,
+            **PLAIN_TREES,
+            "n_estimators": (1000, "section 4"),
+            "learning_rate": (0.1, "section 4"),
+            "max_leaf_nodes": (30, "section 4"),
+        },
+    ),
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, appendix F (jforests)",
+        {
+            **_LAMBDAS,
+            "criterion": ("least_squares", "not said; jforests' regression trees"),
+            "l2": (0.0, "not said; jforests has none"),
+            "n_estimators": (500, "appendix F"),
+            "max_leaf_nodes": (31, "appendix F"),
+            "learning_rate": (0.05, "not said; jforests' example of a configuration"),
+            "subsample": (0.3, "not said; jforests' example"),
+            "max_features": (0.3, "not said; jforests' example"),
+        },
+        departures=(
+            "jforests wants 0.25 % of the documents in a leaf, here `min_samples_leaf` is a number",
+        ),
+    ),
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 (RankLib)",
+        {
+            **_RANKLIB,
+            "n_estimators": (1000, "section 4.3"),
+            "learning_rate": (0.1, "section 4.3"),
+            "max_leaf_nodes": (10, "not said; RankLib's default"),
+        },
+        tuned={
+            "n_estimators": (*range(1, 101), *range(200, 1001, 100)),
+            "learning_rate": (0.025, 0.05, 0.075, 0.1),
+        },
+    ),
+    "modry-2016": PaperSettings(
+        "Modry and Ferov, Enhancing LambdaMART Using Oblivious Trees, 2016, section 4.2 (RankLib)",
+        {
+            **_RANKLIB,
+            "metric": ("ndcg@10", "section 4.2: lambdas optimise NDCG@10"),
+            "n_estimators": (1000, "section 4.2, cut where validation NDCG@10 is best"),
+            "learning_rate": (0.11, "table 3: the best of 64 leaves"),
+            "max_leaf_nodes": (64, "table 3: the best"),
+        },
+        tuned={
+            "learning_rate": (0.11, 0.13, 0.15, 0.17, 0.19),
+            "max_leaf_nodes": (8, 16, 32, 64),
+        },
+    ),
+}
+
+
 @register_ranker(
     "lambdamart",
     paper="Burges 2010",
     optimises="NDCG, MAP, ERR or MRR, through pairs",
+    papers=PAPERS,
 )
-class LambdaMART(BoostedRanker):
+class LambdaMART(ClickBoostedRanker):
     r"""LambdaMART for NDCG, MAP, ERR or MRR.
 
     For documents i and j of a query whose labels differ, :math:`y_i > y_j`, let
@@ -44,8 +135,19 @@ class LambdaMART(BoostedRanker):
     :math:`u_i` before it ranks them and computes the lambdas (stochastic LambdaMART; Lyzhin,
     Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to Rank?", 2023).
 
+    With clicks as labels, ``position_bias`` corrects for the position :math:`k_i` at which a
+    document was shown. A pair of a clicked document i and another one j is divided by the
+    propensity of i (``"ips"``), or by ratios :math:`t^+_{k_i} t^-_{k_j}` that are estimated with
+    the trees (``"unbiased"``: Hu, Wang, Peng and Li, "Unbiased LambdaMART", 2019). With
+    ``"additive"``, lambdas are computed at :math:`s_i + b_{k_i}` with estimated biases b; with
+    ``"trust"``, they are those of DCG with the gains :math:`(c_i - \\beta_{k_i}) / \\alpha_{k_i}`
+    (Vardasbi, Oosterhuis and de Rijke, "When Inverse Propensity Scoring does not Work", 2020).
+    Queries are not normalised then, except with ``"additive"``: that would undo the weights.
+
     Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", 2010.
     """
+
+    position_biases: ClassVar[tuple[str, ...]] = ("ips", "unbiased", "additive", "trust")
 
     metric: str = param(
         "ndcg",
@@ -78,21 +180,48 @@ class LambdaMART(BoostedRanker):
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         return {**super()._unused_parameters(data), **unused_by_metric(self.metric)}
 
-    def _objective(self, data: TrainingData) -> Objective:
+    def _lambda_options(self) -> dict[str, Any]:
         metric, _, k = self.metric.partition("@")
-        return LambdaGradients(
-            data,
-            metric=metric,
-            k=int(k) if k else None,
-            truncation=self.truncation,
-            sigma=self.sigma,
-            query_norm=self.norm,
-            difference_norm=self.norm,
-            gain=self.gain,
-            relevant_from=self.relevant_from,
-            max_grade=self.max_grade,
-            noise=self.noise,
-        )
+        return {
+            "metric": metric,
+            "k": int(k) if k else None,
+            "truncation": self.truncation,
+            "sigma": self.sigma,
+            "query_norm": self.norm,
+            "difference_norm": self.norm,
+            "gain": self.gain,
+            "relevant_from": self.relevant_from,
+            "max_grade": self.max_grade,
+            "noise": self.noise,
+        }
+
+    def _objective(self, data: TrainingData) -> Objective:
+        return LambdaGradients(data, **self._lambda_options())
+
+    def _check_labels(self, data: RankingInput) -> None:
+        super()._check_labels(data)
+        if self.position_bias == "trust" and not self.metric.startswith("ndcg"):
+            raise ValueError(
+                f"position_bias='trust' of LambdaMART corrects gains, which metric={self.metric!r} "
+                "has not: use 'ndcg'"
+            )
+
+    def _debiased(self, training: TrainingData, data: RankingInput) -> Objective:
+        options = {**self._lambda_options(), "query_norm": False}
+        if self.position_bias == "ips":
+            return WeightedPairs(training, self._click_weights(data), **options)
+        if self.position_bias == "trust":
+            return CorrectedGains(training, self._trusted(data), **options)
+        if self.position_bias == "unbiased":
+            assert data.position is not None
+            return UnbiasedLambdas(
+                training,
+                ShownPositions.of(data.position),
+                reg=1.0 if self.position_bias_reg is None else self.position_bias_reg,
+                largest=self.max_click_weight,
+                **options,
+            )
+        return super()._debiased(training, data)
 
 
 def unused_by_metric(metric: str) -> dict[str, str]:

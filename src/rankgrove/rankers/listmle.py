@@ -7,17 +7,36 @@ from collections.abc import Callable
 from rankgrove.linear.lbfgs import minimise
 from rankgrove.linear.likelihood import PermutationLikelihood
 from rankgrove.models.linear_features import LinearFeatures
+from rankgrove.rankers.base.common_parameters import EQUAL_LABELS, EQUAL_LABELS_MEANING
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker
+from rankgrove.rankers.base.paper_settings import (
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import AnyOf, Integer, Nothing, Real
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "system 11, and equation 5",
+        {
+            "k": (10, "section 4"),
+            "sigma": (1.0, "equation 5: a prior of unit variance"),
+            "n_permutations": (1, "section 3.1: one ground-truth permutation"),
+            "equal_labels": ("keep", "no query is left out"),
+            "max_iter": (100, "section 4.2: 100 iterations on Yahoo, 1000 on Microsoft 30K"),
+        },
+    ),
+}
 
 
 @register_ranker(
     "listmle",
     paper="Xia et al. 2008; Xia, Zhai and Wang 2019",
     optimises="Plackett-Luce likelihood of the right order",
+    papers=PAPERS,
 )
 class ListMLE(LinearRanker):
     r"""Linear ListMLE, a listwise ranker.
@@ -45,6 +64,7 @@ class ListMLE(LinearRanker):
     n_permutations: int = param(
         1, Integer(1, 10000), "permutations per query, their ties shuffled differently"
     )
+    equal_labels: str = param("skip", EQUAL_LABELS, EQUAL_LABELS_MEANING)
     max_iter: int = param(100, Integer(1), "iterations of L-BFGS at most")
     tolerance: float = param(
         1e-5,
@@ -62,6 +82,7 @@ class ListMLE(LinearRanker):
             k=self.k,
             n_permutations=self.n_permutations,
             sigma=self.sigma,
+            keep_equal=self.equal_labels == "keep",
             seed=fit.seed,
         )
         minimise(

@@ -2,18 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.mart import TARGETS, SquaredError
 from rankgrove.boosting.start import Start
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.click_boosted import ClickBoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING, START, START_MEANING
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
+from rankgrove.rankers.base.paper_settings import (
+    PLAIN_TREES,
+    RANKLIB_TREES,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Choice
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "friedman-2001": PaperSettings(
+        "Friedman, Greedy Function Approximation: A Gradient Boosting Machine, 2001, algorithm 2",
+        {
+            **PLAIN_TREES,
+            "start": ("mean", "algorithm 2: the mean is the best constant"),
+            "n_estimators": (1000, "not said for ranking; Xia, Zhai and Wang 2019, section 4"),
+            "learning_rate": (0.1, "section 5: 0.1 or less"),
+            "max_leaf_nodes": (30, "not said for ranking; Xia, Zhai and Wang 2019, section 4"),
+        },
+    ),
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "systems 3 to 5 (MART-1: target='gain', MART-2: 'label', c-MART-1: 'normalised_gain')",
+        {
+            **PLAIN_TREES,
+            "start": ("zero", "section 3.2.1: models are initialised to zero"),
+            "n_estimators": (1000, "section 4"),
+            "learning_rate": (0.1, "section 4"),
+            "max_leaf_nodes": (30, "section 4"),
+        },
+    ),
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, appendix F (RankLib)",
+        {
+            **RANKLIB_TREES,
+            "start": ("zero", "RankLib starts from 0"),
+            "n_estimators": (500, "appendix F"),
+            "learning_rate": (0.1, "not said; RankLib's default"),
+            "max_leaf_nodes": (7, "appendix F"),
+        },
+    ),
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 (RankLib)",
+        {
+            **RANKLIB_TREES,
+            "start": ("zero", "RankLib starts from 0"),
+            "n_estimators": (1000, "section 4.3"),
+            "learning_rate": (0.1, "section 4.3"),
+            "max_leaf_nodes": (10, "not said; RankLib's default"),
+        },
+        tuned={
+            "n_estimators": (*range(1, 101), *range(200, 1001, 100)),
+            "learning_rate": (0.025, 0.05, 0.075, 0.1),
+        },
+    ),
+}
 
 
 @register_ranker(
@@ -25,17 +79,24 @@ from rankgrove.rankers.base.registry import register_ranker
         "MART-2": {"target": "label"},
         "c-MART-1": {"target": "normalised_gain"},
     },
+    papers=PAPERS,
 )
-class MART(BoostedRanker):
+class MART(ClickBoostedRanker):
     r"""Multiple additive regression trees: least squares, one document at a time.
 
     The loss is :math:`\frac12 \sum_d w_d (s_d - t_d)^2` with the target :math:`t = r` for the label
     r (MART-2), :math:`t = 2^r - 1` (MART-1), or that gain divided by the ideal DCG of the query
     (c-MART-1).
 
+    With clicks c as labels, ``position_bias`` fits c divided by the propensity (``"ips"``),
+    :math:`(c - \beta_k) / \alpha_k` (``"trust"``), or c as the score plus a bias of its position
+    (``"additive"``).
+
     Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", 2001; the names of the
     targets are those of Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
+
+    position_biases: ClassVar[tuple[str, ...]] = ("ips", "additive", "trust")
 
     target: str = param(
         "label",
@@ -50,9 +111,17 @@ class MART(BoostedRanker):
         idle = {"gain": "with target='label'"} if self.target == "label" else {}
         return {**super()._unused_parameters(data), **idle}
 
+    def _check_labels(self, data: RankingInput) -> None:
+        super()._check_labels(data)
+        if self.position_bias in ("ips", "trust") and self.target != "label":
+            raise ValueError(
+                f"position_bias={self.position_bias!r} of MART corrects labels: use "
+                f"target='label', not {self.target!r}"
+            )
+
     def _objective(self, data: TrainingData) -> Objective:
         return SquaredError(data, target=self.target, gain=self.gain)
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
         zero = self.start == "zero"
-        return Start.of(fit.background, objective, type(self).__name__, from_zero=zero)
+        return Start.of(fit.init_model, objective, type(self).__name__, from_zero=zero)

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.common_parameters import EQUAL_LABELS, EQUAL_LABELS_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.paper_settings import (
+    PLAIN_TREES,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Integer, Real
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "xia-2019": PaperSettings(
+        "Xia, Zhai and Wang, Plackett-Luce Model for Learning-to-Rank Task, 2019, section 4, "
+        "system 0, and algorithm 1",
+        {
+            **PLAIN_TREES,
+            "k": (10, "section 4"),
+            "n_permutations": (3, "section 4.3 recommends obj=3"),
+            "equal_labels": ("keep", "algorithm 1 shuffles and sorts every query"),
+            "n_estimators": (1000, "section 4"),
+            "learning_rate": (0.1, "section 4"),
+            "max_leaf_nodes": (30, "section 4"),
+        },
+        departures=(
+            "a leaf's Newton step is limited to 100 (`max_step`), where the likelihood is flat",
+        ),
+    ),
+}
 
 
 @register_ranker(
@@ -15,6 +40,7 @@ from rankgrove.rankers.base.registry import register_ranker
     paper="Xia, Zhai and Wang 2019",
     optimises="Plackett-Luce likelihood of permutations",
     variants={f"PLRank(obj={n})": {"n_permutations": n} for n in (1, 3, 6)},
+    papers=PAPERS,
 )
 class PLRank(BoostedRanker):
     r"""Boosted Plackett-Luce model, a listwise ranker.
@@ -46,7 +72,15 @@ class PLRank(BoostedRanker):
         Integer(1, 10_000),
         "ground-truth permutations per query (the paper's obj; it recommends 3)",
     )
+    equal_labels: str = param("skip", EQUAL_LABELS, EQUAL_LABELS_MEANING)
     max_step: float = param(100.0, Real(0, above=True), "limit of a leaf's Newton step")
+
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
+        own = "on leaf values, which are Newton steps of their own"
+        idle = {"l1": own}
+        if self.tree == "oblivious":
+            idle |= {"min_samples_leaf": own, "min_child_weight": own}
+        return {**super()._unused_parameters(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
         return PlackettLuceLikelihood(
@@ -55,4 +89,5 @@ class PLRank(BoostedRanker):
             n_permutations=self.n_permutations,
             l2=self.l2,
             max_step=self.max_step,
+            keep_equal=self.equal_labels == "keep",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.querycrossentropy import ShiftedLogistic, probabilities
 from rankgrove.data.core.ranking_input import RankingInput
@@ -21,8 +23,8 @@ class QueryCrossEntropy(BoostedRanker):
 
     With :math:`t = y / \text{max\_grade}` and
     :math:`\ell(s) = -\sum_d w_d (t_d \log \sigma(s_d) + (1 - t_d) \log(1 - \sigma(s_d)))`, the loss
-    of a query is :math:`(1 - \alpha) \, \ell(s) + \alpha \min_b \ell(s + b)`: one part wants
-    probabilities, the other the order inside the query, whatever its level. With
+    of a query is :math:`(1 - \alpha) \, \ell(s) + \alpha \min_b \ell(s + b)`: the first part fits
+    probabilities, the second only the order inside the query. With
     :math:`p_d = \sigma(s_d)`, :math:`p'_d = \sigma(s_d + b_q)` at the best :math:`b_q`, and
     :math:`v_d = w_d p'_d (1 - p'_d)`,
 
@@ -33,6 +35,8 @@ class QueryCrossEntropy(BoostedRanker):
     In a query whose labels are all 0 or all ``max_grade``, the second part is 0. Scores are
     log-odds, and start at those of the mean label.
     """
+
+    scores_are_log_odds: ClassVar[bool] = True
 
     alpha: float = param(0.95, Real(0, 1), "part of the loss that shifts each query")
     max_grade: float = param(

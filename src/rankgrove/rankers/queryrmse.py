@@ -23,8 +23,8 @@ class QueryRMSE(BoostedRanker):
         \frac12 \sum_q \sum_{d \in q} w_d (r_d - m_q)^2, \qquad
         g_d = w_d (r_d - m_q), \qquad h_d = w_d.
 
-    No effort goes into the level of a query, which no ranking shows: a constant added to all labels
-    of a query changes nothing. Labels may be any real numbers. The RMSE over all documents of
+    The mean level of a query has no effect: a constant added to all labels of a query changes
+    nothing. Labels may be any real numbers. The RMSE over all documents of
     :math:`r_d - m_q` is the figure that CatBoost reports.
     """
 

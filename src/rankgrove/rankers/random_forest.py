@@ -7,6 +7,10 @@ from rankgrove.forests.growing import NODE_ORDERS
 from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Nothing
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.ordinal import TASKS, Problems, problems_of
@@ -17,11 +21,40 @@ TASK_MEANING = (
 )
 
 
+PAPERS = {
+    "mohan-2011": PaperSettings(
+        "Mohan, Chen and Weinberger, Web-Search Ranking with Initialized Gradient Boosted "
+        "Regression Trees, 2011, algorithm 1",
+        {
+            "n_estimators": (10_000, "section 3"),
+            "sampling": ("bootstrap", "algorithm 1: as many documents, with replacement"),
+            "subsample": (1.0, "algorithm 1"),
+            "max_features": (0.1, "section 3: K = 0.1 f"),
+            "redraw": (False, "section 2: K features are sampled, no others"),
+            "missing": ("zero", "section 7"),
+            **ALL_THRESHOLDS,
+        },
+    ),
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 "
+        "(scikit-learn)",
+        {
+            "n_estimators": (300, "section 4.3: convergence around 300 trees"),
+            "max_features": (0.3, "section 4.3"),
+            "max_leaf_nodes": (100, "section 4.3"),
+            "node_order": ("best-first", "scikit-learn's order with max_leaf_nodes"),
+            **ALL_THRESHOLDS,
+        },
+    ),
+}
+
+
 @register_ranker(
     "rf",
     paper="Mohan, Chen and Weinberger 2011",
     optimises="squared error of the label",
     variants={"RF as classification": {"task": "classification"}},
+    papers=PAPERS,
 )
 class RandomForest(ForestRanker):
     r"""Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient
@@ -29,7 +62,7 @@ class RandomForest(ForestRanker):
 
     Every tree is grown to full depth on a bootstrap of the documents (as many as there are, drawn
     with replacement), with the squared error and K = 0.1 f features per node. The paper grows up to
-    10,000 trees, and takes missing values for 0 (section 7 compares other ways).
+    10,000 trees, and takes missing values for 0 (section 7 compares alternatives).
 
     With ``task="classification"`` (section 6) there is one forest per grade c but the lowest, which
     learns :math:`P(y \ge c)` from 0 and 1, and the score is the expected grade

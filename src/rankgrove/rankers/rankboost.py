@@ -5,30 +5,57 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.boosting.loop import Boosting, EvalOutputs
+from rankgrove.boosting.loop import BinnedOutputs, Boosting
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.rankboost import PairExponential, rank_gain
 from rankgrove.boosting.sampling import RowSampler
 from rankgrove.boosting.start import Start
+from rankgrove.data.core.categories import MAX_CATEGORIES
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.boosted import run_boosting
 from rankgrove.rankers.base.declaration import param
-from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit, FitResult
+from rankgrove.rankers.base.paper_settings import (
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.rankers.base.tree_ranker import TreeRanker
 from rankgrove.trees.bin_cache import cached_codes
+from rankgrove.trees.category_rules import CategoryRules
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
+
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, appendix F (RankLib)",
+        {
+            "n_estimators": (500, "appendix F"),
+            "max_bins": (10, "not said; RankLib's default of thresholds (-tc 10)"),
+        },
+    ),
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 (RankLib)",
+        {
+            "n_estimators": (300, "the number of rounds is tuned; RankLib's default is the most"),
+            "max_bins": (10, "not said; RankLib's default of thresholds (-tc 10)"),
+        },
+    ),
+}
+_ONE_AGAINST_REST = CategoryRules(
+    smoothing=0.0, l2=0.0, max_listed=1, max_onehot=MAX_CATEGORIES, min_samples=1
+)
 
 
 @register_ranker(
     "rankboost",
     paper="Freund, Iyer, Schapire and Singer 2003",
     optimises="exponential loss of pairs",
+    papers=PAPERS,
 )
-class RankBoost(BaseRanker):
+class RankBoost(TreeRanker):
     r"""RankBoost, boosting of thresholds on features, pair by pair.
 
     A pair is two documents of a query with different labels. Round t weighs the pair of i (lower)
@@ -41,8 +68,9 @@ class RankBoost(BaseRanker):
 
     Pairs are never listed: the potentials :math:`\pi(d) = \sum_i D(i, d) - \sum_j D(d, j)` take
     O(n), and all thresholds of a feature another O(n) on its bins. A missing value goes to the side
-    that r prefers. The model is a sum of stumps; a step is one round. A background model
-    (``init_model``) is where f starts.
+    that r prefers. Of a categorical feature, h is 0 for one category and 1 for all others. The
+    model is a sum of stumps; a step is one round. With ``init_model``, f starts at the scores of
+    that model.
 
     Freund, Iyer, Schapire and Singer, "An Efficient Boosting Algorithm for Combining Preferences",
     2003.
@@ -72,17 +100,22 @@ class RankBoost(BaseRanker):
                 shard=fit.shard,
             )
         )
-        start = Start.of(fit.background, objective, type(self).__name__)
+        start = Start.of(fit.init_model, objective, type(self).__name__)
         eval_outputs = {
-            watched.name: EvalOutputs.of(watched.data, bins, start, n_jobs)
-            for watched in fit.watch.held_out
+            eval_set.name: BinnedOutputs.of(eval_set.data, bins, start, n_jobs)
+            for eval_set in fit.evaluation.held_out
         }
         boosting = Boosting(
             objective=objective,
             grower=TreeGrower(
-                binned, max_leaf_nodes=2, criterion=rank_gain, n_jobs=n_jobs, shard=fit.shard
+                binned,
+                max_leaf_nodes=2,
+                criterion=rank_gain,
+                categories=_ONE_AGAINST_REST,
+                n_jobs=n_jobs,
+                shard=fit.shard,
             ),
-            sampler=RowSampler(data.groups, fit.shard, 1.0, "queries", fit.seed),
+            sampler=RowSampler(data.groups, fit.shard, fit.seed),
             outputs=start.scores(data, n_jobs),
             learning_rate=1.0,
             seed=fit.seed,

@@ -13,14 +13,26 @@ from rankgrove.models.linear_features import LinearFeatures
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.linear import Floats, LinearRanker
+from rankgrove.rankers.base.paper_settings import (
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Choice, Integer, Real
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "desa-2016": PaperSettings(
+        "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 (svm_rank)",
+        {"C": (0.01, "one of the values that are tuned; svm_rank's default")},
+        tuned={"C": (0.001, 0.01, 0.1, 1, 10, 100, 1000)},
+    ),
+}
 
 
 @register_ranker(
     "ranksvm",
     paper="Joachims 2006 (SVM-rank)",
     optimises="hinge loss of pairs, with the widest margin",
+    papers=PAPERS,
 )
 class RankSVM(LinearRanker):
     r"""Linear support vector machine on pairs of documents.

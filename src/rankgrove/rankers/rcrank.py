@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from rankgrove.rankers.base.declaration import with_default
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Span
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.lambdamart import LambdaMART
+
+PAPERS = {
+    "modry-2016": PaperSettings(
+        "Modry and Ferov, Enhancing LambdaMART Using Oblivious Trees, 2016, section 4.2",
+        {
+            "metric": ("ndcg@10", "section 4.2: lambdas optimise NDCG@10"),
+            "truncation": (None, "all pairs; those below rank 10 change nothing"),
+            "norm": (False, "no normalisation of the lambdas"),
+            "n_estimators": (1000, "section 4.2, cut where validation NDCG@10 is best"),
+            "learning_rate": (0.11, "table 3: the best of 64 leaves"),
+            "max_depth": (6, "table 3: 64 leaves, the best"),
+            **ALL_THRESHOLDS,
+        },
+        tuned={"learning_rate": (0.11, 0.13, 0.15, 0.17, 0.19), "max_depth": (3, 4, 5, 6)},
+        departures=("the paper shifts labels to start at 1 (`--label-shift 1` of studies)",),
+    ),
+}
 
 
 @register_ranker(
     "rcrank",
     paper="Modry and Ferov 2016",
     optimises="NDCG, MAP, ERR or MRR, through pairs",
+    papers=PAPERS,
 )
 class RCRank(LambdaMART):
     r"""LambdaMART whose trees have one rule (feature, threshold) for all nodes of a level.

@@ -4,29 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.forests.listwise_metric import (
+    LISTWISE_METRIC_WORDS,
     ListwiseMetric,
     as_listwise_metric,
     is_listwise_metric,
     listwise_metric,
+    read_listwise_metric,
 )
 from rankgrove.rankers.base.common_parameters import TABLE
-from rankgrove.rankers.base.declaration import param
+from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import AnyOf, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 
 _TABLE = AnyOf(Nothing(), TABLE)
 
 
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, section 4.3",
+        {
+            "n_estimators": (500, "section 5.1"),
+            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
+            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+            "max_features": ("log2", "section 5.1: log(number) + 1"),
+            "redraw": (False, "algorithm 2: K features are drawn, no others"),
+            "metric": ("ndcg", "equations 11 to 13, without a cut-off"),
+            "node_order": ("breadth-first", "section 4.3.3"),
+            "max_depth": (
+                17,
+                "section 5.2.3 counts about 17 levels, though section 5.1 names no limit",
+            ),
+            "leaf_score": ("label", "equation 9"),
+            **ALL_THRESHOLDS,
+        },
+    ),
+}
+
+
 @register_ranker(
     "rf-list",
     paper="Ibrahim and Carman 2016",
-    optimises="NDCG itself (or DCG, P@k, RBP, MAP, MRR, ERR)",
+    optimises="NDCG itself (or any other metric)",
     variants={"RF-list-S5": {"subsample": 0.05}, "RF-list-S30": {"subsample": 0.3}},
+    papers=PAPERS,
 )
 class RFList(ForestRanker):
     r"""Listwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective
@@ -52,22 +84,34 @@ class RFList(ForestRanker):
     where the block holds r relevant documents and F stand before it, of R in all; Q is the
     probability that no document before the block satisfies the user, and :math:`e_j` the mean of
     the product of 1 - p over all subsets of j documents of the block, p being a document's
-    probability to satisfy.
+    probability to satisfy. Spearman's correlation is linear in the ranks, as NDCG is: with R the
+    rank of a label (mean ranks of equal ones), gains are R - mean R and the factor of a rank is the
+    negative rank.
+
+    Any other mean over queries is evaluated anew for each ranking that a candidate split gives to
+    a query of the node, which takes 30 to 50 times as long: ``meanndcg`` (exact over
+    all orders), ``pair-accuracy`` and ``tau`` (a tied pair adds its mean, 1/2 or 0), ``ic`` (of the
+    scores as they are), ``dcg`` and ``p`` with ``short``, and Python functions. A function is
+    called for every different order of the labels of tied documents if there are at most 120, else
+    for 64 orders that are drawn once for each query (the same for all splits, trees and machines),
+    so that it takes another hundred times as long. A function of labels and scores gets the
+    documents from the best score to the worst.
+
+    A query that ``sampling="bootstrap-queries"`` draws twice counts twice, in the metric and in the
+    mean labels of leaves; in numbers of documents (``min_samples_leaf``) it counts once.
 
     The paper's six ways to save time are ``query_fraction`` (1), ``subsample`` (2),
     ``min_samples_leaf`` and ``max_depth`` (3), ``threshold_fraction`` (4), ``min_gain`` (5) and a
     cut-off in ``metric`` such as ``"ndcg@10"`` (6).
     """
 
-    metric: str = param(
+    missing: str = with_default(BaseRanker, "missing", "keep")  # listwise splits have two children
+    metric: Any = param(
         "ndcg",
-        Satisfies(
-            is_listwise_metric,
-            "the text of an ndcg, dcg, p@k, recall@k, rbp, map, mrr or err metric",
-            str,
-        ),
+        Satisfies(is_listwise_metric, LISTWISE_METRIC_WORDS, read_listwise_metric),
         "what splits raise, such as 'ndcg', 'ndcg@10', 'ndcg(discount=alpha:0.1)', "
-        "'ndcg(discount=beta:0.1)', 'dcg@5', 'p@10', 'rbp', 'map', 'mrr@10' or 'err'",
+        "'ndcg(discount=beta:0.1)', 'dcg@5', 'p@10', 'rbp', 'map', 'mrr@10' or 'err'; a function "
+        "is slow",
     )
     gain_table: Sequence[float] | None = param(
         None, _TABLE, "gain of the labels 0, 1, ..., in place of the metric's"
@@ -87,10 +131,10 @@ class RFList(ForestRanker):
     )
 
     def _growth(self, n_features: int) -> Growth:
-        if self.sampling != "queries":
+        if self.sampling not in ("queries", "bootstrap-queries"):
             raise ValueError(
-                f"parameter sampling of {type(self).__name__} must be 'queries', not "
-                f"{self.sampling!r}: a listwise gain needs whole queries"
+                f"parameter sampling of {type(self).__name__} must be 'queries' or "
+                f"'bootstrap-queries', not {self.sampling!r}: a listwise gain needs whole queries"
             )
         return replace(
             super()._growth(n_features),
@@ -102,8 +146,7 @@ class RFList(ForestRanker):
     def _metric(self, data: RankingInput) -> ListwiseMetric:
         return listwise_metric(
             as_listwise_metric(self.metric),
-            data.y,
-            data.filled_offsets,
+            data,
             gain_table=self.gain_table,
             discount_table=self.discount_table,
             document_weight=data.weight if self.weighting == "split" else None,

@@ -1,4 +1,4 @@
-"""RF-pair: a random forest that tells which of two documents is the more relevant one."""
+"""RF-pair: a random forest that predicts which of two documents is more relevant."""
 
 from __future__ import annotations
 
@@ -19,26 +19,56 @@ from rankgrove.rankers.base.common_parameters import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.links import Link
+
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, section 4.5",
+        {
+            "n_estimators": (500, "section 5.1"),
+            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
+            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+            "max_features": ("log2", "section 5.1: log(number) + 1"),
+            "redraw": (False, "algorithm 2: K features are drawn, no others"),
+            "criterion": ("entropy", "section 4.5: a forest with classification setting"),
+            "max_pairs": (10_000, "section 4.5: every pair"),
+            "leaf_score": ("label", "equation 9"),
+            **ALL_THRESHOLDS,
+        },
+        departures=(
+            "the paper describes it and reports no result",
+            "a document's score is its mean probability to win, in place of a topological sort",
+        ),
+    ),
+}
 
 
 @register_ranker(
     "rf-pair",
     paper="Ibrahim and Carman 2016",
     optimises="which of two documents wins",
+    papers=PAPERS,
 )
 class RFPair(ForestRanker):
     """Pairwise random forest (Ibrahim and Carman 2016, section 4.5).
 
     Two documents of a query with different labels give one training example: the difference of
     their features, in a random order, and whether the first one is the more relevant. A document's
-    score is its mean probability of winning against the other documents of its list (a pair is
-    asked in both orders), which also resolves cycles. So scores depend on the list: ``predict``,
+    score is its mean probability of winning against the other documents of its list (each pair is
+    scored in both orders), which also resolves cycles. So scores depend on the list: ``predict``,
     ``rank`` and ``score`` need the queries. Scoring a list takes time in proportion to the square
     of its length.
+
+    Of a categorical column, an example has the category of the first document, and none where both
+    documents have the same.
 
     ``leaf_score`` and out-of-bag predictions are about pairs, not documents.
     """
@@ -57,7 +87,8 @@ class RFPair(ForestRanker):
         pairs = sample_pairs(data.y, data.groups.offsets, self.max_pairs, seed)
         first, second = pairs.first, pairs.second
         X = filled(data.X.to_array(type(self).__name__), fit.fill)
-        difference = differences(X, documents[first], documents[second])
+        categories = data.X.categories
+        difference = differences(X, documents[first], documents[second], sorted(categories))
         weight = None
         if data.weight is not None:
             weight = np.sqrt(data.weight[first] * data.weight[second])
@@ -66,7 +97,7 @@ class RFPair(ForestRanker):
             weight = None
         return replace(
             data,
-            X=DenseMatrix(difference),
+            X=DenseMatrix(difference, categories=categories),
             y=pairs.first_wins.astype(np.float64),
             groups=QueryGroups.from_sizes(pairs.per_query),
             weight=weight,
@@ -89,5 +120,5 @@ class RFPair(ForestRanker):
 
 
 def _documents(data: RankingInput) -> npt.NDArray[np.int64]:
-    """Rows of X in grouped order."""
+    """Return the rows of X in grouped order."""
     return np.arange(data.groups.n_rows) if data.groups.order is None else data.groups.order

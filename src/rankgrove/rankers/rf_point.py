@@ -8,8 +8,29 @@ from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.common_parameters import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.parameters import Real
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, section 4.2",
+        {
+            "n_estimators": (500, "section 5.1"),
+            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
+            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+            "max_features": ("log2", "section 5.1: log(number) + 1"),
+            "redraw": (False, "algorithm 2: K features are drawn, no others"),
+            "criterion": ("entropy", "algorithm 3"),
+            "leaf_score": ("label", "equation 9"),
+            **ALL_THRESHOLDS,
+        },
+    ),
+}
 
 
 @register_ranker(
@@ -17,6 +38,7 @@ from rankgrove.rankers.base.registry import register_ranker
     paper="Ibrahim and Carman 2016",
     optimises="entropy of the labels",
     variants={"RF-point-S5": {"subsample": 0.05}, "RF-point-S30": {"subsample": 0.3}},
+    papers=PAPERS,
 )
 class RFPoint(ForestRanker):
     """Pointwise random forest (Ibrahim and Carman, *Comparing Pointwise and Listwise Objective
@@ -25,7 +47,7 @@ class RFPoint(ForestRanker):
     Each tree is grown on a sub-sample of the queries. At a node, K features are drawn without
     replacement, and all their thresholds are tried; the split is the one with the largest
     information gain in the label. (If all drawn features are constant in the node, more are drawn,
-    one at a time, until one is not.) A leaf answers the mean label of its documents.
+    one at a time, until one is not.) The value of a leaf is the mean label of its documents.
     """
 
     criterion: str = param(

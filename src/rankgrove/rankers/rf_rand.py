@@ -7,21 +7,41 @@ from dataclasses import replace
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.paper_settings import (
+    ALL_THRESHOLDS,
+    PaperSettings,
+)
 from rankgrove.rankers.base.registry import register_ranker
+
+PAPERS = {
+    "ibrahim-2016": PaperSettings(
+        "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
+        "Forest based Learning-to-Rank, 2016, section 6.1",
+        {
+            "n_estimators": (500, "section 5.1"),
+            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
+            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+            "leaf_score": ("label", "equation 9"),
+            **ALL_THRESHOLDS,
+        },
+    ),
+}
 
 
 @register_ranker(
     "rf-rand",
     paper="Ibrahim and Carman 2016",
     optimises="nothing: splits are random",
+    papers=PAPERS,
 )
 class RFRand(ForestRanker):
     """Completely randomised forest (Ibrahim and Carman 2016, section 6.1).
 
     A node is split on one random feature that is not constant there, at a threshold drawn uniformly
     between its smallest and its largest value; labels only fill the leaves. (Nodes of equal labels
-    are not split further, because their children would answer the same.) The threshold is drawn up
-    to the resolution of the bins. There is nothing for ``max_features`` and ``min_gain`` to limit.
+    are not split further, because their children would have equal values.) The threshold is drawn
+    up to the resolution of the bins. ``max_features`` and ``min_gain`` have no effect and are
+    refused.
     """
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A single feature as the ranking: the baseline of baselines."""
+"""A single feature as the score, a simple baseline."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class SingleFeature(LinearRanker):
     r"""Ranks by one feature: :math:`s_d = \pm x_{d,f}`.
 
     The feature is given by name or number, or is the one whose ranking of the training data has the
-    best mean of the metric; ties go to the first. Documents of equal value count by the mean over
-    their orders, and features that are constant within all queries are left out. Without a
-    ``direction``, the training data also tell whether large or small values are good.
+    best mean of the metric; ties go to the first. Metrics are averaged over all orders of documents
+    with equal values, and features that are constant within all queries are excluded. Without a
+    ``direction``, the training data also decide whether large or small values are good.
 
     Attributes
     ----------

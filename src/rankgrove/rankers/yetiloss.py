@@ -32,6 +32,11 @@ class YetiLoss(BoostedRanker):
         g_i \mathrel{-}= w \rho, \quad g_j \mathrel{+}= w \rho, \quad
         h_i, h_j \mathrel{+}= w \rho (1 - \rho).
 
+    CatBoost's ``mode=NDCG``, ``MRR`` and ``ERR`` are this loss with ``gain="linear"`` (its labels
+    are the probabilities of ERR; NDCG with ``dcg_type=Exp`` has ``gain="exp"``). Its ``mode=MAP``
+    weighs neighbours by 1 / rank, not by the change of average precision. MRR@k counts nothing
+    below rank k here.
+
     Lyzhin, Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to Rank?",
     2023.
     """

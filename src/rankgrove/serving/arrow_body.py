@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.arrow_tables import holds_numbers
 from rankgrove.models.model import Model
+from rankgrove.serving.arrow_message import float_matrix, is_compressed
+from rankgrove.serving.category_values import codes_of_column
 from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError
 
@@ -29,11 +31,10 @@ QUERY_COLUMN = "qid"
 # A batch is too small to wait for other threads, and there are other requests for them.
 _ON_THIS_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
-_FLOATS = ({pa.float32().id}, {pa.float64().id})
-
-# Kinds of messages, and numbers of fields, of Arrow's Message.fbs.
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
-_HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
+_FLOATS: dict[int, np.dtype[Any]] = {
+    pa.float32().id: np.dtype("<f4"),
+    pa.float64().id: np.dtype("<f8"),
+}
 
 # Clients send one schema again and again, and reading it takes longer than reading a small batch.
 _CACHED_PLANS, _CACHED_SCHEMA_BYTES = 16, 256 << 10
@@ -44,6 +45,10 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     try:
         messages = _messages(body)
         plan = _plan(messages[0], model)
+        X = plan.whole_matrix(messages)
+        if X is not None:
+            check_rows(len(X), max_rows)
+            return RequestDocuments(X)
         parts, ids, n_rows = [], [], 0
         for batch in plan.batches(messages, body):
             n_rows += batch.num_rows
@@ -75,7 +80,10 @@ def _messages(body: bytes) -> list[pa.Message]:
             message = reader.read_next_message()
         except (StopIteration, EOFError):
             break
-        _refuse_compression(message.metadata)
+        if is_compressed(message.metadata):
+            raise RequestError(
+                WRONG, "arrow", "the Arrow buffers are compressed: send them uncompressed"
+            )
         messages.append(message)
     if not messages or messages[0].type != "schema":
         raise _unsound("it does not begin with a schema")
@@ -124,10 +132,13 @@ class _Plan:
         self.width = len(self.features)
         self.all_in_order = self.features == list(range(len(names)))
         # Of floats alone, as usual, no more is asked: looking at many types takes its time.
-        self.of_floats = {types[j].id for j in self.features} in _FLOATS
-        others = set() if self.of_floats else {t for t in set(types) if not holds_numbers(t)}
-        for j in self.features if others else ():
-            if types[j] in others:
+        kinds = {types[j].id for j in self.features}
+        self.categories = model.columns.categories
+        plain = len(kinds) == 1 and not self.categories
+        self.floats = _FLOATS.get(kinds.pop()) if plain else None
+        others = set() if self.floats else {t for t in set(types) if not holds_numbers(t)}
+        for place, j in enumerate(self.features if others else ()):
+            if types[j] in others and place not in self.categories:
                 raise RequestError(
                     WRONG,
                     "type",
@@ -143,6 +154,12 @@ class _Plan:
                 field="qid",
                 column=QUERY_COLUMN,
             )
+
+    def whole_matrix(self, messages: list[pa.Message]) -> npt.NDArray[Any] | None:
+        """Return the features of a stream of one batch where they lie, if it is that simple."""
+        if self.floats is None or not self.all_in_order or len(messages) != 2:
+            return None
+        return float_matrix(messages[1], self.width, self.floats)
 
     def batches(self, messages: list[pa.Message], body: bytes) -> Iterable[pa.RecordBatch]:
         """Return the record batches of a stream."""
@@ -160,11 +177,24 @@ class _Plan:
         if batch.num_rows == 0 or self.width == 0:
             return np.empty((batch.num_rows, self.width))
         wanted = batch if self.all_in_order else batch.select(self.features)
-        if not self.of_floats:
+        if self.categories:
+            return self._coded(wanted)
+        if self.floats is None:
             wanted = pa.RecordBatch.from_arrays(
                 [_as_float64(column) for column in wanted.columns], wanted.schema.names
             )
         return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=False).to_numpy())
+
+    def _coded(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
+        """Return the features, some of which are categories, with the codes of the model."""
+        X = np.empty((batch.num_rows, self.width))
+        for place, name in enumerate(batch.schema.names):
+            column, known = batch.column(place), self.categories.get(place)
+            if known is None:
+                X[:, place] = _as_float64(column).to_numpy(zero_copy_only=False)
+            else:
+                X[:, place] = codes_of_column(column, known, name)
+        return X
 
     def query_ids(self, batch: pa.RecordBatch, start: int) -> list[Any]:
         """Return the query ids of a batch."""
@@ -202,48 +232,6 @@ def _holds_ids(kind: pa.DataType) -> bool:
 
 def _is_nested_or_dictionary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(kind) or pa.types.is_nested(kind))
-
-
-def _refuse_compression(metadata: pa.Buffer) -> None:
-    """Refuse a batch that says that its buffers are compressed."""
-    message = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
-    kind = message.byte(_HEADER_TYPE)
-    batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
-    if kind == _DICTIONARY_BATCH and batch is not None:
-        batch = batch.table(_DATA)
-    if batch is not None and batch.table(_COMPRESSION) is not None:
-        raise RequestError(
-            WRONG, "arrow", "the Arrow buffers are compressed: send them uncompressed"
-        )
-
-
-class _Table:
-    """A table of a flatbuffer, as far as this module reads it (struct refuses to read beyond)."""
-
-    def __init__(self, data: pa.Buffer, start: int) -> None:
-        self.data = data
-        self.start = start
-        self.vtable = start - struct.unpack_from("<i", data, start)[0]
-        self.size = struct.unpack_from("<H", data, self.vtable)[0]
-
-    def _place(self, field: int) -> int | None:
-        entry = 4 + 2 * field
-        if entry + 2 > self.size:
-            return None
-        offset = struct.unpack_from("<H", self.data, self.vtable + entry)[0]
-        return self.start + offset if offset else None
-
-    def byte(self, field: int) -> int:
-        """Return a number of one byte; 0 if it is not there."""
-        place = self._place(field)
-        return 0 if place is None else int(struct.unpack_from("<B", self.data, place)[0])
-
-    def table(self, field: int) -> _Table | None:
-        """Return a table inside this one."""
-        place = self._place(field)
-        if place is None:
-            return None
-        return _Table(self.data, place + struct.unpack_from("<I", self.data, place)[0])
 
 
 _plans_lock = threading.Lock()

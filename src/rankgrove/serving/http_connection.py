@@ -13,6 +13,7 @@ import functools
 import http
 import logging
 import math
+import re
 import time
 from collections import deque
 from typing import Any, Protocol
@@ -35,13 +36,17 @@ from rankgrove.serving.service import (
 access_logger = logging.getLogger("rankgrove.serving.access")
 
 LINGER_SECONDS = 5.0
+NEW_SECONDS = 2.0  # in which a new connection brings its first request while the server stops
 _TICK_SECONDS = 30.0
 _LARGE_READ = 64 << 10
 
 # The headers that are used; others are only counted.
 _USED = frozenset(
-    b"accept content-encoding content-length content-type expect transfer-encoding".split()
+    b"accept content-encoding content-length content-type expect host transfer-encoding".split()
 )
+
+# Of a host and a port, only what no proxy reads in another way; two headers are joined by ", ".
+_HOST = re.compile(r"[^\s/?#@\\]*")
 
 
 class ConnectionOwner(Protocol):
@@ -106,6 +111,7 @@ class HttpConnection(asyncio.Protocol):
         self._answering: _Exchange | None = None
         self._waiting: deque[_Exchange] = deque()  # pipelined behind it
         self._unframed = 0  # bytes since the last ones of a body, or the end of a request
+        self._new = True  # no request has begun
         self._deaf = False  # nothing that arrives is looked at any more
         self._closing = False  # the last response was written
         self._half_closed = False
@@ -144,8 +150,10 @@ class HttpConnection(asyncio.Protocol):
         self.server.forget(self)
 
     def eof_received(self) -> bool:
-        """Keep a connection whose client only stopped to send."""
+        """Answer what the client sent before it closed its sending side; refuse half a request."""
         self._half_closed = True
+        if self._reading is not None and not self._deaf:
+            self._refuse(RequestError(errors.MALFORMED, "http", "the request is incomplete"))
         return self.busy or bool(self._waiting)
 
     def pause_writing(self) -> None:
@@ -153,13 +161,17 @@ class HttpConnection(asyncio.Protocol):
         self._writable = False
 
     def resume_writing(self) -> None:
-        """Go on with the requests that wait."""
+        """Resume the waiting requests."""
         self._writable = True
         self._answer_next()
 
     def close_if_idle(self) -> None:
-        """Close the connection unless a request is on its way."""
-        if self.idle and not self._closing:
+        """Close the connection unless a request is on its way; a new one has a while to send it."""
+        if not self.idle or self._closing:
+            return
+        if self._new:
+            self._expect_within(NEW_SECONDS)
+        else:
             self._transport.close()
 
     def abort(self) -> None:
@@ -238,6 +250,7 @@ class HttpConnection(asyncio.Protocol):
         """Start a request."""
         if not self._deaf and not self._skipping_head:
             self._reading = _Exchange()
+            self._new = False
             if not self.busy:
                 self._expect_within(self.limits.read_seconds)
 
@@ -256,7 +269,7 @@ class HttpConnection(asyncio.Protocol):
             exchange.headers[key] = text if before is None else f"{before}, {text}"
 
     def on_headers_complete(self) -> None:
-        """Look at the head before the body arrives."""
+        """Check the head of the request before the body arrives."""
         exchange = self._reading
         if exchange is None or self._skipping_head:
             return
@@ -268,7 +281,11 @@ class HttpConnection(asyncio.Protocol):
         )
         exchange.upgrade = self._parser.should_upgrade()
         try:
+            _check_host(exchange.headers.get("host"), self._parser.get_http_version())
             head = _head(method, exchange)
+        except RequestError as error:
+            self._refuse(error)
+            return
         except (httptools.HttpParserInvalidURLError, UnicodeDecodeError):
             self._refuse(RequestError(errors.MALFORMED, "http", "this is no request target"))
             return
@@ -402,7 +419,7 @@ class HttpConnection(asyncio.Protocol):
             self.loop.call_soon(self._answer_next)
 
     def _close_after_answer(self) -> None:
-        """Close, but not while the client sends: the kernel would withdraw the answer, too."""
+        """Close after the client stops sending, since an early close would reset the response."""
         self._deaf = self._closing = True
         self._reading = None
         self._waiting.clear()
@@ -417,11 +434,34 @@ class HttpConnection(asyncio.Protocol):
         self._expect_within(KEEP_ALIVE_SECONDS if unsent else LINGER_SECONDS)
 
     def _release(self, exchange: _Exchange) -> None:
-        """Count a large body no longer."""
+        """Stop counting a large body."""
         if exchange.call is not None and exchange.size > SHORT_BODY:
             self.server.large_bytes -= exchange.size
             exchange.size = 0
         exchange.body = b""
+
+
+def _check_host(host: str | None, version: str) -> None:
+    """Refuse what RFC 9112 refuses: no host, two of them, or one that is none; and HTTP/0.9."""
+    if version not in ("1.0", "1.1"):
+        raise RequestError(
+            errors.MALFORMED, "http", f"HTTP/{version} is not spoken here: send HTTP/1.1"
+        )
+    if host is None:
+        if version == "1.1":
+            raise RequestError(
+                errors.MALFORMED,
+                "http",
+                "a request of HTTP/1.1 needs the header host",
+                field="host",
+            )
+    elif _HOST.fullmatch(host) is None:
+        raise RequestError(
+            errors.MALFORMED,
+            "http",
+            f"the host is {errors.shown(host)}: send one header host with one host",
+            field="host",
+        )
 
 
 def _head(method: str, exchange: _Exchange) -> RequestHead:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from rankgrove.serving.http_connection import HttpConnection
 from rankgrove.serving.limits import BACKLOG
+from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.service import Service
 
 logger = logging.getLogger("rankgrove.serving")
@@ -24,7 +25,8 @@ class HttpServer:
 
     A stop has stages. *Drain*: ``/ready`` answers 503 and each response ends its connection, but
     all requests are answered, for ``drain_seconds``. *Close*: no new connections, idle ones are
-    closed, requests that have begun are answered, for ``stop_seconds``. *Abort*: all are closed.
+    closed, requests that have begun, and those of connections that brought none yet, are answered,
+    for ``stop_seconds``. *Abort*: all are closed.
 
     Attributes
     ----------
@@ -61,10 +63,14 @@ class HttpServer:
         on_ready()
         await self._reach(lambda: self._stage >= DRAIN)
         self.service.draining = True
-        if self._stage == DRAIN and self._drain_seconds > 0:
+        drains = self._stage == DRAIN and self._drain_seconds > 0
+        if drains:
             logger.info("draining for %g seconds", self._drain_seconds)
             await self._reach(lambda: self._stage >= CLOSE, self._drain_seconds)
         self.stop(CLOSE)
+        stop_handshakes(self._listener)
+        if drains:
+            await self._reach(lambda: self._stage >= ABORT, HANDSHAKE_SECONDS)
         loop.remove_reader(self._listener)
         await self._accept_waiting()
         self._listener.close()
@@ -93,7 +99,7 @@ class HttpServer:
         self._changed.set()
 
     async def _reach(self, condition: Callable[[], bool], seconds: float | None = None) -> None:
-        """Wait until a condition holds, or the time is over."""
+        """Wait until a condition holds or the time-out ends."""
 
         async def wait() -> None:
             while not condition():
@@ -127,7 +133,7 @@ class HttpServer:
         return True
 
     async def _accept_waiting(self) -> None:
-        """Accept what waits, and read what was sent: closing the listener would reset it."""
+        """Accept and read the waiting connections, which closing the listener would reset."""
         for _ in range(BACKLOG):
             if not self._accept():
                 break

@@ -20,6 +20,11 @@ from rankgrove._native import read_json_rows
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
+from rankgrove.serving.category_values import (
+    codes_of_values,
+    numbers_of_values,
+    read_rows,
+)
 from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
 from rankgrove.serving.errors import MALFORMED, TOO_LARGE, WRONG, RequestError, shown
 
@@ -29,7 +34,7 @@ _SHOWN_BYTES = 64  # of a value, by the native reader
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client may send."""
+    """The fields of a JSON body."""
 
     rows: msgspec.Raw
     columns: list[str] | None = None
@@ -44,6 +49,8 @@ _DECODER = msgspec.json.Decoder(Body)
 
 def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     """Read the documents of a JSON body; null is a missing value."""
+    if model.columns.categories:
+        return _read_categories(body, model, max_rows)
     found = read_json_rows(body, max_rows)
     if found is None:
         _refuse(body)
@@ -60,8 +67,42 @@ def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     return RequestDocuments(_matrix(rows, asked.columns, model), groups, ids)
 
 
+def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
+    """Read documents of which some values are categories: texts, whole numbers, true or false."""
+    try:
+        asked = _DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        _refuse(body)
+    rows = read_rows(body)
+    if rows is None:
+        raise RequestError(
+            WRONG, "type", "'rows': expected an array of arrays of values", field="rows"
+        )
+    check_rows(len(rows), max_rows)
+    names = asked.columns
+    places = None if names is None else model_places(model, names, "columns")
+    width = model.columns.count if names is None else len(names)
+    for number, row in enumerate(rows):
+        if len(row) != width:
+            raise _wrong_width(number, len(row), names, model)
+    X = np.empty((len(rows), model.columns.count))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * width
+    for j in range(model.columns.count):
+        place = j if places is None else places[j]
+        name = _column_name(place, names, model)
+        known = model.columns.categories.get(j)
+        values = columns[place]
+        X[:, j] = (
+            numbers_of_values(values, name)
+            if known is None
+            else codes_of_values(values, known, name)
+        )
+    groups, ids = _queries(asked, len(rows))
+    return RequestDocuments(X, groups, ids)
+
+
 def _refuse_unread(problem: Problem, max_rows: int) -> None:
-    """Raise if what is wrong forbids to parse even the rest."""
+    """Raise for errors after which the rest cannot be parsed."""
     kind, _, _, text = problem
     if kind == "too many rows":
         check_rows(max_rows + 1, max_rows)
@@ -73,7 +114,7 @@ def _refuse_unread(problem: Problem, max_rows: int) -> None:
 
 
 def _refuse(body: bytes) -> NoReturn:
-    """Raise what is wrong with a body outside of its rows."""
+    """Raise the error of a body outside of its rows."""
     try:
         _DECODER.decode(body)
     except msgspec.ValidationError as error:

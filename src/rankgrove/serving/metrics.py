@@ -25,7 +25,7 @@ _SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.
 
 
 class Metrics:
-    """What is counted; each application has its own."""
+    """The counters of one application."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -88,7 +88,7 @@ class Metrics:
 
 
 class ModelMetrics:
-    """The metrics with the label of one model, which take a while to look up."""
+    """The metrics with the label of one model, looked up once."""
 
     def __init__(self, metrics: Metrics, name: str) -> None:
         self.documents = metrics.documents.labels(name)

@@ -1,4 +1,4 @@
-"""The models that a server holds, by name, and how they follow their files."""
+"""The models of a server by name, reloaded when their files change."""
 
 from __future__ import annotations
 
@@ -36,26 +36,30 @@ class ServedModel:
     model : scores documents
     modified : when its file was written, in seconds since 1970
     seconds_per_row : what a trial took
+    provenance : when and from what it was trained, None if its file does not say
     """
 
     name: str
     model: Model
     modified: float
     seconds_per_row: float
+    provenance: dict[str, Any] | None = None
 
     @classmethod
-    def prepare(cls, name: str, model: Model, modified: float) -> ServedModel:
-        """Score a few rows without values, so that the first request need not wait."""
+    def prepare(
+        cls, name: str, model: Model, modified: float, provenance: dict[str, Any] | None = None
+    ) -> ServedModel:
+        """Warm up: score a few empty rows, so that the first request is not slower."""
         X = np.full((_TRIAL_ROWS, model.columns.count), np.nan)
         groups = QueryGroups.from_sizes([_TRIAL_ROWS])
         model.scores(X, groups, 1)
         start = time.perf_counter()
         model.scores(X, groups, 1)
         seconds = time.perf_counter() - start
-        return cls(name, model, modified, seconds / model.work(_TRIAL_ROWS, groups))
+        return cls(name, model, modified, seconds / model.work(_TRIAL_ROWS, groups), provenance)
 
     def expected_seconds(self, documents: RequestDocuments) -> float:
-        """Guess how long the documents take on one thread."""
+        """Return the expected scoring time of documents on one thread."""
         return self.seconds_per_row * self.model.work(len(documents.X), documents.groups)
 
     def scores(self, documents: RequestDocuments, n_jobs: int | None) -> npt.NDArray[np.float64]:
@@ -73,18 +77,19 @@ class ServedModel:
             "feature_names": None if names is None else list(names),
             "needs_queries": self.model.needs_queries,
             "written": written,
+            "provenance": self.provenance,
         }
 
 
 class ModelStore:
-    """Models by name. A file that is replaced is loaded anew; a damaged one changes nothing.
+    """Models by name. A replaced file is reloaded; a damaged one changes nothing.
 
     Files are read, not mapped: a copy over a mapped file would change, or end, a running server.
 
     Parameters
     ----------
     paths : file of each name; the first is the default
-    on_reload : told the name and whether a new file could be loaded
+    on_reload : called with the name and whether a new file could be loaded
     """
 
     def __init__(
@@ -120,12 +125,13 @@ class ModelStore:
         return self._models[name].describe() | {"problem": self._problems.get(name)}
 
     def refresh(self) -> None:
-        """Load the files that were replaced since they were last looked at."""
+        """Reload the files that were replaced since the last check."""
         for name, path in self._paths.items():
             signature = _signature(path)
             if signature == self._seen[name]:
                 continue
             self._seen[name] = signature
+            before = self._models[name].model.columns.names
             try:
                 self._models[name] = _load(name, path)
             except Exception as error:  # whatever it is, the old model must go on
@@ -139,10 +145,16 @@ class ModelStore:
             else:
                 self._problems.pop(name, None)
                 logger.info("model %s was loaded anew from %s", name, path)
+                if self._models[name].model.columns.names != before:
+                    logger.warning(
+                        "model %s has other columns than before: requests that do not name their "
+                        "columns mean something else now",
+                        name,
+                    )
                 self._on_reload(name, True)
 
     def watch(self, seconds: float) -> None:
-        """Look at the files now and then, on a thread of this process, until ``close``."""
+        """Check the files periodically on a background thread until ``close``."""
         if self._watcher_process == os.getpid() or seconds <= 0:
             return
         self._watcher_process = os.getpid()
@@ -158,7 +170,7 @@ class ModelStore:
             self.refresh()
 
     def close(self) -> None:
-        """Stop looking at the files."""
+        """Stop the background thread."""
         atexit.unregister(self.close)
         self._stop.set()
         if self._watcher is not None and self._watcher_process == os.getpid():
@@ -168,7 +180,7 @@ class ModelStore:
 
 def _load(name: str, path: Path) -> ServedModel:
     ranker = load_model(path)
-    return ServedModel.prepare(name, ranker.model_, path.stat().st_mtime)
+    return ServedModel.prepare(name, ranker.model_, path.stat().st_mtime, ranker.provenance_)
 
 
 def _signature(path: Path) -> Signature | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from rankgrove.serving import require_libraries
-from rankgrove.serving.limits import BACKLOG
+from rankgrove.serving.listener import listening
 from rankgrove.serving.settings import Settings, start_log
 
 logger = logging.getLogger("rankgrove.serving")
@@ -22,7 +19,7 @@ def serve(settings: Settings) -> None:
     from rankgrove.serving.worker import WorkerPool, run_server
 
     start_log()
-    with _listening(settings.host, settings.port) as listener:
+    with listening(settings.host, settings.port) as listener:
 
         def announce() -> None:
             host, port = listener.getsockname()[:2]
@@ -37,15 +34,3 @@ def serve(settings: Settings) -> None:
                 os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
                 WorkerPool(settings, listener).run(announce)
     logger.info("stopped")
-
-
-@contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise OSError(f"cannot listen on {host} port {port}: {reason or error}") from error
-    with listener:
-        yield listener

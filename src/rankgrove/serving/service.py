@@ -15,6 +15,7 @@ import functools
 import logging
 import math
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -87,7 +88,7 @@ class ScoreCall:
         self.abandoned = False
 
     def abandon(self) -> None:
-        """Do no more work for a client that went away, and keep no body."""
+        """Drop the work and the body of a client that has disconnected."""
         self.abandoned = True
         self.body = b""
 
@@ -127,7 +128,7 @@ class Service:
         del self.threads  # made anew if the service is started again
 
     def begin(self, head: RequestHead, began: float) -> ScoreCall | HttpResponse | DeferredResponse:
-        """Return the response to a head, what makes it when its turn comes, or the score call."""
+        """Return the response to a head, a function that makes it later, or the score call."""
         try:
             match head.path.split("/"):
                 case ["", "score"]:
@@ -220,7 +221,7 @@ class Service:
             loop.call_soon(self._work_next, loop)
 
     def _work_next(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Work on one call; the event loop looks at its sockets before the next."""
+        """Answer one queued call, then return to the event loop."""
         call = self._queue.popleft()
         if self._queue:
             loop.call_soon(self._work_next, loop)
@@ -365,6 +366,9 @@ def request_timeout(seconds: float) -> RequestError:
     return RequestError(errors.TIMEOUT, "timeout", f"no whole request within {seconds:g} seconds")
 
 
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s";,]*)', re.IGNORECASE)
+
+
 def _content_types(head: RequestHead) -> tuple[str, str]:
     """Return the types of the body and of the response, which are the same unless asked for."""
     if head.headers.get("content-encoding", "identity").strip().lower() != "identity":
@@ -382,6 +386,15 @@ def _content_types(head: RequestHead) -> tuple[str, str]:
             f"the content type is {errors.shown(sent)}: send {JSON} or {ARROW}",
             field="content-type",
             value=sent[:60],
+        )
+    charset = _CHARSET.search(head.headers.get("content-type", ""))
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise RequestError(
+            errors.WRONG_TYPE,
+            "content-type",
+            f"the charset is {errors.shown(charset[1])}: JSON is sent as UTF-8",
+            field="content-type",
+            value=charset[1][:60],
         )
     accepted = head.headers.get("accept", "").lower()
     asked = [kind for kind in (JSON, ARROW) if kind in accepted]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import multiprocessing
 import signal
 import socket
@@ -26,6 +27,7 @@ from typing import Any
 from prometheus_client import multiprocess
 
 from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
+from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.settings import Settings, start_log
 
 logger = logging.getLogger("rankgrove.serving")
@@ -87,7 +89,7 @@ def _handling(handle: Callable[[signal.Signals], None], *numbers: signal.Signals
 
 
 def _work(settings: Settings, listener: socket.socket, parent: Connection) -> None:
-    """Be a worker process."""
+    """Run a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and the parent passes it on
     start_log()
     run_server(settings.server(listener), lambda: parent.send("ready"), parent)
@@ -139,7 +141,7 @@ class WorkerPool:
         return _Worker(process, ours)
 
     def _supervise(self, woken: socket.socket, on_ready: Callable[[], None]) -> None:
-        """Watch the workers until a signal arrives."""
+        """Supervise the workers until a signal arrives."""
         announced = False
         while not self._signals:
             starting = [worker.pipe for worker in self._workers if not worker.ready]
@@ -172,8 +174,9 @@ class WorkerPool:
     def _stop(self, woken: socket.socket) -> None:
         """Pass signals on until all workers have ended."""
         drain = self._settings.drain_seconds if self._signals[0] == signal.SIGTERM else 0.0
-        now = time.monotonic()
-        closing, killing = now + drain, now + drain + self._settings.stop_seconds + _KILL_SECONDS
+        closing = time.monotonic() + drain
+        killing = closing + self._settings.stop_seconds + _KILL_SECONDS
+        refusing = math.inf
         while alive := [w.process.sentinel for w in self._workers if w.process.is_alive()]:
             for number in self._signals:
                 self._pass_on(number)
@@ -182,10 +185,13 @@ class WorkerPool:
             if now >= killing:
                 logger.error("workers did not stop in time and are killed")
                 return
-            if now >= closing:
+            if refusing == math.inf and (now >= closing or self._stage >= CLOSE):
+                stop_handshakes(self._listener)
+                refusing = now + HANDSHAKE_SECONDS
+            if now >= refusing:
                 self._refuse_connections()
-                closing = killing
-            if woken in wait([woken, *alive], min(closing, killing) - now):
+            next_step = min(time for time in (closing, refusing, killing) if time > now)
+            if woken in wait([woken, *alive], next_step - now):
                 woken.recv(100)
 
     def _pass_on(self, number: signal.Signals) -> None:
@@ -195,6 +201,6 @@ class WorkerPool:
                 worker.pipe.send(self._stage)
 
     def _refuse_connections(self) -> None:
-        """Stop listening in all processes: what came later would wait for nobody."""
+        """Close the listening socket in all processes, so that no new connection waits."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

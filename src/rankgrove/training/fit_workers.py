@@ -37,12 +37,19 @@ class FitWorkers:
             raise DataError("fit: a scan brings its weights: name their column, weight=")
         if weight is None and isinstance(given.X, Dataset | Scan):
             weight = given.X.sample_weight
+        clicks = {"position": given.position, "propensity": given.propensity}
+        for name, values in clicks.items():
+            if isinstance(given.X, Scan) and values is not None:
+                raise DataError(f"fit: {name} needs data in memory: load them instead of a scan")
+            if isinstance(given.X, Dataset) and values is None:
+                clicks[name] = getattr(given.X, name)
         data = ranking_input(
             given.X,
             given.y,
             qid=given.qid,
             group_sizes=given.group_sizes,
             sample_weight=weight,
+            **clicks,
             may_be_empty=self.communicator is not None,
         )
         shard = RowShard.of(data.groups.offsets, self.communicator)

@@ -34,7 +34,7 @@ class StepRecord:
     key : identifies the fit (seed, data, parameters): records of another one are refused
     step : its number, from 1
     trees : those that the step added: one per output, or a round of a forest
-    measured : metrics of the watched sets after the step
+    measured : metrics of the evaluation sets after the step
     """
 
     key: Mapping[str, Any]

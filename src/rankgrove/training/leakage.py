@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _LARGEST = 1 << 22  # values of the documents of one of them
 
 
 def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None:
-    """Warn if a set that is held out has queries of the training data, with the same documents.
+    """Warn if a held-out set shares queries with the training data, with the same documents.
 
     Equal ids alone tell nothing: every file may count its queries from 1. A stream is not read
     again for this. Each worker of a distributed fit looks at its own shards alone.
@@ -28,7 +29,7 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
     others = enumerate(held_out.groups.ids.tolist())
     pairs = [(place[query], i) for i, query in others if query in place]
-    if not any(_same_query(train, held_out, *pair) for pair in pairs[:_LOOKED_AT]):
+    if not _share_documents(train, held_out, pairs[:_LOOKED_AT]):
         return
     warnings.warn(
         f"{name} shares {len(pairs):,} of its {held_out.groups.n_queries:,} queries with the "
@@ -65,10 +66,25 @@ def _matrix(data: Queries) -> FeatureMatrix:
     return data.matrix if isinstance(data, Dataset) else data.X
 
 
-def _same_query(train: Queries, held_out: Queries, query: int, other: int) -> bool:
-    """Return whether most documents, and more than one, are equal (one may be by chance)."""
-    ours, theirs = _documents(train, query), _documents(held_out, other)
-    return len(ours & theirs) > max(1, min(len(ours), len(theirs)) // 2)
+def _share_documents(train: Queries, held_out: Queries, pairs: list[tuple[int, int]]) -> bool:
+    """Return whether most documents of a pair of queries, and more than one, are equal.
+
+    Documents that other queries have, too, tell nothing: few features of few values make many
+    of them equal.
+    """
+    ours = [_documents(train, query) for query, _ in pairs]
+    theirs = [_documents(held_out, query) for _, query in pairs]
+    frequent = _in_several(ours) | _in_several(theirs)
+    return any(
+        len((own & other) - frequent) > max(1, min(len(own), len(other)) // 2)
+        for own, other in zip(ours, theirs, strict=True)
+    )
+
+
+def _in_several(queries: list[set[bytes]]) -> set[bytes]:
+    """Return the documents of more than one query."""
+    counts = Counter(document for documents in queries for document in documents)
+    return {document for document, count in counts.items() if count > 1}
 
 
 def _documents(data: Queries, query: int) -> set[bytes]:

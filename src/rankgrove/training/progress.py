@@ -10,7 +10,7 @@ from typing import Any
 
 History = dict[str, dict[str, list[float]]]
 Measured = dict[str, dict[str, float]]
-"""The metrics of the watched sets after one step."""
+"""The metrics of the evaluation sets after one step."""
 
 
 @dataclass

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.training.fit_evaluation import FitEvaluation
 from rankgrove.training.progress import Callback, FitProgress, Measured, progress_bar
-from rankgrove.training.watch import Watch
 from rankgrove.workers.row_shard import RowShard
 
 
@@ -34,11 +35,12 @@ class StepLoop(AbstractContextManager["StepLoop"]):
     ----------
     ranker : the estimator, as callbacks see it
     n_planned : maximal number of steps
-    watch : the sets whose metrics are recorded
+    evaluation : the sets whose metrics are recorded
     callbacks : called after each step; a true result ends the training. Of several workers, only
         the first calls its own, and decides for all
     shard : the rows of this worker; None: there is one worker
     resumed : metrics after each step of an earlier attempt; these steps are not repeated
+    by_query : the deciding metric of each query after these steps, for rules that need it
 
     Attributes
     ----------
@@ -49,23 +51,24 @@ class StepLoop(AbstractContextManager["StepLoop"]):
         self,
         ranker: Any,
         n_planned: int,
-        watch: Watch,
+        evaluation: FitEvaluation,
         callbacks: Sequence[Callback] = (),
         shard: RowShard | None = None,
         resumed: Sequence[Measured] = (),
+        by_query: Sequence[npt.NDArray[np.float64] | None] = (),
     ) -> None:
-        self._watch = watch
+        self._evaluation = evaluation
         self._shard = shard
         self._is_first_worker = shard is None or shard.is_first_worker
         self._callbacks = callbacks
-        self._progress = FitProgress(ranker, n_planned, evals_result=watch.history)
+        self._progress = FitProgress(ranker, n_planned, evals_result=evaluation.history)
         self._bar = progress_bar(ranker.ranker_name, ranker.verbose if self._is_first_worker else 0)
         self.interrupted = False
         self._stopped = False
-        for measured in resumed:
-            self._stopped = watch.note(measured)
+        for measured, values in zip_longest(resumed, by_query):
+            self._stopped = evaluation.note(measured, values)
         self._progress.iteration = len(resumed)
-        self._progress.best_iteration = watch.best_step
+        self._progress.best_iteration = evaluation.best_step
 
     @property
     def n_steps(self) -> int:
@@ -80,7 +83,7 @@ class StepLoop(AbstractContextManager["StepLoop"]):
     @property
     def n_kept(self) -> int:
         """Number of steps that the model keeps: up to the best one, if a set was held out."""
-        return self._watch.best_step or self.n_steps
+        return self._evaluation.best_step or self.n_steps
 
     def __enter__(self) -> StepLoop:
         self._draw = self._bar.__enter__()
@@ -91,12 +94,12 @@ class StepLoop(AbstractContextManager["StepLoop"]):
 
         Parameters
         ----------
-        scores : by the name of each watched set, its scores after the step in grouped order
+        scores : by the name of each evaluation set, its scores after the step in grouped order
         """
         progress = self._progress
         progress.iteration += 1
-        stop = self._watch.record(scores)
-        progress.best_iteration = self._watch.best_step
+        stop = self._evaluation.record(scores)
+        progress.best_iteration = self._evaluation.best_step
         callbacks = (self._draw, *self._callbacks) if self._is_first_worker else ()
         answers = [callback(progress) for callback in callbacks]  # all are called
         wish = any(answers)

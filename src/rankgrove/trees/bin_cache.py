@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,15 +28,21 @@ from rankgrove.trees.code_file import mapped_codes
 
 Made = TypeVar("Made")
 _BLOCK = 1 << 14  # rows per update of a digest
-_ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill")
+_ARRAYS = ("offsets", "cuts", "has_missing", "has_infinity", "fill", "categorical")
 
 
 @dataclass(frozen=True)
 class _Memo:
-    """Memoised results by key, each with its arguments, and the folder of the on-disk cache."""
+    """Memoised results by key, each with its arguments, and the folder of the on-disk cache.
+
+    ``codes`` says whether codes are kept, or bins alone. The lock keeps threads from making the
+    same bins side by side.
+    """
 
     made: dict[Any, Any]
     folder: Path | None
+    codes: bool = True
+    lock: Any = field(default_factory=threading.RLock)
 
 
 # None: nothing is memoised.
@@ -61,10 +68,23 @@ def bin_cache(folder: Path | None = None) -> Iterator[None]:
         _MEMO.reset(token)
 
 
+@contextlib.contextmanager
+def bins_of_samples() -> Iterator[None]:
+    """Context for fits on samples of one matrix: they share its bins, and their codes are freed."""
+    outer = _MEMO.get()
+    made = {} if outer is None else dict(outer.made)
+    token = _MEMO.set(_Memo(made, None, codes=False))
+    try:
+        yield
+    finally:
+        _MEMO.reset(token)
+
+
 def cached_bins(
     X: FeatureMatrix | Array,
     *,
     max_bins: int = 255,
+    binning: str = "quantile",
     fill: npt.NDArray[np.float32] | None = None,
     n_jobs: int | None = None,
 ) -> Bins:
@@ -74,17 +94,19 @@ def cached_bins(
     entry = _entry(matrix)
 
     def make() -> Bins:
-        return find_bins(matrix, max_bins=max_bins, fill=kept_fill, n_jobs=n_jobs)
+        return find_bins(matrix, max_bins=max_bins, binning=binning, fill=kept_fill, n_jobs=n_jobs)
 
     def make_in_file() -> Bins:
         assert entry is not None
         arrays = entry.arrays(
-            f"bins-{_digest(np.array(max_bins), kept_fill)}",
+            ("bins-" if binning == "quantile" else f"bins-{binning}-")
+            + _digest(np.array(max_bins), kept_fill, *_sizes(matrix)),
             lambda: dict(zip(_ARRAYS, make().arrays(), strict=True)),
         )
         return _native.bins_from_arrays(*(arrays[name] for name in _ARRAYS))
 
-    key = ("bins", matrix.memory_key(), max_bins, kept_fill.tobytes())
+    sizes = tuple(size.tobytes() for size in _sizes(matrix))
+    key = ("bins", matrix.memory_key(), max_bins, binning, kept_fill.tobytes(), sizes)
     return _memoised(key, matrix, make if entry is None else make_in_file)
 
 
@@ -117,8 +139,19 @@ def cached_codes(
             large=matrix.cache is not None,
         )
 
+    memo = _MEMO.get()
+    if memo is not None and not memo.codes:
+        return make()
     key = ("codes", matrix.memory_key(), id(bins), _digest(*order), dense)
     return _memoised(key, (matrix, bins, rows), make)
+
+
+def _sizes(X: FeatureMatrix) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the numbers of categories by column; nothing if there are none."""
+    if not X.categories:
+        return ()
+    pairs = sorted((column, found.n_codes) for column, found in X.categories.items())
+    return (np.array(pairs, np.int64),)
 
 
 def _entry(X: FeatureMatrix) -> CacheEntry | None:
@@ -131,16 +164,17 @@ def _entry(X: FeatureMatrix) -> CacheEntry | None:
     folder = memo.folder
 
     def make() -> CacheEntry:
-        return FolderCacheEntry(folder, _digest_of(chain([np.array(X.shape)], X.arrays())))
+        return FolderCacheEntry(folder, digest_of(chain([np.array(X.shape)], X.arrays())))
 
     return _memoised(("entry", X.memory_key()), X, make)
 
 
 def _digest(*arrays: npt.NDArray[Any]) -> str:
-    return _digest_of(arrays)
+    return digest_of(arrays)
 
 
-def _digest_of(arrays: Iterable[npt.NDArray[Any]]) -> str:
+def digest_of(arrays: Iterable[npt.NDArray[Any]]) -> str:
+    """Return a digest of types, shapes and values."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}\n".encode())
@@ -155,7 +189,8 @@ def _memoised(key: Any, made_of: Any, make: Callable[[], Made]) -> Made:
     memo = _MEMO.get()
     if memo is None:
         return make()
-    if key not in memo.made:
-        memo.made[key] = (make(), made_of)
-    made: Made = memo.made[key][0]
+    with memo.lock:
+        if key not in memo.made:
+            memo.made[key] = (make(), made_of)
+        made: Made = memo.made[key][0]
     return made

@@ -11,6 +11,7 @@ from rankgrove import _native
 from rankgrove._memory import release_memory
 from rankgrove._native import BinnedMatrix, Bins
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.core.categories import MAX_CATEGORIES
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.errors import DataError
@@ -24,29 +25,63 @@ def find_bins(
     X: FeatureMatrix | Array,
     *,
     max_bins: int = 255,
+    binning: str = "quantile",
     fill: npt.NDArray[np.float32] | None = None,
     n_jobs: int | None = None,
 ) -> Bins:
     """Find each feature's bins from training data.
 
-    A feature with at most ``max_bins`` distinct values gets one bin per value; others get bins of
-    about equal numbers of rows, in which frequent values have a bin of their own. Thresholds are
+    A feature with at most ``max_bins`` distinct values gets one bin per value. Others get bins of
+    about equal numbers of rows, in which frequent values have a bin of their own (``"quantile"``),
+    or bins that are divided one after the other, always the one whose division adds most to the sum
+    of the logarithms of bins' numbers of rows (``"greedy-log-sum"``). Thresholds are
     float32 mid-points strictly between two observed values (the lower value itself where the two
     are neighbours in float32). Up to 255 bins are stored in one byte per value, up to 65534 in two.
 
     Parameters
     ----------
     X : the features; an array of float32, float64 or whole numbers may have any strides and is
-        not copied
+        not copied. A categorical column gets one bin per category
     fill : per feature, the value that stands in for NaN; NaN (the default) keeps it missing
     """
     X = as_matrix(X)
     if fill is None:
         fill = no_fill(X.n_columns)
-    bins = _found_bins(X, max_bins, fill, resolve_n_jobs(n_jobs))
+    bins = _found_bins(X, max_bins, binning, fill, resolve_n_jobs(n_jobs))
+    bins = categorical_bins(bins, X)
     if len(X) >= _MANY_ROWS:
         release_memory()  # training does not need the memory of the sort
     return bins
+
+
+def categorical_bins(bins: Bins, X: FeatureMatrix) -> Bins:
+    """Return the bins in which each category of a categorical column has its own.
+
+    Such a column always has a bin of missing values, and no fill value replaces them.
+    """
+    if not X.categories:
+        return bins
+    offsets, cuts, has_missing, has_infinity, fill, _ = bins.arrays()
+    by_feature = np.split(cuts, offsets[1:-1])
+    categorical = np.zeros(bins.n_features, np.uint8)
+    for column, categories in X.categories.items():
+        if categories.n_codes > MAX_CATEGORIES:
+            name = X.names[column] if X.names is not None else column
+            raise DataError(
+                f"column {name!r} has {categories.n_codes} categories: trees are grown on up to "
+                f"{MAX_CATEGORIES}"
+            )
+        by_feature[column] = np.arange(0.5, categories.n_codes - 1, dtype=np.float32)
+        categorical[column], has_missing[column], has_infinity[column] = 1, 1, 0
+        fill[column] = np.nan
+    return _native.bins_from_arrays(
+        np.cumsum([0, *map(len, by_feature)], dtype=np.int64),
+        np.concatenate(by_feature),
+        has_missing,
+        has_infinity,
+        fill,
+        categorical,
+    )
 
 
 def no_fill(n_features: int) -> npt.NDArray[np.float32]:
@@ -97,12 +132,12 @@ def bin_blocks(
 
 
 def _found_bins(
-    X: FeatureMatrix, max_bins: int, fill: npt.NDArray[np.float32], n_threads: int
+    X: FeatureMatrix, max_bins: int, binning: str, fill: npt.NDArray[np.float32], n_threads: int
 ) -> Bins:
     if X.entries is not None:
         starts, columns, values, absent = X.entries
         return _native.find_sparse_bins(
-            starts, columns, values, X.n_columns, absent, max_bins, fill, n_threads
+            starts, columns, values, X.n_columns, absent, max_bins, binning, fill, n_threads
         )
     blocks, n_given, read = X.kernel_columns()
-    return _native.find_bins(blocks, n_given, read, max_bins, fill, n_threads)
+    return _native.find_bins(blocks, n_given, read, max_bins, binning, fill, n_threads)

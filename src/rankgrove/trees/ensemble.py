@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._background_call import BackgroundCall
+from rankgrove.trees.category_sets import CategorySets
 
 # Number of nodes from which copying with several threads pays off.
 _NODES_WORTH_THREADS = 1_000_000
@@ -44,9 +45,12 @@ class TreeEnsemble:
     Nodes of tree t are ``tree_offsets[t]:tree_offsets[t + 1]``; ``left`` counts from the tree's own
     root, the right child is ``left + 1``, and a child's number is greater than its parent's. A leaf
     has ``left == -1`` and ``feature == -1``. A row goes left if ``x <= threshold``, or if x is NaN
-    and ``missing_left``. Models of fewer than 2^15 features number them in 16 bits, and forests,
-    whose trees are large, keep values in float32. ``count`` tells how many training documents
-    reached a node; models of libraries that add up weights instead have those, in float64.
+    and ``missing_left``. A split on a categorical feature has a set of categories in
+    ``category_sets`` instead (its threshold is 0): a row goes left if x is the code of a category
+    in the set, or if x is no code at all (NaN, say) and ``missing_left``. Models of fewer than 2^15
+    features number them in 16 bits, and forests, whose trees are large, keep values in float32.
+    ``count`` tells how many training documents reached a node; models of libraries that add up
+    weights instead have those, in float64.
 
     Trees of libraries that compare in float64 also keep their thresholds as they were, ``precise``:
     they decide where float32 could not tell a value from a threshold (see ``trees.precise``).
@@ -65,6 +69,7 @@ class TreeEnsemble:
     count: npt.NDArray[Any]  # uint32 or float64
     gain: npt.NDArray[np.float32]
     precise: npt.NDArray[np.float64] | None = None
+    category_sets: CategorySets | None = None
 
     @classmethod
     def from_trees(
@@ -84,6 +89,7 @@ class TreeEnsemble:
         types = {name: grown for name, (*_, grown) in NODE_TYPES.items()}
         types |= {"feature": feature_type(n_features), "value": value_type}
         arrays = {name: np.empty(offsets[-1], dtype) for name, dtype in types.items()}
+        sets = CategorySets.joined((tree.n_nodes, tree_sets(tree)) for tree in trees)
 
         numbers = iter(range(n_trees))  # one for all threads
 
@@ -105,6 +111,7 @@ class TreeEnsemble:
             tree_weights=np.broadcast_to(np.asarray(weights, np.float64), n_trees).copy(),
             tree_outputs=np.broadcast_to(np.asarray(outputs, np.int32), n_trees).copy(),
             base_score=np.atleast_1d(np.asarray(base_score, np.float64)),
+            category_sets=sets,
             **arrays,
         )
 
@@ -132,6 +139,7 @@ class TreeEnsemble:
             tree_weights=self.tree_weights[:n_trees],
             tree_outputs=self.tree_outputs[:n_trees],
             precise=None if self.precise is None else self.precise[:end],
+            category_sets=self._sets(slice(0, end)),
             **{name: getattr(self, name)[:end] for name in NODE_TYPES},
         )
 
@@ -145,8 +153,19 @@ class TreeEnsemble:
             tree_outputs=self.tree_outputs[first:],
             base_score=np.zeros_like(self.base_score),
             precise=None if self.precise is None else self.precise[start:],
+            category_sets=self._sets(slice(start, None)),
             **{name: getattr(self, name)[start:] for name in NODE_TYPES},
         )
+
+    def _sets(self, nodes: slice) -> CategorySets | None:
+        return None if self.category_sets is None else self.category_sets.take(nodes)
+
+    @property
+    def categorical_features(self) -> npt.NDArray[np.int64]:
+        """The features whose splits have sets of categories, ascending."""
+        if self.category_sets is None:
+            return np.empty(0, np.int64)
+        return np.unique(self.feature[self.category_sets.of_node >= 0]).astype(np.int64)
 
     def narrowed(self) -> tuple[TreeEnsemble, npt.NDArray[np.int64]]:
         """Return the same trees on the columns that splits use, and these columns' numbers."""
@@ -178,6 +197,9 @@ class TreeEnsemble:
             tree_offsets=np.concatenate([[0], *offsets]).astype(np.int64),
             base_score=np.add.reduce([part.base_score for part in parts]),
             precise=_joined_precise(parts),
+            category_sets=CategorySets.joined(
+                (len(part.feature), part.category_sets) for part in parts
+            ),
             **joined,
         )
 
@@ -187,6 +209,12 @@ class TreeEnsemble:
         weights = self.gain[inner].astype(np.float64) if kind == "gain" else None
         counts = np.bincount(self.feature[inner], weights, minlength=self.n_features)
         return counts.astype(np.float64)
+
+
+def tree_sets(tree: Any) -> CategorySets | None:
+    """Return the sets of categories of a native tree, None if it has none."""
+    arrays = tree.category_sets
+    return None if arrays is None else CategorySets(*arrays)
 
 
 def _joined_precise(parts: Sequence[TreeEnsemble]) -> npt.NDArray[np.float64] | None:

@@ -25,6 +25,8 @@ def has_precise_thresholds(ensemble: TreeEnsemble) -> bool:
     if ensemble.precise is None:
         return False
     inner = ensemble.feature >= 0
+    if ensemble.category_sets is not None:
+        inner &= ensemble.category_sets.of_node < 0
     return not np.array_equal(ensemble.precise[inner], rounding_limit(ensemble.threshold[inner]))
 
 
@@ -48,8 +50,12 @@ class Ranks:
         self._up_to = None if missing_up_to is None else np.asarray(missing_up_to, np.float64)
         self._cuts: dict[int, npt.NDArray[np.float64]] = {}
         rank = np.zeros(len(ensemble.feature), np.float32)
+        categorical = set(ensemble.categorical_features.tolist())
+        self._categorical = sorted(categorical)
         for feature in np.unique(ensemble.feature[ensemble.feature >= 0]).tolist():
             nodes = ensemble.feature == feature
+            if feature in categorical:
+                continue
             self._cuts[feature], place = np.unique(ensemble.precise[nodes], return_inverse=True)
             rank[nodes] = place
         self.ensemble = replace(ensemble, threshold=rank, precise=None)
@@ -78,7 +84,10 @@ class Ranks:
         return found
 
     def of(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        """Return the ranks of a matrix's values; NaN stays NaN, unused columns are 0."""
+        """Return the ranks of a matrix's values; NaN stays NaN, unused columns are 0.
+
+        Categorical columns keep their codes.
+        """
         ranks = np.zeros(X.shape, np.float32, order="F")
         for feature, cuts in self._cuts.items():
             column = X[:, feature]
@@ -89,6 +98,7 @@ class Ranks:
                 column = np.where(missing, self._fill[feature], column)
                 missing = np.isnan(column)
             ranks[:, feature] = np.where(missing, np.nan, np.searchsorted(cuts, column))
+        ranks[:, self._categorical] = X[:, self._categorical]
         return ranks
 
 

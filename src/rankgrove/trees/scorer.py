@@ -225,6 +225,7 @@ class Scorer:
         """Check the columns; plain float arrays, as in serving, take a fast path."""
         if (
             type(X) is np.ndarray
+            and not self._columns.categories  # by value: those of an array are numbers
             and X.ndim == 2
             and X.shape[1] == self.n_features
             and (X.dtype == np.float32 or X.dtype == np.float64)
@@ -251,6 +252,8 @@ def check_ensemble(ensemble: TreeEnsemble) -> None:
         or np.isneginf(precise).any()
     ):
         raise ModelError("precise does not have a float64 threshold for each node")
+    if ensemble.category_sets is not None:
+        ensemble.category_sets.check(len(ensemble.feature))
     for name, dtype in TREE_TYPES.items():
         array = getattr(ensemble, name)
         if array.ndim != 1 or array.dtype != dtype:

@@ -19,13 +19,13 @@ def data():
     return X, y.astype(float), np.repeat(np.arange(len(SIZES)), SIZES)
 
 
-def first_tree_of_catboost(loss, X, y, qid):
+def first_tree_of_catboost(loss, X, y, qid, depth=2, **pairs):
     model = catboost.CatBoost(
         {
             "loss_function": loss,
             "iterations": 1,
             "learning_rate": 1.0,
-            "depth": 2,
+            "depth": depth,
             "l2_leaf_reg": 3.0,
             "bootstrap_type": "No",
             "random_strength": 0,
@@ -39,11 +39,11 @@ def first_tree_of_catboost(loss, X, y, qid):
             "allow_writing_files": False,
         }
     )
-    return model.fit(catboost.Pool(X, y, group_id=qid)).predict(X)
+    return model.fit(catboost.Pool(X, y, group_id=qid, **pairs)).predict(X)
 
 
-def first_tree(name, X, y, qid, **params):
-    common = {"n_estimators": 1, "learning_rate": 1.0, "tree": "oblivious", "max_depth": 2}
+def first_tree(name, X, y, qid, depth=2, **params):
+    common = {"n_estimators": 1, "learning_rate": 1.0, "tree": "oblivious", "max_depth": depth}
     ranker = rankgrove.make_ranker(name, **common, l2=3.0, **params)
     return ranker.fit(X, y, qid=qid).predict(X)
 
@@ -63,3 +63,45 @@ def test_first_tree_is_that_of_catboost(loss, name, params, data):
     got = first_tree(name, *data, **params)
     level = want[0] - got[0] if name == "pairlogit" else 0.0  # CatBoost centres leaves of pairs
     np.testing.assert_allclose(got + level, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_first_tree_of_given_pairs_is_that_of_catboost(weighted, data):
+    X, y, qid = data
+    random = np.random.default_rng(1)
+    pairs = [
+        (i, j)
+        for i in range(len(y))
+        for j in range(len(y))
+        if qid[i] == qid[j] and y[i] > y[j] and random.random() < 0.2
+    ]
+    weight = random.integers(1, 5, len(pairs)) / 2
+    given = {"pairs": pairs, **({"pairs_weight": weight} if weighted else {})}
+    want = first_tree_of_catboost("PairLogit", X, y, qid, **given)
+    table = np.column_stack([pairs, weight]) if weighted else pairs
+    got = first_tree("pairlogit", X, y, qid, pairs=table)
+    assert len(np.unique(want)) > 2
+    np.testing.assert_allclose(got + want[0] - got[0], want, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "params", "grades"),
+    [
+        ("mode=NDCG", {"metric": "ndcg", "gain": "linear"}, lambda y: y),
+        ("mode=NDCG;dcg_type=Exp;top=5", {"metric": "ndcg@5", "gain": "exp"}, lambda y: y),
+        ("mode=MRR", {"metric": "mrr"}, lambda y: (y > 3) * 1.0),
+        ("mode=ERR", {"metric": "err", "gain": "linear", "max_grade": 1.0}, lambda y: y / 5),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_yetiloss_has_the_expected_first_tree_of_catboost(loss, params, grades, data):
+    """Both draw permutations: with many of them, the two leaves are as far apart."""
+    X, y, qid = data
+    want = first_tree_of_catboost(f"YetiRank:{loss};permutations=10000", X, grades(y), qid, depth=1)
+    got = first_tree(
+        "yetiloss", X, grades(y), qid, depth=1, n_permutations=10_000, random_state=0, **params
+    )
+    assert np.ptp(want) > 0
+    np.testing.assert_array_equal(got > got.mean(), want > want.mean())
+    assert np.ptp(got) == pytest.approx(np.ptp(want), rel=0.03)

@@ -76,9 +76,10 @@ class Objective(ABC):
     """Base class of objectives: a loss over ranked lists with its gradients.
 
     Life: 1. built once per fit from the training data. 2. ``base_score`` starts the scores (unless
-    a background model does). 3. Each iteration calls ``gradients`` once, then grows one tree per
-    output. 4. After a tree is grown, ``leaf_values`` may replace the engine's Newton values. 5. The
-    ``link``, which turns the outputs into one score per document, becomes part of the model.
+    an init model does). 3. Each iteration calls ``prepare`` and ``gradients`` once, then grows one
+    tree per output. 4. After a tree is grown, ``leaf_values`` may replace the engine's Newton
+    values. 5. The ``link``, which turns the outputs into one score per document, becomes part of
+    the model.
 
     Outputs, gradients and Hessians have the shape (n_outputs, n_documents); most objectives have
     one output and read row 0.
@@ -99,6 +100,9 @@ class Objective(ABC):
     def base_score(self) -> Floats:
         """Return the initial score of all documents, one per output."""
         return np.zeros(self.n_outputs)
+
+    def prepare(self, scores: Floats, iteration: int) -> None:  # noqa: B027 - most need none
+        """Look at the scores before an iteration, also before one that is taken from a record."""
 
     @abstractmethod
     def gradients(

@@ -25,7 +25,7 @@ class CosineDistance(Objective):
 
     The cosine has no value where all scores of a query are 0, and no gradient can say where to go
     from there. Scores therefore start at 1, the vector that prefers no document; a query whose
-    scores are all 0 (as a background model may leave them) is taken as if they were 1. Queries
+    scores are all 0 (as an init model may leave them) is taken as if they were 1. Queries
     without a relevant document are left out.
 
     Parameters

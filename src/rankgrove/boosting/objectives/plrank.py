@@ -29,8 +29,8 @@ class PlackettLuceLikelihood(Objective):
         p'_C = \sum_{d \in U \cap C} p(d|C).
 
     Permutations of a query share many contexts; equal ones are stored once, with a count. Queries
-    whose labels are all equal have no order to learn and are left out. Scores more than 600 below
-    the best of their query count as 600 below.
+    whose labels are all equal have no order to learn and are left out by default. Scores more than
+    600 below the best of their query count as 600 below.
 
     Parameters
     ----------
@@ -39,6 +39,7 @@ class PlackettLuceLikelihood(Objective):
     l2 : lambda
     max_step : limit of a leaf's value, a guard against nearly flat likelihoods
     merge : whether equal contexts are stored once; the gradients are the same either way
+    keep_equal : whether queries whose labels are all equal get permutations, too
     """
 
     sets_leaf_values = True
@@ -51,13 +52,21 @@ class PlackettLuceLikelihood(Objective):
         l2: float = 0.0,
         max_step: float = 100.0,
         merge: bool = True,
+        keep_equal: bool = False,
     ) -> None:
         self.data = data
         self.l2 = l2
         self.max_step = max_step
         self.constant_hessian = data.weight is None
         self.contexts = _native.PlackettLuce(
-            data.offsets, data.y, k, n_permutations, merge, data.seed, data.shard.first_query
+            data.offsets,
+            data.y,
+            k,
+            n_permutations,
+            merge,
+            keep_equal,
+            data.seed,
+            data.shard.first_query,
         )
 
     @property

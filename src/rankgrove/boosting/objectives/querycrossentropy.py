@@ -38,11 +38,7 @@ class ShiftedLogistic(Objective):
 
     def base_score(self) -> Floats:
         """Return the log-odds of the mean target, with half a document more on either side."""
-        weight = np.ones(self.data.n_documents) if self.data.weight is None else self.data.weight
-        positive = self.data.shard.total(weight * self.target)
-        negative = self.data.shard.total(weight * (1.0 - self.target))
-        odds: Floats = np.log([(positive + 0.5) / (negative + 0.5)])
-        return odds
+        return log_odds_of_mean(self.data, self.target)
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -61,13 +57,22 @@ class ShiftedLogistic(Objective):
         )
 
 
-def probabilities(y: Floats, max_grade: float) -> Floats:
+def log_odds_of_mean(data: TrainingData, target: Floats) -> Floats:
+    """Return the log-odds of the mean target, with half a document more on either side."""
+    weight = np.ones(data.n_documents) if data.weight is None else data.weight
+    positive = data.shard.total(weight * target)
+    negative = data.shard.total(weight * (1.0 - target))
+    odds: Floats = np.log([(positive + 0.5) / (negative + 0.5)])
+    return odds
+
+
+def probabilities(y: Floats, max_grade: float, owner: str = "QueryCrossEntropy") -> Floats:
     """Return labels over ``max_grade``; a label outside [0, max_grade] is refused by its value."""
     outside = (y < 0) | (y > max_grade)
     if outside.any():
         label = float(y[outside.argmax()])
         hint = f"; max_grade={y.max():g} divides labels by it" if label > 0 else ""
-        reason = f"is no probability: QueryCrossEntropy takes labels from 0 to {max_grade:g}{hint}"
+        reason = f"is no probability: {owner} takes labels from 0 to {max_grade:g}{hint}"
         raise LabelError("label", label, reason)
     target: Floats = y / max_grade
     return target

@@ -1,4 +1,4 @@
-"""Bring data to the features that a model knows."""
+"""Alignment of a Dataset's columns to the features of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.names import match_names
-from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.errors import DataError
 
 
@@ -57,13 +56,7 @@ def align_features(
             f"{dataset!r} has {len(found.extra)} features that are not wanted, the first is "
             f"{found.extra[0]!r} (extra='drop' leaves them out)"
         )
-    known = np.array([j for j, place in enumerate(found.places) if place is not None], np.int32)
-    chosen = dataset.X[:, found.found()]
+    known = np.array([j for j, place in enumerate(found.places) if place is not None], np.int64)
     filler = 0.0 if absent == "zero" else np.nan
-    if isinstance(chosen, SparseMatrix):
-        if not found.lacking or np.isnan(chosen.absent) == np.isnan(filler):
-            return dataset.with_features(chosen.among(known, len(wanted)), wanted)
-        chosen = chosen.to_array("align_features with another filler than absent features")
-    X = np.full((dataset.n_rows, len(wanted)), filler, np.float32)
-    X[:, known] = chosen
-    return dataset.with_features(X, wanted)
+    chosen = dataset.matrix.select_columns(found.found())
+    return dataset.with_features(chosen.widened(known, len(wanted), filler), wanted)

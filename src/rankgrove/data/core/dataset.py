@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from rankgrove._counts import counted
 from rankgrove._html import html_table
+from rankgrove.data.core.categories import Categories, CategoriesByColumn
+from rankgrove.data.core.category_maps import looked_up, recoding, typed, united
 from rankgrove.data.core.names import (
     NameMatch,
     default_feature_names,
@@ -19,7 +21,8 @@ from rankgrove.data.core.names import (
     match_names,
 )
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
-from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.core.shown_positions import propensities, shown_positions
+from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers, row_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, stacked
@@ -47,10 +50,14 @@ class Dataset:
     group_sizes : instead of ``qid``, the number of consecutive rows of each query
     feature_names : one name per column; by default f1, f2, ...
     sample_weight : non-negative weights, one per row
+    position : where each row was shown in a result list, from 1, if labels are clicks
+    propensity : probability that each row was examined, above 0 and at most 1
     doc_ids, comments : texts, one per row, or None where a row has none
     absent : what features that sparse text (or a sparse matrix) does not mention were read as:
         ``"zero"`` or ``"missing"`` (NaN); None for data in which every value is given
     source : where the data came from, for messages
+    categories : the dictionaries of categorical columns, by the number of the column: X holds their
+        codes. ``load`` makes them (docs/how-to/categorical.md)
     """
 
     X: npt.NDArray[np.float32] | SparseMatrix
@@ -58,8 +65,11 @@ class Dataset:
     groups: QueryGroups
     feature_names: tuple[str, ...]
     sample_weight: npt.NDArray[np.float64] | None
+    position: npt.NDArray[np.int64] | None
+    propensity: npt.NDArray[np.float64] | None
     absent: Absent | None
     source: str | None
+    categories: CategoriesByColumn
 
     def __init__(
         self,
@@ -74,6 +84,9 @@ class Dataset:
         comments: Any = None,
         absent: Absent | None = None,
         source: str | None = None,
+        categories: CategoriesByColumn | None = None,
+        position: npt.ArrayLike | None = None,
+        propensity: npt.ArrayLike | None = None,
     ) -> None:
         if absent not in (None, "zero", "missing"):
             raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
@@ -91,8 +104,29 @@ class Dataset:
             if n_rows and self.sample_weight.min() < 0:
                 row = int(self.sample_weight.argmin())
                 raise DataError(f"sample_weight {self.sample_weight[row]} of row {row} is negative")
+        self.position = None if position is None else shown_positions(position, n_rows)
+        self.propensity = None if propensity is None else propensities(propensity, n_rows)
         self._doc_ids = _as_texts(doc_ids, "doc_ids", n_rows)
         self._comments = _as_texts(comments, "comments", n_rows)
+        self.categories = dict(categories or {})
+        self._check_codes()
+
+    def _check_codes(self) -> None:
+        """Refuse values of categorical columns that are no codes of their dictionary."""
+        if self.categories and self.matrix.entries is not None:
+            raise DataError("a sparse matrix has no categorical columns")
+        for j, found in self.categories.items():
+            if not 0 <= j < self.n_features:
+                raise DataError(f"categories of column {j}, of {self.n_features} columns")
+            codes = self.X[:, j]
+            sound = (codes >= 0) & (codes < found.n_codes) & (np.trunc(codes) == codes)
+            wrong = ~sound & ~np.isnan(codes)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise DataError(
+                    f"X[{row}, {j}] = {codes[row]:g} is no code of the {found.n_codes} categories "
+                    f"of column {self.feature_names[j]!r}"
+                )
 
     @property
     def n_rows(self) -> int:
@@ -102,9 +136,8 @@ class Dataset:
     @property
     def matrix(self) -> FeatureMatrix:
         """X with the names of its columns."""
-        if isinstance(self.X, SparseMatrix):
-            return replace(self.X, names=self.feature_names)
-        return DenseMatrix(self.X, self.feature_names)
+        matrix = as_matrix(self.X).with_names(self.feature_names)
+        return matrix.with_categories(self.categories)
 
     @property
     def n_features(self) -> int:
@@ -185,6 +218,9 @@ class Dataset:
             comments=None if self._comments is None else self._comments.take(rows),
             absent=self.absent,
             source=self.source,
+            categories=self.categories,
+            position=None if self.position is None else self.position[rows],
+            propensity=None if self.propensity is None else self.propensity[rows],
         )
 
     def select_queries(self, queries: npt.ArrayLike) -> Dataset:
@@ -207,14 +243,33 @@ class Dataset:
     def with_features(
         self, X: npt.NDArray[np.float32] | FeatureMatrix, feature_names: Iterable[str] | None
     ) -> Dataset:
-        """Put another matrix of the same rows in place of X; nothing else is copied."""
+        """Return the same rows with another feature matrix; nothing else is copied.
+
+        Columns are categorical if the matrix says so; an array has no categorical columns.
+        """
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
         other.X = as_features(X)
         if len(other.X) != self.n_rows:
             raise DataError(f"the matrix has {len(other.X)} rows instead of {self.n_rows}")
         other.feature_names = _as_names(feature_names, other.n_features)
+        other.categories = dict(X.categories) if isinstance(X, FeatureMatrix) else {}
         return other
+
+    def category_values(self, column: int) -> pa.Array:
+        """Return the values of a categorical column, by its number, as an Arrow array."""
+        import pyarrow as pa
+
+        known = typed(self.categories[column])
+        codes = looked_up(recoding(self.categories[column], known, "X"), self.X[:, column])
+        if known.pooled:
+            raise DataError(
+                f"column {self.feature_names[column]!r}: rare values were pooled when the data "
+                "were read like a model: load them again, without like="
+            )
+        kind = pa.null() if not known.values else None
+        indices = pa.array(np.nan_to_num(codes).astype(np.int32), mask=np.isnan(codes))
+        return pa.DictionaryArray.from_arrays(indices, pa.array(known.values, kind))
 
     def __repr__(self) -> str:
         name = "" if self.source is None else f"{self.source}: "
@@ -239,7 +294,7 @@ class Dataset:
 
 
 def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "error") -> Dataset:
-    """Put data sets of the same features one below the other, columns as in the first.
+    """Concatenate data sets of the same features; columns are in the order of the first.
 
     ``shared_queries``: what to do if a query id occurs in several of them: refuse, take its rows as
     one query (``"merge"``), or as different queries (``"apart"``: ids become texts like ``2/ID``).
@@ -252,32 +307,72 @@ def concatenate(datasets: Sequence[Dataset], shared_queries: SharedQueries = "er
             raise DataError(
                 f"{first!r} was read with absent={first.absent!r}, {other!r} with {other.absent!r}"
             )
-    weights = [d.sample_weight for d in datasets]
-    if any(w is None for w in weights) and any(w is not None for w in weights):
-        raise DataError("some of the data sets have sample weights, others have none")
+    weights = _joined(datasets, "sample_weight", "sample weights")
+    matrices, categories = _united_codes([_features_like(first, d) for d in datasets], first)
     return Dataset(
-        stacked([_features_like(first, d) for d in datasets]),
+        stacked(matrices),
         np.concatenate([d.y for d in datasets]),
         _joined_ids(datasets, shared_queries),
         feature_names=first.feature_names,
-        sample_weight=None if weights[0] is None else np.concatenate(weights),  # type: ignore[arg-type]
+        sample_weight=weights,
+        position=_joined(datasets, "position", "positions"),
+        propensity=_joined(datasets, "propensity", "propensities"),
         doc_ids=_concatenate_texts([(d.n_rows, d.doc_id_texts()) for d in datasets])
         if any(d.has_own_doc_ids for d in datasets)
         else None,
         comments=_concatenate_texts([(d.n_rows, d.comment_texts()) for d in datasets]),
         absent=first.absent,
         source=" + ".join(d.source for d in datasets if d.source is not None) or None,
+        categories=categories,
     )
 
 
-def _features_like(first: Dataset, other: Dataset) -> npt.NDArray[np.float32] | SparseMatrix:
+def _joined(datasets: Sequence[Dataset], name: str, what: str) -> npt.NDArray[Any] | None:
+    """Return the values of rows that all of the data sets have, or None if none has them."""
+    values = [getattr(d, name) for d in datasets]
+    if all(value is None for value in values):
+        return None
+    if any(value is None for value in values):
+        raise DataError(f"some of the data sets have {what}, others have none")
+    return np.concatenate(values)
+
+
+def _features_like(first: Dataset, other: Dataset) -> FeatureMatrix:
     """Return the matrix of a data set with its columns in the order of another's."""
     if other.feature_names == first.feature_names:
-        return other.X
+        return other.matrix
     found = match_names(first.feature_names, other.feature_names)
     if how := name_difference(found):
         raise DataError(f"{other!r} has other features than {first!r} {how}: see align_features")
-    return other.X[:, found.found()]
+    return other.matrix.select_columns(found.found())
+
+
+def _united_codes(
+    matrices: list[FeatureMatrix], first: Dataset
+) -> tuple[list[Any], dict[int, Categories]]:
+    """Return matrices whose categorical columns have the codes of common dictionaries."""
+    names = first.feature_names
+    columns = sorted({j for matrix in matrices for j in matrix.categories})
+    for j in columns:
+        if not all(j in matrix.categories or len(matrix) == 0 for matrix in matrices):
+            raise DataError(
+                f"column {names[j]!r} is categorical in some of the data sets and holds numbers in "
+                "others: name it in categorical= for all of them"
+            )
+    every = {
+        j: united([m.categories[j] for m in matrices if j in m.categories], f"column {names[j]!r}")
+        for j in columns
+    }
+    coded: list[Any] = []
+    for matrix in matrices:
+        if not columns:
+            coded.append(matrix.to_array() if matrix.entries is None else matrix)
+            continue
+        values = np.array(matrix.to_array())
+        for j, own in matrix.categories.items():
+            values[:, j] = looked_up(recoding(own, every[j], repr(names[j])), values[:, j])
+        coded.append(values)
+    return coded, every
 
 
 def name_difference(found: NameMatch) -> str:
@@ -288,12 +383,12 @@ def name_difference(found: NameMatch) -> str:
 
 
 def as_features(X: Any, absent: float = 0.0) -> npt.NDArray[np.float32] | SparseMatrix:
-    """Turn a matrix into float32 in C order, without a copy if it is so already.
+    """Convert a matrix to float32 in C order, without a copy if it is already.
 
     A sparse matrix becomes a SparseMatrix, whose entries that are not stored are ``absent``.
     """
     if is_sparse(X):
-        features = X if isinstance(X, SparseMatrix) else SparseMatrix.of(X, absent)
+        features = SparseMatrix.of(X, absent)
         return replace(features, values=as_features(features.values[:, None])[:, 0])
     X = as_numbers(X, "X")
     if X.ndim != 2:
@@ -370,7 +465,7 @@ def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> n
 
 
 def concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Put query ids one below the other; numbers and texts that read the same are refused."""
+    """Concatenate query ids; a number and a text that read the same are refused."""
     if len({array.dtype.kind for array in ids}) > 1:
         ids = [array.astype(object) for array in ids]  # else numpy would make floats of integers
     return query_ids(np.concatenate(ids))

@@ -1,4 +1,4 @@
-"""What a data set looks like, and what looks wrong with it."""
+"""Description of a data set: counts, shares, and suspicious findings."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Description:
     constant_features : names of features with one value (or none) everywhere
     near_empty_features : names of features that are zero or NaN in almost all rows
     missing_features : share of NaN, for each feature that has any
+    categories : number of categories of each categorical feature
     warnings : sentences on what a user should look at
     """
 
@@ -41,6 +42,7 @@ class Description:
     constant_features: list[str]
     near_empty_features: list[str]
     missing_features: dict[str, float]
+    categories: dict[str, int]
     warnings: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,8 +51,9 @@ class Description:
 
 
 def describe(dataset: Dataset) -> Description:
-    """Look over a data set."""
+    """Describe a data set."""
     columns = _Columns.of(dataset.matrix)
+    columns.zeros[list(dataset.categories)] = 0  # the code of the first category
     names = np.array(dataset.feature_names, dtype=object)
     missing = columns.missing / max(dataset.n_rows, 1)
     constant = columns.low >= columns.high
@@ -73,6 +76,7 @@ def describe(dataset: Dataset) -> Description:
         missing_features={
             names[j]: round(float(missing[j]), 6) for j in np.flatnonzero(columns.missing)
         },
+        categories={names[j]: len(found.values) for j, found in dataset.categories.items()},
         warnings=_warnings(dataset, columns, int(constant.sum()), int(near_empty.sum())),
     )
 

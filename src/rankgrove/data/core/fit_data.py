@@ -13,7 +13,8 @@ class FitData:
     Attributes
     ----------
     X : matrix, data frame, Dataset or scan
-    y, qid, group_sizes, sample_weight : as for ``fit``; a Dataset brings its own
+    y, qid, group_sizes, sample_weight, position, propensity : as for ``fit``; a Dataset brings its
+        own
     """
 
     X: Any
@@ -21,3 +22,5 @@ class FitData:
     qid: Any = None
     group_sizes: Any = None
     sample_weight: Any = None
+    position: Any = None
+    propensity: Any = None

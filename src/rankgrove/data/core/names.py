@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class NameMatch(NamedTuple):
-    """How a list of names compares with the names that are wanted.
+    """The result of matching a list of names with the wanted names.
 
     Attributes
     ----------
@@ -21,12 +21,12 @@ class NameMatch(NamedTuple):
     extra: list[str]
 
     def found(self) -> list[int]:
-        """Return the places of all names, none of which may lack."""
+        """Return the positions of all names; none may be missing."""
         return [place for place in self.places if place is not None]
 
 
 def match_names(wanted: Sequence[str], names: Sequence[str]) -> NameMatch:
-    """Find each wanted name in a list of names, which are all different."""
+    """Find each wanted name in a list of distinct names."""
     place = {name: j for j, name in enumerate(names)}
     known = set(wanted)
     return NameMatch(
@@ -42,6 +42,14 @@ def first_duplicate(names: Sequence[str]) -> str | None:
     if len(set(names)) == len(names):
         return None
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+
+
+def unused_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name that is not taken: the given one, or it with a number."""
+    number, wanted = 1, name
+    while wanted in taken:
+        number, wanted = number + 1, f"{name} {number + 1}"
+    return wanted
 
 
 def numbering(names: Sequence[str]) -> tuple[str, int] | None:

@@ -11,8 +11,8 @@ from rankgrove.errors import DataWarning
 def warn_of_other_order(what: str, stacklevel: int, **given: Any) -> None:
     """Warn if pandas objects that belong together have the same index in different orders.
 
-    Values are taken by position, as scikit-learn does it. Indexes that differ otherwise tell
-    nothing: one of the objects may have been given a new one.
+    Values are taken by position, as scikit-learn does it. Other differences between indexes are
+    ignored: one of the objects may have a new index.
     """
     indexed = [(name, value.index) for name, value in given.items() if hasattr(value, "iloc")]
     for name, index in indexed[1:]:

@@ -1,4 +1,4 @@
-"""Which rows belong to which query.
+"""The grouping of rows by query.
 
 Vocabulary: a *row* is one judged document of one query; *grouped order* lists the rows query by
 query, in order of each query's first appearance and, inside a query, in the caller's order. Kernels
@@ -99,7 +99,7 @@ class QueryGroups:
         return result
 
     def best_first(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Rows, query by query, from the highest score to the lowest; equal ones keep their order.
+        """Return rows, query by query, by descending score; equal scores keep their order.
 
         ``scores``, like the rows, are in the caller's order.
         """
@@ -150,10 +150,10 @@ def query_groups(
 
 
 def query_ids(qid: Any) -> npt.NDArray[Any]:
-    """Return query ids as one array of numbers or texts that keeps different ids apart.
+    """Return query ids as one array of numbers or texts in which different ids stay different.
 
-    Integers that no 64-bit type holds together become texts. Ids that are missing, and numbers
-    beside texts that read the same (1 and "1"), are refused.
+    Integers that no single 64-bit type can represent become texts. Missing ids, and
+    numbers beside texts that read the same (1 and "1"), are refused.
     """
     if isinstance(qid, np.ma.MaskedArray) and np.ma.is_masked(qid):
         _refuse_missing(np.ma.getmaskarray(qid), qid)
@@ -198,14 +198,14 @@ def _refuse_missing(absent: npt.NDArray[np.bool_], ids: Any) -> None:
 
 
 def _refuse_cut(ids: Any) -> None:
-    """Refuse texts of which numpy would cut the end: it takes NUL characters for padding."""
+    """Refuse texts that end in NUL characters, which numpy would cut off."""
     for row, text in enumerate(ids):
         if isinstance(text, (str, bytes)) and text[-1:] in ("\0", b"\0"):
             raise DataError(f"qid {text!r} of row {row} ends in a NUL character: leave that out")
 
 
 def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Turn an array of Python objects into numbers or texts, whichever keeps all ids apart."""
+    """Convert an array of Python objects to numbers or texts, whichever keeps all ids distinct."""
     nothing = np.array(None, object)
     try:
         absent = np.equal(ids, nothing).astype(bool) | np.not_equal(ids, ids).astype(bool)

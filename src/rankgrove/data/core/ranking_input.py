@@ -28,6 +28,8 @@ class RankingInput:
     absent : how features absent from text were read, None if the data are not from text
     n_given : rows that the caller gave
     counting : the caller's rows that X holds, if some were left out because their weight is 0
+    position : where each document was shown, from 1, in grouped order, or None
+    propensity : probability that each document was examined, in grouped order, or None
     """
 
     X: FeatureMatrix
@@ -38,6 +40,8 @@ class RankingInput:
     absent: Absent | None = None
     n_given: int = 0
     counting: npt.NDArray[np.int64] | None = None
+    position: npt.NDArray[np.int64] | None = None
+    propensity: npt.NDArray[np.float64] | None = None
 
     def restored(self, values: npt.NDArray[Any], missing: float = np.nan) -> npt.NDArray[Any]:
         """Bring values from grouped order to the caller's rows; those left out get ``missing``."""

@@ -26,6 +26,7 @@ class RowBatch:
     part : number of the file
     first_column : number of the first column: text counts features from 0 or 1
     is_text : whether later batches may have more columns
+    row_numbers : number of each row in the whole data set, where it is needed
     """
 
     X: FeatureMatrix
@@ -37,6 +38,7 @@ class RowBatch:
     part: int = 0
     first_column: int = 0
     is_text: bool = False
+    row_numbers: npt.NDArray[np.int64] | None = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -49,8 +51,21 @@ class RowBatch:
         X = self.X.slice_rows(begin, end)
         return replace(self, X=X, y=self.y[begin:end], qid=self.qid[begin:end], weight=weight)
 
+    def select_rows(self, rows: npt.NDArray[np.int64]) -> RowBatch:
+        """Return some rows, in the given order."""
+        weight = None if self.weight is None else self.weight[rows]
+        numbers = None if self.row_numbers is None else self.row_numbers[rows]
+        return replace(
+            self,
+            X=self.X.select_rows(rows),
+            y=self.y[rows],
+            qid=self.qid[rows],
+            weight=weight,
+            row_numbers=numbers,
+        )
+
     def without_rows(self) -> RowBatch:
-        """Return what is known of the batch besides its rows, whose memory is let go."""
+        """Return the batch without its rows, whose memory is freed."""
         weight = None if self.weight is None else self.weight[:0].copy()
         X = DenseMatrix(np.empty((0, self.X.n_columns), np.float32), self.names)
         return replace(self, X=X, y=self.y[:0].copy(), qid=self.qid[:0].copy(), weight=weight)

@@ -29,7 +29,7 @@ def table_column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def as_arrow(table: Any) -> pa.Table:
-    """Turn any table that speaks Arrow, or a pandas frame without its index, into pyarrow's."""
+    """Convert a pandas frame (without its index) or any table with an Arrow interface."""
     import pyarrow as pa
 
     if isinstance(table, pa.Table):
@@ -52,13 +52,22 @@ def as_arrow(table: Any) -> pa.Table:
 
 @contextmanager
 def naming_column(name: str) -> Iterator[None]:
-    """Put the name of the column before what Arrow says about it."""
+    """Context in which errors of Arrow name the column."""
     import pyarrow as pa
 
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise DataError(f"column {name!r} cannot be read: {error}") from None
+
+
+def without_dictionary(column: Any) -> Any:
+    """Return a dictionary column of numbers as these numbers, any other column as it is."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type) and holds_numbers(column.type.value_type):
+        return column.cast(column.type.value_type)
+    return column
 
 
 def holds_numbers(kind: pa.DataType) -> bool:
@@ -81,7 +90,7 @@ def no_numbers(name: str | None, kind: pa.DataType) -> str:
 
 
 def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
-    """Write one column of a batch to its place; null becomes NaN.
+    """Copy one column of a batch into an array; null becomes NaN.
 
     As in arrays, numbers too large for the place become infinite.
     """
@@ -89,7 +98,10 @@ def write_feature(out: npt.NDArray[Any], column: pa.Array, name: str) -> None:
 
     kind = column.type
     if not holds_numbers(kind):
-        raise DataError(f"{no_numbers(name, kind)}: leave it out with features=")
+        raise DataError(
+            f"{no_numbers(name, kind)}: name it in categorical= if these are categories, or leave "
+            "it out of features="
+        )
     if pa.types.is_null(kind):
         out[:] = np.nan
         return

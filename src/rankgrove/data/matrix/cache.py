@@ -1,4 +1,4 @@
-"""The cache of what is computed from large data: for one process, or in a folder of the user.
+"""Cache of results computed from large data: for one process, or in a folder of the user.
 
 Without a folder nothing outlives the process: files have no name, and arrays are in memory. In a
 folder, each source and its options have a folder of their own, named after a digest of both. Files
@@ -38,7 +38,7 @@ def cache_folder(given: str | os.PathLike[str] | None) -> Path | None:
 
 
 def clear_cache(folder: str | os.PathLike[str] | None = None) -> int:
-    """Delete what rankgrove has kept in a cache folder, and return the number of bytes freed.
+    """Delete the content of a cache folder, and return the number of bytes freed.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def clear_cache(folder: str | os.PathLike[str] | None = None) -> int:
 
 
 def temporary_folder() -> Path:
-    """Return where large temporary files go: /tmp is memory on some systems, /var/tmp is not."""
+    """Return the folder of large temporary files; /tmp is memory on some systems."""
     if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
         return Path("/var/tmp")
     return Path(tempfile.gettempdir())
 
 
 class CacheEntry:
-    """The cached results of one source: arrays and files by name, each made when first wanted."""
+    """The cached results of one source: arrays and files by name, each computed on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,6 +77,25 @@ class CacheEntry:
     ) -> BinaryIO:
         """Open the file of this name for reading; ``check`` tells whether an old one is whole."""
         raise NotImplementedError
+
+
+class PartOfCacheEntry(CacheEntry):
+    """What is computed from the values of an entry in one of several ways, by own names."""
+
+    def __init__(self, whole: CacheEntry, name: str) -> None:
+        super().__init__(whole.folder)
+        self._whole = whole
+        self._name = name
+
+    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """Return the arrays of this name."""
+        return self._whole.arrays(f"{name}-{self._name}", make)
+
+    def file(
+        self, name: str, write: Callable[[BinaryIO], None], check: Callable[[BinaryIO], bool]
+    ) -> BinaryIO:
+        """Open the file of this name."""
+        return self._whole.file(f"{name}-{self._name}", write, check)
 
 
 class TemporaryCacheEntry(CacheEntry):

@@ -6,7 +6,7 @@ scoring, ``in_place`` one that reads the caller's memory for training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,11 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._arrays import addressable, is_addressable
+from rankgrove.data.core.categories import selected
 from rankgrove.data.matrix.arrow_tables import (
     as_arrow,
     holds_numbers,
     table_column_names,
+    without_dictionary,
     write_feature,
+)
+from rankgrove.data.matrix.coded_columns import (
+    CodedColumn,
+    arrow_column,
+    coded_arrow,
+    coded_values,
+    is_category_type,
 )
 from rankgrove.data.matrix.dense import (
     CallerMatrix,
@@ -38,16 +47,25 @@ _READ_BY_KERNELS = {np.dtype(kind) for kind in "?bhilqBHILQfd"}
 Part = npt.NDArray[Any] | LazyColumn
 
 
-def convert(X: Any, *, double: bool = False) -> FeatureMatrix:
+def convert(
+    X: Any, *, double: bool = False, categorical: Collection[int] | None = None
+) -> FeatureMatrix:
     """Return a matrix of float32 or float64, without a copy if X is one, with its column names.
 
     It is dense, or sparse if X is; entries that are not stored are 0. Masked entries and nulls are
     NaN. Columns of a frame that are not all of one float type become float32, or float64 with
     ``double``.
+
+    ``categorical`` are the numbers of columns whose values are categories (None: those whose type
+    says so): they become codes, and the matrix has their dictionaries. What is a matrix or an array
+    of numbers is returned as it is.
     """
     if isinstance(X, FeatureMatrix):
         return X
     names = column_names(X)
+    coded = categorical_columns(X, categorical)
+    if coded:
+        return _convert_coded(X, names, coded, double)
     if is_sparse(X):
         return SparseMatrix.of(X)
     if is_sparse_frame(X):
@@ -63,19 +81,72 @@ def convert(X: Any, *, double: bool = False) -> FeatureMatrix:
     return DenseMatrix(addressable(matrix), names)
 
 
-def in_place(X: Any, places: Sequence[int] | None = None) -> FeatureMatrix:
+def _convert_coded(
+    X: Any, names: tuple[str, ...] | None, coded: Collection[int], double: bool
+) -> FeatureMatrix:
+    """Convert a frame or an array of objects of which some columns hold categories."""
+    n_rows, n_columns = X.shape if hasattr(X, "shape") else np.shape(X)
+    all_names = names or tuple(f"{j}" for j in range(n_columns))
+    rest = [j for j in range(n_columns) if j not in coded]
+    values = np.empty((n_rows, n_columns), np.float64 if double else np.float32)
+    if rest:
+        others = convert(take_columns(X, rest), double=double, categorical=())
+        with np.errstate(over="ignore"):
+            values[:, rest] = others.to_array("a matrix with categorical columns")
+    columns = {j: coded_column(X, j, all_names[j]) for j in sorted(coded)}
+    for j, column in columns.items():
+        values[:, j] = column.codes
+    return DenseMatrix(values, names, {j: one.categories for j, one in columns.items()})
+
+
+def categorical_columns(X: Any, wanted: Collection[int] | None) -> Collection[int]:
+    """Return the numbers of the columns of X, no FeatureMatrix, that are to be coded.
+
+    Those of a frame are all that are wanted (None: those whose type says so). An array of numbers
+    has none: its numbers are coded when they are matched to a model's.
+    """
+    if isinstance(X, FeatureMatrix) or is_sparse(X):
+        return ()
+    if hasattr(X, "iloc") and np.ndim(X) == 2:
+        found = [j for j, dtype in enumerate(X.dtypes) if is_category_type(dtype)]
+    elif column_names(X) is not None:
+        found = [j for j, kind in enumerate(as_arrow(X).schema.types) if is_category_type(kind)]
+    else:
+        array = np.asarray(X)
+        return wanted or () if array.ndim == 2 and array.dtype.kind in "OUS" else ()
+    return found if wanted is None else wanted
+
+
+def coded_column(X: Any, j: int, name: str) -> CodedColumn:
+    """Code one column of a frame or array."""
+    if hasattr(X, "iloc"):
+        return coded_arrow(arrow_column(X.iloc[:, j], name), name)
+    if column_names(X) is not None:
+        return coded_arrow(as_arrow(X).column(j), name)
+    return coded_values(np.asarray(X)[:, j], name, untyped=True)
+
+
+def in_place(
+    X: Any, places: Sequence[int] | None = None, *, categorical: Collection[int] | None = None
+) -> FeatureMatrix:
     """Return X, or some of its columns, as a float32 matrix that reads the memory of X.
 
-    Numbers of other types are rounded to float32 when they are read. What is no number is refused.
+    Numbers of other types are rounded to float32 when they are read. What is no number is refused,
+    unless its column (by its number in the result) is ``categorical``: see ``convert``.
     """
-    if isinstance(X, SparseMatrix) or is_sparse(X):
-        sparse = X if isinstance(X, SparseMatrix) else SparseMatrix.of(X)
+    if is_sparse(X):
+        sparse = SparseMatrix.of(X)
         return (sparse if places is None else sparse.select_columns(places)).astype(np.float32)
     if isinstance(X, FeatureMatrix):
-        return in_place_array(X.to_array(), X.names, places)
+        wanted = range(X.n_columns) if places is None else places
+        matrix = in_place_array(X.to_array(), X.names, places)
+        return matrix.with_categories(selected(X.categories, wanted))
     names = column_names(X)
+    chosen = X if places is None else take_columns(X, places)
+    coded = categorical_columns(chosen, categorical)
+    if coded:
+        return _in_place_coded(chosen, coded)
     if is_sparse_frame(X):
-        chosen = X if places is None else take_columns(X, places)
         sparse = replace(sparse_frame_features(chosen), names=column_names(chosen))
         return sparse.astype(np.float32)
     if hasattr(X, "iloc"):
@@ -89,6 +160,27 @@ def in_place(X: Any, places: Sequence[int] | None = None) -> FeatureMatrix:
         wanted = range(X.shape[1]) if places is None else places
         return CallerMatrix(tuple(LazyColumn(_unmasked(X[:, j])) for j in wanted), len(X))
     return in_place_array(checked_array(X), None, places)
+
+
+def _in_place_coded(X: Any, coded: Collection[int]) -> FeatureMatrix:
+    """Take a frame of which some columns are coded; the others are read where they are."""
+    names = column_names(X)
+    if names is None:
+        return convert(X, categorical=coded)
+    parts: list[Part] = []
+    categories = {}
+    table = None if hasattr(X, "iloc") else as_arrow(X)
+    for j, name in enumerate(names):
+        if j in coded:
+            column = coded_column(X, j, name)
+            parts.append(column.codes[:, None])
+            categories[j] = column.categories
+        elif table is None:
+            parts.append(_pandas_part(X.iloc[:, j], name))
+        else:
+            parts.append(_arrow_part(table.column(j), name))
+    n_rows = len(X) if table is None else table.num_rows
+    return CallerMatrix(tuple(parts), n_rows, names=names, categories=categories)
 
 
 def in_place_array(
@@ -166,12 +258,12 @@ def _pandas_matrix(frame: Any, names: tuple[str, ...] | None, double: bool) -> n
 
 
 def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArray[Any]:
-    """Take a polars or pyarrow table, or another that speaks Arrow."""
+    """Convert a polars or pyarrow table, or another with an Arrow interface."""
     table = as_arrow(frame)
     shape = table.num_rows, len(names)
     matrix: npt.NDArray[Any] = np.empty(shape, np.float64 if double else np.float32)
     for j, name in enumerate(names):
-        column = table.column(j)
+        column = without_dictionary(table.column(j))
         refuse_other_columns(column, name)
         start = 0
         for chunk in column.chunks:
@@ -181,8 +273,8 @@ def _arrow_matrix(frame: Any, names: tuple[str, ...], double: bool) -> npt.NDArr
 
 
 ENCODING_ADVICE = (
-    "encode categories as numbers: scikit-learn's OrdinalEncoder or OneHotEncoder, or "
-    "pandas.get_dummies"
+    "columns of categories are taken as they are by rankgrove.load(frame, categorical=[names]), or "
+    "with a type that says so: frame.astype({name: 'category'})"
 )
 
 # Package -> the method that brings its frames into memory.
@@ -216,7 +308,7 @@ def refuse_other_columns(column: Any, name: str) -> None:
 
 @contextmanager
 def advising() -> Iterator[None]:
-    """Add to an error about a column how to give features."""
+    """Context in which errors about a column say how to pass features."""
     try:
         yield
     except DataError as error:
@@ -241,7 +333,7 @@ def _rounded(column: npt.NDArray[Any]) -> Callable[[Any], npt.NDArray[np.float32
 
 
 def _unmasked(column: Any) -> Callable[[Any], npt.NDArray[Any]]:
-    """Read a column of a masked array; what is masked is NaN."""
+    """Return a reader of a column of a masked array; masked entries are NaN."""
     float_type = np.float64 if column.dtype.kind in "iub" else np.float32
 
     def compute(rows: Any) -> npt.NDArray[Any]:
@@ -252,7 +344,7 @@ def _unmasked(column: Any) -> Callable[[Any], npt.NDArray[Any]]:
 
 
 def _pandas_part(column: Any, name: str) -> Part:
-    """Take a column of a pandas frame; whole numbers of 64 bits go by way of float64."""
+    """Return a column of a pandas frame; 64-bit integers are converted through float64."""
     kind = getattr(column.dtype, "kind", "O")
     if kind not in "fiub":
         with advising():
@@ -271,6 +363,7 @@ def _arrow_in_place(frame: Any) -> CallerMatrix:
 def _arrow_part(column: Any, name: str) -> Part:
     import pyarrow as pa
 
+    column = without_dictionary(column)
     refuse_other_columns(column, name)
 
     def compute(rows: Any) -> npt.NDArray[np.float32]:

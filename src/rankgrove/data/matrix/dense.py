@@ -6,15 +6,17 @@ round each to float32. Python code asks for some rows or columns at a time, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.categories import CategoriesByColumn, selected
 from rankgrove.data.matrix.feature_matrix import (
     Array,
+    ColumnMap,
     FeatureMatrix,
     KernelColumns,
     RowNumbers,
@@ -32,10 +34,12 @@ class DenseMatrix(FeatureMatrix):
     ----------
     values : the array
     names : names of its columns
+    categories : dictionaries of its categorical columns
     """
 
     values: Array
     names: tuple[str, ...] | None = None
+    categories: CategoriesByColumn = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,23 +62,45 @@ class DenseMatrix(FeatureMatrix):
 
     def select_rows(self, rows: RowNumbers) -> FeatureMatrix:
         """Return some rows of the same memory."""
-        return CallerMatrix((self.values,), len(self), rows, self.names)
+        return CallerMatrix((self.values,), len(self), rows, self.names, self.categories)
 
     def slice_rows(self, begin: int, end: int) -> DenseMatrix:
         """Return a view of some neighbouring rows."""
-        return DenseMatrix(self.values[begin:end], self.names)
+        return replace(self, values=self.values[begin:end])
 
     def select_columns(self, places: Sequence[int]) -> DenseMatrix:
         """Return some columns: a view if they stand side by side, else a copy."""
-        names = _names_at(self.names, places)
         first = int(places[0]) if len(places) else 0
         if list(places) == list(range(first, first + len(places))):
-            return DenseMatrix(self.values[:, first : first + len(places)], names)
-        return DenseMatrix(np.take(self.values, places, axis=1), names)
+            values = self.values[:, first : first + len(places)]
+        else:
+            values = np.take(self.values, places, axis=1)
+        return DenseMatrix(values, _names_at(self.names, places), selected(self.categories, places))
+
+    def widened(self, columns: RowNumbers, n_columns: int, fill: float) -> DenseMatrix:
+        """Copy the columns into a wider array."""
+        wider = np.full((len(self), n_columns), fill, np.float32)
+        wider[:, columns] = self.values
+        return DenseMatrix(wider, categories=_moved(self.categories, columns))
 
     def with_names(self, names: tuple[str, ...] | None) -> FeatureMatrix:
         """Return the same matrix with other names of its columns."""
         return replace(self, names=names)
+
+    def with_categories(self, categories: CategoriesByColumn) -> FeatureMatrix:
+        """Return the same matrix, whose columns hold codes of these dictionaries."""
+        return replace(self, categories=categories)
+
+    def with_more_columns(self, extra: Array) -> FeatureMatrix:
+        """Return the matrix with more columns after its own, which are not copied."""
+        return CallerMatrix((self.values, extra), len(self), categories=self.categories)
+
+    def map_columns(
+        self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn
+    ) -> FeatureMatrix:
+        """Return the matrix with other values in some columns, computed when they are read."""
+        whole = CallerMatrix((self.values,), len(self), names=self.names)
+        return whole.map_columns(maps, categories)
 
     def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
         """Return the array as one block."""
@@ -97,10 +123,12 @@ class DenseMatrix(FeatureMatrix):
 class LazyColumn:
     """A column that kernels cannot read as it lies: its numbers are computed when needed.
 
-    ``compute`` takes row numbers, or a slice of rows, and returns an array that kernels read.
+    ``compute`` takes row numbers, or a slice of rows, and returns an array that kernels read. Only
+    columns of the same numbers have the same ``key``; None: it has no equal.
     """
 
     compute: Callable[[Any], Array]
+    key: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +141,14 @@ class CallerMatrix(FeatureMatrix):
     n_given : rows of the parts
     rows : which of these rows the matrix has; None: all
     names : names of the columns
+    categories : dictionaries of categorical columns
     """
 
     parts: tuple[Array | LazyColumn, ...]
     n_given: int
     rows: RowNumbers | None = None
     names: tuple[str, ...] | None = None
+    categories: CategoriesByColumn = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -155,12 +185,44 @@ class CallerMatrix(FeatureMatrix):
                 parts.append(part)
             else:
                 parts += [part[:, j : j + 1] for j in range(_width(part))]
-        chosen = tuple(parts[place] for place in places)
-        return replace(self, parts=chosen, names=_names_at(self.names, places))
+        return replace(
+            self,
+            parts=tuple(parts[place] for place in places),
+            names=_names_at(self.names, places),
+            categories=selected(self.categories, places),
+        )
+
+    def widened(self, columns: RowNumbers, n_columns: int, fill: float) -> DenseMatrix:
+        """Copy the columns into a wider array."""
+        return DenseMatrix(self.to_array(), None, self.categories).widened(columns, n_columns, fill)
 
     def with_names(self, names: tuple[str, ...] | None) -> FeatureMatrix:
         """Return the same matrix with other names of its columns."""
         return replace(self, names=names)
+
+    def with_categories(self, categories: CategoriesByColumn) -> FeatureMatrix:
+        """Return the same matrix, whose columns hold codes of these dictionaries."""
+        return replace(self, categories=categories)
+
+    def with_more_columns(self, extra: Array) -> CallerMatrix:
+        """Return the matrix with more columns after its own, which are not copied."""
+        given = extra
+        if self.rows is not None:
+            given = np.full((self.n_given, extra.shape[1]), np.nan, np.float32)
+            given[self.rows] = extra
+        return replace(self, parts=(*self.parts, given), names=None)
+
+    def map_columns(
+        self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn
+    ) -> CallerMatrix:
+        """Return the matrix with other values in some columns, computed when they are read."""
+        parts: list[Array | LazyColumn] = []
+        start = 0  # number of the first column of a part
+        for part in self.parts:
+            cuts = sorted({j - start for j in maps if start <= j < start + _width(part)})
+            parts += _mapped_part(part, {j: maps[start + j] for j in cuts})
+            start += _width(part)
+        return replace(self, parts=tuple(parts), categories=categories)
 
     def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
         """Return the parts; lazy columns are computed a few at a time."""
@@ -188,7 +250,8 @@ class CallerMatrix(FeatureMatrix):
     def memory_key(self) -> tuple[Any, ...]:
         """Return address and layout of all parts and of the row numbers."""
         parts = [
-            (id(part),) if isinstance(part, LazyColumn) else array_key(part) for part in self.parts
+            _lazy_key(part) if isinstance(part, LazyColumn) else array_key(part)
+            for part in self.parts
         ]
         return (*parts, None if self.rows is None else array_key(self.rows))
 
@@ -203,9 +266,9 @@ class CallerMatrix(FeatureMatrix):
     def batches(self) -> Iterator[FeatureMatrix]:
         """Yield copies of blocks of rows."""
         if len(self) == 0:
-            yield DenseMatrix(self.to_array(), self.names)
+            yield DenseMatrix(self.to_array(), self.names, self.categories)
         for block in self.row_blocks():
-            yield DenseMatrix(block, self.names)
+            yield DenseMatrix(block, self.names, self.categories)
 
     def _copied(self, rows: slice | RowNumbers, begin: int, end: int) -> npt.NDArray[np.float32]:
         if self.rows is not None:
@@ -224,6 +287,33 @@ class CallerMatrix(FeatureMatrix):
                     result[:, start + first - begin : start + last - begin] = values
             start += _width(part)
         return result
+
+
+def _mapped_part(
+    part: Array | LazyColumn, maps: Mapping[int, ColumnMap]
+) -> list[Array | LazyColumn]:
+    """Return a part, cut where columns of it have a map."""
+    if isinstance(part, LazyColumn):
+        return [_mapped_lazily(part, maps[0])] if maps else [part]
+    pieces: list[Array | LazyColumn] = []
+    done = 0
+    for j, one in maps.items():
+        if done < j:
+            pieces.append(part[:, done:j])
+        pieces.append(_mapped_lazily(part[:, j], one))
+        done = j + 1
+    return [*pieces, part[:, done:]] if done < _width(part) else pieces
+
+
+def _mapped_lazily(column: Array | LazyColumn, one: ColumnMap) -> LazyColumn:
+    if isinstance(column, LazyColumn):
+        compute = column.compute
+        return LazyColumn(lambda rows: one.apply(compute(rows)), (_lazy_key(column), one.key))
+    return LazyColumn(lambda rows: one.apply(column[rows]), (array_key(column), one.key))
+
+
+def _lazy_key(column: LazyColumn) -> tuple[Any, ...]:
+    return (id(column) if column.key is None else column.key,)
 
 
 def array_key(array: Array) -> tuple[Any, ...]:
@@ -248,6 +338,10 @@ def neighbouring_columns(array: Array, places: Sequence[int]) -> list[Array]:
 
 def _names_at(names: tuple[str, ...] | None, places: Sequence[int]) -> tuple[str, ...] | None:
     return None if names is None else tuple(names[place] for place in places)
+
+
+def _moved(categories: CategoriesByColumn, columns: RowNumbers) -> CategoriesByColumn:
+    return {int(columns[old]): found for old, found in categories.items()}
 
 
 def _width(part: Array | LazyColumn) -> int:

@@ -25,7 +25,7 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 16  # of a block
 
 @dataclass(frozen=True)
 class _Block:
-    """Where a block begins in the file, its rows, and the numbers of its columns."""
+    """One block: its offset in the file, its rows, and the numbers of its columns."""
 
     offset: int
     n_rows: int
@@ -67,7 +67,7 @@ class DiskMatrix:
             self._write(wanted)
 
     def finish(self, columns: Sequence[int] | None = None) -> None:
-        """Write what is waiting; the matrix has the columns of these numbers, by default all."""
+        """Flush the buffered rows; the matrix has the columns of these numbers, by default all."""
         if self._n_waiting:
             self._write(self._n_waiting)
         if columns is None:
@@ -127,7 +127,7 @@ class DiskMatrix:
             out[place : place + last - first] = part
 
     def _write(self, n_rows: int) -> None:
-        """Write the first rows that are waiting as one block."""
+        """Write the first buffered rows as one block."""
         taken: list[tuple[Floats, int]] = []
         while n_rows:
             X, first = self._waiting.pop(0)
@@ -156,7 +156,7 @@ class DiskMatrix:
 
 
 class naming_folder:  # noqa: N801 - reads as a phrase: with naming_folder(folder)
-    """Puts the name of the folder into errors of the system that name none (a full disk)."""
+    """Context in which system errors without a file name (a full disk) name the folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

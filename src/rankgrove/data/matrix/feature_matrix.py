@@ -8,12 +8,13 @@ or a file (``StreamedMatrix``). ``conversion`` makes one of anything that a call
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.categories import CategoriesByColumn
 from rankgrove.data.matrix.cache import Arrays, CacheEntry
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -21,6 +22,19 @@ RowNumbers: TypeAlias = npt.NDArray[np.int64]
 
 COLUMN_BLOCK_BYTES = 128 << 20  # of a block of columns in memory (at least one column is)
 ROW_BLOCK_BYTES = 4 << 20  # of a block of rows of an array (at least one row is)
+
+
+class ColumnMap(NamedTuple):
+    """A function of the values of one column, which gives float32 values in their place.
+
+    Attributes
+    ----------
+    apply : takes values as an array, of any rows
+    key : what tells the function from others
+    """
+
+    apply: Callable[[Array], Array]
+    key: Any
 
 
 class StoredEntries(NamedTuple):
@@ -58,15 +72,17 @@ class KernelColumns(NamedTuple):
 class FeatureMatrix(ABC):
     """Numbers of documents (rows) and features (columns).
 
-    What is known of each column belongs to the matrix: its name, and (for columns that hold
-    categories, once there are such) its categories, as a second attribute beside ``names``.
+    What is known of each column belongs to the matrix: its name, and its categories if it is
+    categorical. A categorical column holds codes; see ``data.core.categories``.
 
     Attributes
     ----------
     names : names of the columns, None if nobody gave any
+    categories : the dictionaries of categorical columns, by the number of the column
     """
 
     names: tuple[str, ...] | None
+    categories: CategoriesByColumn
     ndim = 2
 
     @property
@@ -120,8 +136,32 @@ class FeatureMatrix(ABC):
         """Return the matrix of some columns, without a copy where that is possible."""
 
     @abstractmethod
+    def widened(self, columns: RowNumbers, n_columns: int, fill: float) -> FeatureMatrix:
+        """Return a matrix of ``n_columns`` with these columns at positions ``columns``.
+
+        The positions ascend; all other columns hold ``fill`` (0 or NaN) and have no names.
+        """
+
+    @abstractmethod
     def with_names(self, names: tuple[str, ...] | None) -> FeatureMatrix:
         """Return the same matrix with other names of its columns."""
+
+    @abstractmethod
+    def with_categories(self, categories: CategoriesByColumn) -> FeatureMatrix:
+        """Return the same matrix, whose columns hold codes of these dictionaries."""
+
+    def with_more_columns(self, extra: Array) -> FeatureMatrix:
+        """Return the matrix, in memory, with more columns after its own, which have no names."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def map_columns(
+        self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn
+    ) -> FeatureMatrix:
+        """Return the matrix with other values in some columns, without a copy of the others.
+
+        ``categories`` are the dictionaries of the result.
+        """
 
     @abstractmethod
     def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
@@ -165,7 +205,7 @@ class FeatureMatrix(ABC):
         yield self
 
     def by_rows(self, function: Callable[[FeatureMatrix], Array]) -> Array:
-        """Apply a function that gives something for each row, batch by batch."""
+        """Apply a function that returns one result per row, batch by batch."""
         results = [function(batch) for batch in self.batches()]
         return results[0] if len(results) == 1 else np.concatenate(results)
 
@@ -177,7 +217,7 @@ class FeatureMatrix(ABC):
         return low, high
 
     def memoised(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Make arrays of the matrix, or take them from its cache if it has one."""
+        """Compute arrays from the matrix, or return them from its cache if it has one."""
         return make() if self.cache is None else self.cache.arrays(name, make)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Real numbers out of whatever array a caller gives; what only looks like numbers is refused."""
+"""Conversion of arrays of any type to real numbers; texts and objects are refused."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ above.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.matrix.dense import array_key
+from rankgrove.data.core.categories import CategoriesByColumn, selected
+from rankgrove.data.matrix.dense import DenseMatrix, array_key
 from rankgrove.data.matrix.feature_matrix import (
     Array,
+    ColumnMap,
     FeatureMatrix,
     KernelColumns,
     RowNumbers,
@@ -58,6 +60,7 @@ class SparseMatrix(FeatureMatrix):
     n_features : number of columns
     absent : what entries that are not stored are: 0 or NaN
     names : names of the columns
+    categories : dictionaries of categorical columns, in which ``absent`` is a code like others
     """
 
     starts: npt.NDArray[np.int64]
@@ -66,13 +69,17 @@ class SparseMatrix(FeatureMatrix):
     n_features: int
     absent: float = 0.0
     names: tuple[str, ...] | None = None
+    categories: CategoriesByColumn = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Any, absent: float = 0.0) -> SparseMatrix:
         """Check a sparse matrix of scipy, of any format; it is not changed.
 
-        Entries that are given twice are added up, as scipy does.
+        Entries that are given twice are added up, as scipy does. A SparseMatrix is returned
+        unchanged.
         """
+        if isinstance(X, cls):
+            return X
         if X.ndim != 2:
             raise DataError(f"X must be a matrix with one row per document, not of shape {X.shape}")
         if X.dtype.kind not in "fiub":
@@ -150,12 +157,8 @@ class SparseMatrix(FeatureMatrix):
         return self.with_values(self.values.astype(dtype, copy=False))
 
     def with_values(self, values: npt.NDArray[Any]) -> SparseMatrix:
-        """Put other values in the place of those that are stored."""
+        """Return the same matrix with other stored values."""
         return replace(self, values=values)
-
-    def among(self, columns: npt.NDArray[np.int32], n_features: int) -> SparseMatrix:
-        """Put the columns where they stand, in ascending order, among more that store nothing."""
-        return replace(self, columns=columns[self.columns], n_features=n_features)
 
     def __getitem__(self, key: Any) -> Any:
         """Return some rows (sparse), or some columns of all rows: one as an array, several sparse.
@@ -231,11 +234,38 @@ class SparseMatrix(FeatureMatrix):
         chosen = self.tocsr()[:, np.asarray(places, np.int64)]
         chosen.sort_indices()
         names = None if self.names is None else tuple(self.names[place] for place in places)
-        return replace(self._like(chosen), names=names)
+        categories = selected(self.categories, places)
+        return replace(self._like(chosen), names=names, categories=categories)
+
+    def widened(self, columns: RowNumbers, n_columns: int, fill: float) -> FeatureMatrix:
+        """Renumber the columns; dense if ``fill`` is not what entries that are not stored are."""
+        if n_columns > self.n_features and np.isnan(fill) != np.isnan(self.absent):
+            dense = self.to_array("a fill value other than that of absent entries")
+            return DenseMatrix(dense, None, self.categories).widened(columns, n_columns, fill)
+        positions = np.asarray(columns, np.int32)
+        categories = {int(positions[old]): found for old, found in self.categories.items()}
+        return replace(
+            self,
+            columns=positions[self.columns],
+            n_features=n_columns,
+            names=None,
+            categories=categories,
+        )
 
     def with_names(self, names: tuple[str, ...] | None) -> FeatureMatrix:
         """Return the same matrix with other names of its columns."""
         return replace(self, names=names)
+
+    def with_categories(self, categories: CategoriesByColumn) -> FeatureMatrix:
+        """Return the same matrix, whose columns hold codes of these dictionaries."""
+        return replace(self, categories=categories)
+
+    def map_columns(
+        self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn
+    ) -> FeatureMatrix:
+        """Make the matrix dense: a map gives other values for what is not stored, too."""
+        dense = DenseMatrix(self.to_array("a matrix with categorical columns"), self.names)
+        return dense.map_columns(maps, categories)
 
     def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:
         """Make the matrix dense, for kernels that do not read stored entries."""
@@ -307,7 +337,12 @@ class SparseMatrix(FeatureMatrix):
 
     def _like(self, matrix: Any) -> SparseMatrix:
         """Take the entries of a matrix that scipy made of this one."""
-        return replace(SparseMatrix.of(matrix), absent=self.absent, names=self.names)
+        return replace(
+            SparseMatrix.of(matrix),
+            absent=self.absent,
+            names=self.names,
+            categories=self.categories,
+        )
 
     def __repr__(self) -> str:
         share = 100 * self.n_stored / max(1, self.size)
@@ -315,7 +350,7 @@ class SparseMatrix(FeatureMatrix):
 
 
 def stacked(parts: Sequence[Array | FeatureMatrix]) -> Array | SparseMatrix:
-    """Put matrices one below the other; sparse if one of them is."""
+    """Concatenate the rows of matrices; the result is sparse if one of them is."""
     sparse = next((part for part in parts if isinstance(part, SparseMatrix)), None)
     if sparse is None:
         return np.concatenate([np.asarray(part) for part in parts])
@@ -345,7 +380,7 @@ def _with_absent(X: Array | FeatureMatrix, absent: float) -> SparseMatrix:
 def _checked(
     indptr: Any, indices: Any, n_rows: int, n_features: int, row: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], bool]:
-    """Return where rows start, the columns of entries, and whether these ascend in every row."""
+    """Return the starts of rows, the columns of entries, and whether these ascend in every row."""
     starts = np.ascontiguousarray(indptr, np.int64)
     if starts.shape != (n_rows + 1,):
         raise DataError(f"X is malformed: indptr has shape {starts.shape} for {n_rows} {row}s")
@@ -366,7 +401,7 @@ def _checked(
 def _in_order(
     X: Any,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """Sort the columns of each row, and add up what is given twice in the order it is stored."""
+    """Sort the columns of each row; duplicate entries are added in the order they are stored."""
     ordered = X.__class__(X, copy=True)
     ordered.has_sorted_indices = False
     ordered.sort_indices()

@@ -1,19 +1,31 @@
-"""A feature matrix out of core: it is read from a temporary file and never held as a whole."""
+"""Out-of-core feature matrix: it is read from a temporary file and never held as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove._memory import memory_limit, release_memory
-from rankgrove.data.matrix.cache import CacheEntry
+from rankgrove.data.core.categories import CategoriesByColumn
+from rankgrove.data.matrix.cache import CacheEntry, PartOfCacheEntry
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.disk_matrix import DiskMatrix
-from rankgrove.data.matrix.feature_matrix import FeatureMatrix, KernelColumns, RowNumbers
+from rankgrove.data.matrix.feature_matrix import (
+    ColumnMap,
+    FeatureMatrix,
+    KernelColumns,
+    RowNumbers,
+)
 from rankgrove.errors import DataError
+
+
+def _after(first: ColumnMap, second: ColumnMap) -> ColumnMap:
+    """Return the map that applies the first and then the second."""
+    return ColumnMap(lambda values: second.apply(first.apply(values)), (first.key, second.key))
 
 
 class StreamedMatrix(FeatureMatrix):
@@ -25,8 +37,12 @@ class StreamedMatrix(FeatureMatrix):
         cache: CacheEntry,
         read: Callable[[], DiskMatrix],
         names: tuple[str, ...] | None = None,
+        categories: CategoriesByColumn | None = None,
+        maps: Mapping[int, ColumnMap] | None = None,
     ) -> None:
         self.names = names
+        self._maps = maps or {}
+        self.categories = categories or {}
         self._shape = shape
         self._cache = cache
         self._read = read
@@ -60,7 +76,7 @@ class StreamedMatrix(FeatureMatrix):
         return self._values
 
     def set_values(self, values: DiskMatrix) -> None:
-        """Take values that are in a temporary file already."""
+        """Set values that are in a temporary file already."""
         self._values = values
 
     def release(self) -> None:
@@ -76,11 +92,18 @@ class StreamedMatrix(FeatureMatrix):
                 raise DataError("rows of a stream are read in their order")
             rows = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0)
         begin, end, _ = rows.indices(len(self))
-        return self.values.rows(begin, end)
+        return self._mapped(self.values.rows(begin, end))
 
     def take_columns(self, begin: int, end: int) -> npt.NDArray[np.float32]:
         """Read some columns."""
-        return self.values.columns(begin, end)
+        return self._mapped(self.values.columns(begin, end), begin)
+
+    def _mapped(self, block: npt.NDArray[np.float32], first: int = 0) -> npt.NDArray[np.float32]:
+        """Apply the maps to columns that were read, of which the first has this number."""
+        for j, one in self._maps.items():
+            if first <= j < first + block.shape[1]:
+                block[:, j - first] = one.apply(block[:, j - first])
+        return block
 
     def select_rows(self, rows: RowNumbers) -> FeatureMatrix:
         """Refuse: rows of a stream have the order that they have."""
@@ -88,15 +111,41 @@ class StreamedMatrix(FeatureMatrix):
 
     def slice_rows(self, begin: int, end: int) -> FeatureMatrix:
         """Read some neighbouring rows."""
-        return DenseMatrix(self.values.rows(begin, end), self.names)
+        return DenseMatrix(self.take_rows(slice(begin, end)), self.names, self.categories)
 
     def select_columns(self, places: Sequence[int]) -> FeatureMatrix:
         """Refuse: columns of a stream are chosen when it is made."""
         raise DataError("columns of a stream are chosen when it is made")
 
+    def widened(self, columns: RowNumbers, n_columns: int, fill: float) -> FeatureMatrix:
+        """Refuse: columns of a stream are chosen when it is made."""
+        raise DataError("columns of a stream are chosen when it is made")
+
     def with_names(self, names: tuple[str, ...] | None) -> StreamedMatrix:
         """Return the same matrix with other names of its columns."""
-        other = StreamedMatrix(self.shape, self._cache, self._read, names)
+        return self._described(names, self.categories)
+
+    def with_categories(self, categories: CategoriesByColumn) -> StreamedMatrix:
+        """Return the same matrix, whose columns hold codes of these dictionaries."""
+        return self._described(self.names, categories)
+
+    def map_columns(
+        self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn
+    ) -> StreamedMatrix:
+        """Return the matrix with other values in some columns, computed whenever they are read."""
+        own = self._maps
+        both = {j: _after(own[j], maps[j]) for j in own.keys() & maps.keys()}
+        other = self._described(self.names, categories)
+        other._maps = {**own, **maps, **both}
+        digest = hashlib.sha256(repr([(j, one.key) for j, one in maps.items()]).encode())
+        other._cache = PartOfCacheEntry(self._cache, digest.hexdigest()[:16])
+        return other
+
+    def _described(
+        self, names: tuple[str, ...] | None, categories: CategoriesByColumn
+    ) -> StreamedMatrix:
+        other = StreamedMatrix(self.shape, self._cache, lambda: self.values, names, categories)
+        other._maps = self._maps
         other._values = self._values
         return other
 
@@ -115,7 +164,8 @@ class StreamedMatrix(FeatureMatrix):
     ) -> Iterator[npt.NDArray[np.float32]]:
         """Read the rows in the blocks in which they were written."""
         for block in self.values.row_blocks():
-            yield block if columns is None else block[:, columns]
+            mapped = self._mapped(block)
+            yield mapped if columns is None else mapped[:, columns]
 
     def each_column(
         self, columns: Iterable[int] | None = None
@@ -130,9 +180,9 @@ class StreamedMatrix(FeatureMatrix):
     def batches(self) -> Iterator[FeatureMatrix]:
         """Read the rows block by block."""
         if len(self) == 0:
-            yield DenseMatrix(np.empty(self.shape, np.float32), self.names)
+            yield DenseMatrix(np.empty(self.shape, np.float32), self.names, self.categories)
         for block in self.row_blocks():
-            yield DenseMatrix(block, self.names)
+            yield DenseMatrix(block, self.names, self.categories)
 
     def to_array(self, who: str = "this") -> npt.NDArray[np.float32]:
         """Read the whole matrix, if it fits into memory."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset, as_features
-from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, worth_keeping
+from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
+from rankgrove.data.matrix.sparse import is_sparse, worth_keeping
 from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.errors import DataError
 
@@ -26,15 +26,15 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     if options.absent is not None and not sparse and options.n_features is None:
         raise ValueError("absent does not apply to a matrix that is dense: it has every feature")
     absent = np.nan if options.absent_value == "missing" else 0.0
-    features = as_features(X, absent)
+    features = as_matrix(as_features(X, absent))
     if options.features is not None:
         if len(options.features):
             raise ValueError("features does not name columns of a matrix: use [] for none of them")
-        features = features[:, :0]
+        features = features.select_columns([])
     if options.n_features is not None:
         features = padded(features, options.n_features, absent)
-    if isinstance(features, SparseMatrix) and not _stays_sparse(features, options.sparse):
-        features = features.toarray()
+    if features.entries is not None and not _stays_sparse(features, options.sparse):
+        features = DenseMatrix(features.take_rows(slice(None)))
     return Dataset(
         features,
         options.y,
@@ -48,21 +48,14 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     )
 
 
-def _stays_sparse(X: SparseMatrix, wanted: bool | None) -> bool:
-    return worth_keeping(X.n_stored, *X.shape) if wanted is None else wanted
+def _stays_sparse(X: FeatureMatrix, wanted: bool | None) -> bool:
+    if wanted is not None or X.entries is None:
+        return bool(wanted)
+    return worth_keeping(len(X.entries.values), *X.shape)
 
 
-def padded(
-    X: npt.NDArray[np.float32] | SparseMatrix, n_features: int, fill: float
-) -> npt.NDArray[np.float32] | SparseMatrix:
+def padded(X: FeatureMatrix, n_features: int, fill: float) -> FeatureMatrix:
     """Add columns up to ``n_features``; more columns than that are an error."""
-    n_rows, n_columns = X.shape
-    if n_columns == n_features:
-        return X
-    if n_columns > n_features:
-        raise DataError(f"X has {n_columns} columns, but n_features is {n_features}")
-    if isinstance(X, SparseMatrix):
-        return replace(X, n_features=n_features)
-    wider = np.full((n_rows, n_features), fill, np.float32)
-    wider[:, :n_columns] = X
-    return wider
+    if X.n_columns > n_features:
+        raise DataError(f"X has {X.n_columns} columns, but n_features is {n_features}")
+    return X.widened(np.arange(X.n_columns), n_features, fill) if X.n_columns < n_features else X

@@ -7,20 +7,28 @@ its place in the row-major matrix.
 
 from __future__ import annotations
 
+import json
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove._memory import memory_limit
+from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Absent, Dataset
 from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, write_feature
-from rankgrove.data.matrix.conversion import ENCODING_ADVICE
+from rankgrove.data.matrix.coded_columns import (
+    compact,
+    holds_categories,
+    is_category_type,
+    joined_arrow,
+)
 from rankgrove.data.reading.arrow_columns import (
     is_rounded,
     refuse_overflow,
@@ -29,7 +37,16 @@ from rankgrove.data.reading.arrow_columns import (
 )
 from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.paths import require_file
-from rankgrove.data.reading.table_columns import ABSENT, TableColumns, find_columns
+from rankgrove.data.reading.table_columns import (
+    ABSENT,
+    CATEGORICAL,
+    POSITION,
+    PROPENSITY,
+    SHOWN,
+    SIDES,
+    TableColumns,
+    find_columns,
+)
 from rankgrove.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
@@ -51,6 +68,7 @@ class Batches:
     ----------
     n_rows : number of rows in all, None if the file does not tell
     typed_ids : turns the column of query ids into what it should be
+    untyped : whether the file has no types, so that categories are texts that may mean numbers
     """
 
     batches: Iterable[Any]
@@ -59,6 +77,7 @@ class Batches:
     schema: pa.Schema
     source: str | None
     typed_ids: Callable[[Any], Any] = lambda ids: ids
+    untyped: bool = False
 
 
 @contextmanager
@@ -140,7 +159,7 @@ def row_batches(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
 
 
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
-    """Take a pyarrow, pandas or polars table, or anything that speaks Arrow."""
+    """Read a pyarrow, pandas or polars table, or anything with an Arrow interface."""
     table = as_arrow(table)
     return from_columns(table, resolve_columns(table.schema, options), options, source)
 
@@ -148,22 +167,37 @@ def read_table(table: Any, options: LoadOptions, source: str | None = None) -> D
 def from_columns(
     table: pa.Table, columns: TableColumns, options: LoadOptions, source: str | None
 ) -> Dataset:
-    """Take the columns of a pyarrow table."""
+    """Make a Dataset of the columns of a pyarrow table."""
     batches = table.select(columns.wanted()).to_batches(_BLOCK_ROWS)
     return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
 
 
 def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     """Find the columns; one that cannot be a feature is an error unless it is ignored."""
-    columns = find_columns(schema.names, options)
-    texts = [name for name in columns.features if not holds_numbers(schema.field(name).type)]
+    columns = find_columns(schema.names, _with_shown(schema, options))
+    written = _written_categorical(schema)
+    typed = [
+        name
+        for name in columns.features
+        if name in written or is_category_type(schema.field(name).type)
+    ]
+    categorical = tuple(dict.fromkeys([*columns.categorical, *typed]))
+    columns = replace(columns, categorical=categorical)
+    texts = [
+        name
+        for name in columns.features
+        if name not in categorical and not holds_numbers(schema.field(name).type)
+    ]
     if texts and columns.features != tuple(options.features or ()):
         shown = ", ".join(f"{name!r}{_example(schema.field(name))}" for name in texts)
         if options.ignore != "texts":
+            able = [name for name in texts if holds_categories(schema.field(name).type)]
+            take = f"take categories as they are with categorical={able} "
+            take += f"(--categorical {shlex.join(able)} on the command line), or "
+            leave = f"leave them out with ignore={texts} (--ignore {shlex.join(texts)} on the "
             raise DataError(
-                f"{len(texts)} of the columns hold no numbers: {shown}; leave them out with "
-                f"ignore={texts} (--ignore {shlex.join(texts)} on the command line), or "
-                f"{ENCODING_ADVICE}"
+                f"{len(texts)} of the columns hold no numbers: {shown}; {take if able else ''}"
+                f"{leave}command line)"
             )
         features = tuple(name for name in columns.features if name not in texts)
         columns = replace(columns, features=features)
@@ -173,6 +207,16 @@ def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
         warnings.warn(
             f"columns that look like labels, ids or an index are left out: {shown} (name them in "
             "features= if they are features, in ignore= if they are not)",
+            DataWarning,
+            stacklevel=2,
+        )
+    if columns.positions:
+        shown = ", ".join(map(repr, columns.positions))
+        warnings.warn(
+            f"labels are clicks ({columns.label!r}), and columns that look like the position at "
+            f"which a document was shown are no features: {shown} (position= names the column for "
+            "rankers that correct position bias, --position on the command line; features= takes "
+            "it as a feature)",
             DataWarning,
             stacklevel=2,
         )
@@ -187,6 +231,29 @@ def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     return columns
 
 
+def _with_shown(schema: pa.Schema, options: LoadOptions) -> LoadOptions:
+    """Return the options with the columns of positions that a Dataset was written with."""
+    written = (schema.metadata or {}).get(SHOWN.encode(), b"").decode().split()
+    found: dict[str, Any] = {
+        name: name
+        for name in (POSITION, PROPENSITY)
+        if name in written and name in schema.names and getattr(options, name) is None
+    }
+    return replace(options, **found) if found else options
+
+
+def _written_categorical(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns that were categorical when the table was written."""
+    text = (schema.metadata or {}).get(CATEGORICAL.encode(), b"[]")
+    try:
+        names = json.loads(text)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"the metadata {CATEGORICAL} is {text!r:.60}, not a list of columns")
+    return names
+
+
 def _example(field: pa.Field) -> str:
     """Return an example of what the column holds, if its reader gave one."""
     example = (field.metadata or {}).get(EXAMPLE)
@@ -194,7 +261,7 @@ def _example(field: pa.Field) -> str:
 
 
 def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:
-    """Take record batches, of which the first begins with row ``first_row`` of the file."""
+    """Make a Dataset of record batches; the first begins with row ``first_row`` of the file."""
     import pyarrow as pa
 
     n_rows, columns = given.n_rows, given.columns
@@ -202,6 +269,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     X = np.empty((n_rows or 0, len(columns.features)), np.float32)
     sides: dict[str, list[Any]] = {}
     rounded: dict[str, None] = {}
+    chunks: dict[str, list[Any]] = {name: [] for name in columns.categorical}
     start = 0
     for batch in given.batches:
         end = start + len(batch)
@@ -210,21 +278,22 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
             _check_size(n_grown, X.shape[1])
             X.resize((n_grown, X.shape[1]), refcheck=False)
         for j, name in enumerate(columns.features):
-            column = batch.column(name)
-            write_feature(X[start:end, j], column, name)
-            refuse_overflow(X[start:end, j], column, name, first_row + start)
-            if is_rounded(X[start:end, j], column.type):
+            column, place = batch.column(name), X[start:end, j]
+            if name in chunks:
+                chunks[name].append(compact(column))
+            elif _write_numbers(place, column, name, first_row + start):
                 rounded[name] = None
-        for kind in ("label", "query", "weight", "doc_id", "comment"):
+        for kind in SIDES:
             name = getattr(columns, kind)
             if name is not None:
                 sides.setdefault(kind, []).append(batch.column(name))
         start = end
     X.resize((start, X.shape[1]), refcheck=False)
     _warn_of_rounded(rounded)
+    categories = _write_codes(X, given, chunks)
     n_rows = start
     if n_rows == 0:
-        for kind in ("label", "query", "weight"):
+        for kind in SIDES[:5]:
             if getattr(columns, kind) is not None:
                 sides[kind] = [pa.array([], given.schema.field(getattr(columns, kind)).type)]
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
@@ -234,9 +303,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:
         qid = row_ids(given.typed_ids(joined["query"]), columns.query, first_row)
-    weight: Any = options.sample_weight
-    if "weight" in joined:
-        weight = row_values(joined["weight"], columns.weight, first_row)
+    numbers = _row_numbers(joined, columns, first_row)
     names = options.feature_names
     return Dataset(
         X,
@@ -244,12 +311,46 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
         qid,
         group_sizes=options.group_sizes,
         feature_names=columns.features if names is None else names,
-        sample_weight=weight,
+        sample_weight=numbers.pop("weight", options.sample_weight),
         doc_ids=joined.get("doc_id", options.doc_ids),
         comments=joined.get("comment"),
         absent=_absent(given.schema),
         source=given.source,
+        categories=categories,
+        **numbers,
     )
+
+
+def _row_numbers(
+    joined: Mapping[str, Any], columns: TableColumns, first_row: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return weights, positions and propensities of the rows, of those that there are."""
+    return {
+        kind: row_values(joined[kind], getattr(columns, kind), first_row)
+        for kind in ("weight", "position", "propensity")
+        if kind in joined
+    }
+
+
+def _write_numbers(
+    place: npt.NDArray[np.float32], column: pa.Array, name: str, first_row: int
+) -> bool:
+    """Write a column of numbers to its place; tell whether whole numbers were rounded."""
+    write_feature(place, column, name)
+    refuse_overflow(place, column, name, first_row)
+    return is_rounded(place, column.type)
+
+
+def _write_codes(
+    X: npt.NDArray[np.float32], given: Batches, chunks: Mapping[str, list[Any]]
+) -> dict[int, Categories]:
+    """Write the codes of categorical columns to their places; return the dictionaries."""
+    categories = {}
+    for j, name in enumerate(given.columns.features):
+        if name in chunks:
+            kind = given.schema.field(name).type
+            X[:, j], categories[j] = joined_arrow(chunks[name], name, kind, untyped=given.untyped)
+    return categories
 
 
 def _warn_of_rounded(names: Iterable[str]) -> None:
@@ -264,19 +365,19 @@ def _warn_of_rounded(names: Iterable[str]) -> None:
 
 
 def _check_size(n_rows: int, n_features: int) -> None:
-    """Refuse what the memory cannot hold: features, a label and a query id per row."""
+    """Refuse data that do not fit into memory: features, a label and a query id per row."""
     if n_rows * (4 * n_features + 16) > memory_limit():
         raise DataError(f"{n_rows} rows of {n_features} features do not fit into memory")
 
 
 def _absent(schema: pa.Schema) -> Absent | None:
-    """Tell how the text was read that the table was made of, if it was (see ``to_arrow``)."""
+    """Return how absent features were read if the table was made from text (see ``to_arrow``)."""
     word = (schema.metadata or {}).get(ABSENT.encode(), b"")
     return {b"zero": "zero", b"missing": "missing"}.get(word)  # type: ignore[return-value]
 
 
 class naming:  # noqa: N801 - reads as a phrase: with naming(path)
-    """Puts the name of the file before any error that reading it brings."""
+    """Context in which errors of reading name the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

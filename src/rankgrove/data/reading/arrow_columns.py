@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def refuse_overflow(
     written: npt.NDArray[np.float32], column: pa.Array, name: str, start: int
 ) -> None:
-    """Refuse numbers that 32 bits made infinite: what a Dataset holds is what was given."""
+    """Refuse finite numbers that overflow float32."""
     rows = np.flatnonzero(np.isinf(written))
     if not len(rows):
         return
@@ -32,7 +32,7 @@ def refuse_overflow(
 
 
 def is_rounded(written: npt.NDArray[np.float32], kind: pa.DataType) -> bool:
-    """Tell whether a column holds whole numbers so large that only an id or a hash would be."""
+    """Return whether a column holds integers so large that it is probably an id or a hash."""
     import pyarrow as pa
 
     if not pa.types.is_integer(kind) or kind.bit_width < 64:

@@ -31,12 +31,12 @@ _READ_BYTES = 1 << 20
 
 
 def open_standard_input() -> ByteStream:
-    """Open what is piped into this process."""
+    """Open standard input."""
     return _decompressed(RawFile(Path("standard input"), 0))
 
 
 def open_bytes(path: Path) -> ByteStream:
-    """Open a file for reading; compressed ones are known by their first bytes."""
+    """Open a file for reading; compression is recognised by the first bytes."""
     return _decompressed(RawFile(path))
 
 

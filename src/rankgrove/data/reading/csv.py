@@ -1,10 +1,12 @@
-"""CSV and TSV files with a header line, also compressed or from a pipe.
+"""CSV and TSV files, with or without a header line, also compressed or from a pipe.
 
 The separator is a tab for .tsv; else it is whichever of comma, semicolon and tab the header holds
 most. Blanks around names of columns, and around numbers, do not count. Empty fields, NA, NULL and
 NaN are missing values. Query ids become integers if all are plain integers, otherwise they stay
 text. A column whose first values all are true or false holds 1 and 0, as in other tables. One whose
-first values all are other texts cannot be a feature; a text among numbers is an error.
+first values all are other texts is a feature only if it is categorical; a text among numbers is an
+error. Categories are whole numbers or booleans if all are, otherwise texts, with all their blanks;
+"NA" in quotes is one, too.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from rankgrove.data.reading.arrow import (
     row_batches,
 )
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
+from rankgrove.data.reading.column_description import apply_description
 from rankgrove.data.reading.csv_blocks import (
     FALSE,
     MISSING,
@@ -65,21 +68,45 @@ def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
     import pyarrow as pa
 
     with naming(path), open_bytes(path) as stream:
-        names, separator, rows = _beginning(stream)
+        names, separator, rows = _beginning(stream, _has_header(options))
+        names, options = _named(names, options)
         found = _schema(names, rows)
         columns = resolve_columns(found, options)
         types = _types(columns, found)
         batches = (
             batch
-            for block in line_blocks(stream)
-            for batch in read_block(block, names, types, separator).to_batches()
+            for block in line_blocks(stream, _has_header(options))
+            for batch in read_block(
+                block, names, types, separator, columns.categorical
+            ).to_batches()
         )
         schema = pa.schema([(name, types[name]) for name in columns.wanted()])
-        yield Batches(batches, None, columns, schema, str(path), _typed_ids)
+        yield Batches(batches, None, columns, schema, str(path), _typed_ids, untyped=True)
 
 
-def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
-    """Column names of the first line, the separator, and the fields of the rows after it."""
+def _has_header(options: LoadOptions) -> bool:
+    return options.header and options.columns is None and options.column_description is None
+
+
+def _named(names: list[str], options: LoadOptions) -> tuple[list[str], LoadOptions]:
+    """Return the names of the columns, and options with the roles of a column description."""
+    if options.columns is not None and options.column_description is not None:
+        raise ValueError("columns and column_description both name the columns: give one of them")
+    if options.column_description is not None:
+        return apply_description(options.column_description, len(names), options)
+    if options.columns is None:
+        return names, options
+    given = [str(name) for name in options.columns]
+    if len(given) != len(names):
+        raise DataError(f"columns has {len(given)} names, but the first line {len(names)} fields")
+    return given, options
+
+
+def _beginning(stream: ByteStream, header: bool) -> tuple[list[str], str, list[list[str]]]:
+    """Return the column names, the separator, and the fields of the first rows.
+
+    Without a header the columns are numbered.
+    """
     head = stream.peek(_HEAD_BYTES)
     whole = len(head) < _HEAD_BYTES
     head = head.removeprefix(b"\xef\xbb\xbf")
@@ -106,15 +133,17 @@ def _beginning(stream: ByteStream) -> tuple[list[str], str, list[list[str]]]:
                 break
     except csv.Error as error:
         raise DataError(f"line {len(rows) + 1}: {error}") from None
-    names, rows = [name.strip() for name in rows[0]], rows[1:]
+    names = [name.strip() for name in rows[0]]
     if len(names) == 1 and " qid:" in text:
         raise DataError("this looks like LETOR text: format='letor' (--format letor) reads it")
     if len(names) == 1 and "|" in text:
         raise DataError(f"columns are separated by a comma, semicolon or tab, not as {text[:40]!r}")
+    if not header:
+        return [str(number) for number in range(len(names))], separator, rows
     _refuse_data_as_header(names, text)
-    if whole and not any(rows):
+    if whole and not any(rows[1:]):
         raise DataError("the file holds a header line but no rows")
-    return names, separator, rows
+    return names, separator, rows[1:]
 
 
 def _refuse_data_as_header(names: list[str], text: str) -> None:
@@ -124,12 +153,13 @@ def _refuse_data_as_header(names: list[str], text: str) -> None:
     repeated = len(set(numbers)) < len(numbers)
     if len(numbers) == len(names) - unnamed or repeated or len(numbers) > len(plain):
         raise DataError(
-            f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r}"
+            f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r} "
+            "(header=False, or --no-header, reads files without names; columns= gives some)"
         )
 
 
 def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
-    """Types of the columns as far as the first rows tell: texts, truths, or maybe numbers."""
+    """Return the column types that the first rows suggest: text, boolean, or maybe number."""
     import pyarrow as pa
 
     fields = []
@@ -149,11 +179,11 @@ def _types(columns: TableColumns, found: pa.Schema) -> dict[str, pa.DataType]:
     import pyarrow as pa
 
     types = {}
-    for name in (*columns.features, columns.label, columns.weight):
+    for name in (*columns.features, *columns.numbers()):
         if name is not None:
             truths = pa.types.is_boolean(found.field(name).type)
             types[name] = pa.bool_() if truths else pa.float64()
-    for name in (columns.query, columns.doc_id, columns.comment):
+    for name in (*columns.categorical, columns.query, columns.doc_id, columns.comment):
         if name is not None:
             types[name] = pa.large_string()
     return types
@@ -168,7 +198,7 @@ def _is_number(text: str) -> bool:
 
 
 def _typed_ids(ids: Any) -> Any:
-    """Integers if every id is the plain text of one."""
+    """Return ids as integers if every id is the plain text of one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

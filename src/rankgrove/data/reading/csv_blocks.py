@@ -7,7 +7,7 @@ does not wait for: an error could leave it inside Python while Python ends, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,16 +32,20 @@ class LineBlock:
 
     Attributes
     ----------
-    lines_before : number of lines of the file before them; the header is the first line of the
-        block that has none
+    lines_before : number of lines of the file before them
+    has_header : whether the first line holds the names of the columns
     """
 
     text: bytearray
     lines_before: int
+    has_header: bool
 
 
-def line_blocks(stream: ByteStream) -> Iterator[LineBlock]:
-    """Yield all lines, some megabytes at a time; a quoted field with line ends stays whole."""
+def line_blocks(stream: ByteStream, header: bool = True) -> Iterator[LineBlock]:
+    """Yield all lines, some megabytes at a time; a quoted field with line ends stays whole.
+
+    ``header`` says whether the file begins with the names of its columns.
+    """
     rest, lines = bytearray(), 0
     while True:
         begun = len(rest)
@@ -54,14 +58,14 @@ def line_blocks(stream: ByteStream) -> Iterator[LineBlock]:
         rest = text[end:]
         del text[end:]
         if text and not text.isspace():
-            yield LineBlock(text, lines)
+            yield LineBlock(text, lines, header and lines == 0)
         if at_end:
             return
         lines += text.count(b"\n")
 
 
 def _end_of_lines(text: bytearray) -> int:
-    """Return where the last line ends that ends outside quotes."""
+    """Return the end of the last line that ends outside quotes."""
     last = end = text.rfind(b"\n") + 1
     while text.count(b'"', 0, end) % 2:
         end = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
@@ -69,19 +73,37 @@ def _end_of_lines(text: bytearray) -> int:
 
 
 def read_block(
-    block: LineBlock, names: list[str], types: dict[str, pa.DataType], separator: str
+    block: LineBlock,
+    names: list[str],
+    types: dict[str, pa.DataType],
+    separator: str,
+    categorical: Collection[str] = (),
 ) -> pa.Table:
-    """Return the columns that ``types`` names; an error names the column and the line."""
+    """Return the columns that ``types`` names; an error names the column and the line.
+
+    Of the columns of texts, those that are ``categorical`` may have missing values.
+    """
     import pyarrow as pa
 
+    nulls = bool(categorical)
     try:
-        table = _parsed(block, names, types, separator, use_threads=True)
+        table = _parsed(block, names, types, separator, use_threads=True, nulls=nulls)
     except pa.ArrowInvalid:
         try:  # again in one thread, which knows the number of a row
-            table = _parsed(block, names, types, separator, use_threads=False)
+            table = _parsed(block, names, types, separator, use_threads=False, nulls=nulls)
         except pa.ArrowInvalid as error:
             raise DataError(_readable(str(error), names, block.lines_before)) from None
     _refuse_overflow(table, block, names, separator)
+    texts = [
+        name
+        for name, kind in types.items()
+        if pa.types.is_large_string(kind) and name not in categorical and table[name].null_count
+    ]
+    if texts:  # a word such as NA, which is an id here
+        own = {name: types[name] for name in texts}
+        again = _parsed(block, names, own, separator, use_threads=True)
+        for name in texts:
+            table = table.set_column(table.column_names.index(name), name, again[name])
     return table
 
 
@@ -92,7 +114,9 @@ def _parsed(
     separator: str,
     *,
     use_threads: bool,
+    nulls: bool = False,
 ) -> pa.Table:
+    """Parse some columns; with ``nulls``, words for missing values are missing in texts, too."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -102,7 +126,7 @@ def _parsed(
             use_threads=use_threads,
             block_size=len(block.text) + 1,
             column_names=names,  # without the blanks that the header may have around them
-            skip_rows_after_names=0 if block.lines_before else 1,
+            skip_rows_after_names=int(block.has_header),
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=separator),
         convert_options=arrow_csv.ConvertOptions(
@@ -111,12 +135,14 @@ def _parsed(
             true_values=_after_blanks(TRUE),
             false_values=_after_blanks(FALSE),
             include_columns=list(types),
+            strings_can_be_null=nulls,
+            quoted_strings_can_be_null=not nulls,
         ),
     )
 
 
 def _after_blanks(words: list[str]) -> list[str]:
-    """Return words with and without a blank, as it may stand after a comma."""
+    """Return words with and without a leading blank, which may follow a comma."""
     return [*words, *(f" {word}" for word in words)]
 
 
@@ -140,12 +166,12 @@ def _refuse_overflow(table: pa.Table, block: LineBlock, names: list[str], separa
 
 
 def decimal_hint(value: str) -> str:
-    """Say what a text that should be a number may be."""
+    """Return a hint at what a text that is no number may be."""
     return ": a decimal comma? Numbers have a point" if _DECIMAL_COMMA.fullmatch(value) else ""
 
 
 def _readable(message: str, names: list[str], lines_before: int) -> str:
-    """Put the name of the column and the line into a message of the parser, which counts them."""
+    """Return the parser's message with the name of the column and the line instead of numbers."""
     invalid = re.search(r"invalid value '(.*)'", message)
     hint = "" if invalid is None else decimal_hint(invalid[1])
     named = re.sub(

@@ -19,6 +19,8 @@ from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.loading import load
 from rankgrove.errors import DataError
 
+FOLD_ORDERS = ("random", "sorted")
+
 
 class Fold(NamedTuple):
     """One way to divide data: learn on ``train``, choose on ``validation``, report on ``test``."""
@@ -58,9 +60,14 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
 
 
 def kfold(
-    dataset: Dataset, n_folds: int = 5, seed: int | None = 0, *, validation: bool = True
+    dataset: Dataset,
+    n_folds: int = 5,
+    seed: int | None = 0,
+    *,
+    validation: bool = True,
+    order: str = "random",
 ) -> Iterator[Fold]:
-    """Divide the queries of a data set into folds at random; a query is never cut.
+    """Divide the queries of a data set into folds; a query is never cut.
 
     Fold i tests on the i-th part, validates on the next part and trains on the others. Without
     ``validation``, that set has no rows and its part is used for training.
@@ -69,8 +76,12 @@ def kfold(
     ----------
     n_folds : number of parts; at least 3, or 2 without validation
     seed : of the random order of the queries; None keeps their order
+    order : ``"random"``, or ``"sorted"``: a part holds neighbouring query ids, numbers (in their
+        order) before texts; the seed then has no effect
     """
     _require_dataset(dataset, "kfold")
+    if order not in FOLD_ORDERS:
+        raise ValueError(f"order must be one of {', '.join(FOLD_ORDERS)}, not {order!r}")
     fewest = 3 if validation else 2
     if n_folds < fewest:
         parts = "training, validation and test parts; 2 with validation=False"
@@ -80,8 +91,10 @@ def kfold(
     if dataset.n_queries < n_folds:
         raise DataError(f"{dataset!r} has too few queries for {n_folds} folds")
     part = np.empty(dataset.n_queries, np.int64)
-    order = _query_order(dataset.n_queries, seed)
-    part[order] = np.arange(dataset.n_queries) * n_folds // dataset.n_queries
+    queries = _query_order(dataset.n_queries, seed)
+    if order == "sorted":
+        queries = _sorted_by_id(dataset.groups.ids)
+    part[queries] = np.arange(dataset.n_queries) * n_folds // dataset.n_queries
 
     def folds() -> Iterator[Fold]:
         for i in range(n_folds):
@@ -122,7 +135,7 @@ def split(dataset: Dataset, shares: Sequence[float], seed: int | None = 0) -> li
 
 
 def check_shares(shares: Sequence[float]) -> str:
-    """Refuse shares that do not divide a whole; return them as text."""
+    """Refuse shares that do not sum to 1; return them as text."""
     listed = ", ".join(f"{share:g}" for share in shares)
     if len(shares) < 2 or not all(0 < share < 1 for share in shares):
         raise ValueError(f"shares must be two or more numbers between 0 and 1, not {listed}")
@@ -137,8 +150,21 @@ def _require_dataset(dataset: Any, function: str) -> None:
         raise DataError(f"{function} takes a Dataset, not {kind}: rankgrove.load makes one")
 
 
+def _sorted_by_id(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the positions of the queries by their ids: numbers in their order, then texts."""
+
+    def key(position: int) -> tuple[bool, float, str]:
+        text = str(ids[position])
+        try:
+            return False, float(text), ""
+        except ValueError:
+            return True, 0.0, text
+
+    return np.array(sorted(range(len(ids)), key=key), np.int64)
+
+
 def _query_order(n_queries: int, seed: int | None) -> npt.NDArray[np.int64]:
-    """Return the positions of the queries in random order, or in theirs without a seed."""
+    """Return the positions of the queries in random order, or in data order without a seed."""
     if seed is None:
         return np.arange(n_queries)
     if seed < 0:
@@ -157,7 +183,7 @@ _ROLES = {
 
 
 def _stem(path: Path) -> str:
-    """Name without the suffixes of format and compression, in lower case."""
+    """Return a file name without the suffixes of format and compression, in lower case."""
     if path.suffix.lower() in COMPRESSED_SUFFIXES:
         path = path.with_suffix("")
     return path.stem.lower()
@@ -174,7 +200,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _roles(files: list[Path], pattern: str) -> dict[str, dict[str, Path]]:
-    """Files by set name and role."""
+    """Return the files by set name and role."""
     found: dict[str, dict[str, Path]] = {}
     for path in files:
         match = re.fullmatch(pattern, _stem(path))
@@ -238,7 +264,7 @@ def _folds_of_parts(paths: list[Path], options: dict[str, Any]) -> Iterator[Fold
 
 
 def _same_features(sets: list[Dataset]) -> list[Dataset]:
-    """Order features by name as in the first set; widen numbered ones to those of the widest."""
+    """Order features by name as in the first set; pad numbered ones to the widest set."""
     if len({frozenset(data.feature_names) for data in sets}) == 1:
         return [align_features(data, sets[0].feature_names) for data in sets]
     names = {name for data in sets for name in data.feature_names}

@@ -106,7 +106,7 @@ def letor_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
 
 
 def _numbered_queries(path: Path, group_sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the number of each row's query; ids do not show queries without rows."""
+    """Return the number of each row's query; refuse queries without documents."""
     groups = QueryGroups.from_sizes(group_sizes)
     if (groups.sizes == 0).any():
         raise DataError(f"{path}: query {int(groups.sizes.argmin())} has no documents")
@@ -130,7 +130,7 @@ def read_rows(
     qid: Any = None,
     group_sizes: npt.ArrayLike | None = None,
 ) -> Dataset:
-    """Make a Dataset of what the reader has read."""
+    """Make a Dataset of the rows that the native reader has read."""
     first_feature = reader.first_feature
     n_columns = reader.n_features
     sparse = reader.sparse
@@ -167,9 +167,9 @@ def read_rows(
 
 
 def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | None) -> bool:
-    """Tell whether features are kept as the entries that rows mention: as asked, or by the text.
+    """Return whether features stay sparse: as requested, or by the share of stored entries.
 
-    Without a wish, its first lines decide: so wide and so empty that an array would waste memory.
+    If nothing is requested, the first lines decide: wide and mostly empty data stay sparse.
     """
     if options.features is not None:
         return False
@@ -184,7 +184,7 @@ def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | Non
 
 
 def _refuse_suspicious(path: Path, n_columns: int, n_entries: int) -> None:
-    """Refuse what is more likely a wrong feature number than meant."""
+    """Refuse a feature number that is probably wrong."""
     if n_columns > max(_SUSPICIOUS_WIDTH, n_entries):
         raise DataError(
             f"{path}: the text mentions {n_entries:,} values of up to {n_columns:,} features: is "
@@ -226,7 +226,7 @@ def letor_lines(stream: ByteStream, block_bytes: int) -> Iterator[npt.NDArray[np
 
 
 def declared_features(options: LoadOptions) -> tuple[int | None, int | None]:
-    """Return the number of features and the first one, as far as the caller tells them."""
+    """Return the number of features and the number of the first one, as far as declared."""
     if options.features is not None:
         if len(options.features):
             raise ValueError("features does not name columns of letor files: use [] or like=")
@@ -249,7 +249,7 @@ def _is_numbered(like: Columns) -> bool:
 
 
 def _queries_beside(stream: ByteStream, options: LoadOptions) -> tuple[bool, npt.ArrayLike | None]:
-    """Whether the text itself must tell the queries, and else the group sizes, if given."""
+    """Return whether the text must name the queries, and else the group sizes, if given."""
     if options.query not in (None, "comment"):
         raise ValueError(
             f"query={options.query!r} does not apply to letor files, but 'comment' does"
@@ -265,7 +265,7 @@ def _queries_beside(stream: ByteStream, options: LoadOptions) -> tuple[bool, npt
 
 
 def first_row_has_qid(stream: ByteStream) -> bool:
-    """Tell whether the text itself names the queries, by its first row."""
+    """Return whether the first row of the text names its query."""
     head = stream.peek(1 << 20).removeprefix(_BYTE_ORDER_MARK)
     row = re.search(rb"^[ \t]*[^\s#]+([ \t]+qid:)?", head, re.M)
     return row is not None and row[1] is not None
@@ -286,7 +286,7 @@ def _ids_of_comments(path: Path, comments: Any) -> npt.NDArray[Any]:
 
 
 def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -> None:
-    """Read whole lines; DataError says where the text is wrong."""
+    """Feed whole lines to the native reader; DataError says where the text is wrong."""
     used: int = reader.feed(text, True, n_threads)
     if used >= 0:
         return
@@ -307,7 +307,7 @@ def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -
 
 
 def _missing_qid_hint(text: npt.NDArray[np.uint8], n_rows: int) -> str:
-    """Say where the queries of a text stand that does not name them as ``qid:``."""
+    """Return a hint at where the queries are in a text without ``qid:``."""
     comment = _COMMENT_WITHOUT_QID.search(text[:_LOOKED_AT_BYTES].tobytes())
     if comment is not None and _QUERY_COMMENT.fullmatch(comment[1]):
         return " (the comment names the query: query='comment', --query comment, reads it)"

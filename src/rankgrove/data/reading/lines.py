@@ -66,7 +66,7 @@ def _longer(stream: ByteStream, buffer: npt.NDArray[np.uint8]) -> npt.NDArray[np
 
 
 def _after_last_newline(text: npt.NDArray[np.uint8]) -> int:
-    """Return the place after the last newline, 0 if there is none."""
+    """Return the position after the last newline, 0 if there is none."""
     end, step = len(text), 1 << 12
     while end > 0:
         begin = max(end - step, 0)

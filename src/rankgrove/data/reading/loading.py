@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rankgrove.data.core.categories import selected
+from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.options import (
@@ -53,9 +55,10 @@ def _load(source: Any, options: LoadOptions) -> Dataset:
 
 
 def load_batches(path: Path, options: LoadOptions, *, whole: bool = False) -> Iterator[Dataset]:
-    """Read a file batch by batch (or ``whole``), with the labels and columns asked for.
+    """Read a file batch by batch (or ``whole``), with the requested labels and columns.
 
-    Batches of text have the columns that they mention, not those of ``like``.
+    Batches of text have the columns that they mention, not those of ``like``, unless some of these
+    are categorical.
     """
     chosen = reader_of(path, options.format)
     if chosen.batches is None or whole:
@@ -63,16 +66,27 @@ def load_batches(path: Path, options: LoadOptions, *, whole: bool = False) -> It
         return
     module = importlib.import_module(chosen.module)
     _check_options(options, module.ACCEPTS, f"{chosen.name} files")
+    if chosen.name == "letor" and options.categorical:
+        raise DataError(
+            f"{path}: categorical= of text needs the data in memory: rankgrove.load reads them "
+            "(Parquet with such columns can be streamed)"
+        )
     first_row = 0
     for batch in getattr(module, chosen.batches)(path, options):
-        matched = batch if chosen.name == "letor" else _matched(batch, options)
+        as_read = chosen.name == "letor" and not has_categories(options.like)
+        matched = batch if as_read else _matched(batch, options)
         yield _checked_labels(matched, options, first_row)
         first_row += batch.n_rows
 
 
 def load_batch(batch: Any, options: LoadOptions) -> Dataset:
-    """Take one batch of an iterator: a Dataset or a table."""
+    """Load one batch of an iterator: a Dataset or a table."""
     return _checked_labels(_read(batch, replace(options, format=None)), options)
+
+
+def has_categories(columns: Columns | None) -> bool:
+    """Tell whether some of the columns are categorical."""
+    return columns is not None and bool(columns.categories)
 
 
 def is_folder(source: Any) -> bool:
@@ -81,7 +95,7 @@ def is_folder(source: Any) -> bool:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the data files of a folder by name; hidden ones, and Spark's ``_SUCCESS``, are not."""
+    """Return the data files of a folder by name, without hidden ones and Spark's ``_SUCCESS``."""
     known = tuple(suffix for format in READERS for suffix in format.suffixes)
     names = [*known, *(suffix + packed for suffix in known for packed in COMPRESSED_SUFFIXES)]
     files = [
@@ -115,7 +129,7 @@ def is_paths(source: Any) -> bool:
 
 
 def is_table(source: Any) -> bool:
-    """Tell whether the source is a data frame: of pandas, or anything that speaks Arrow."""
+    """Return whether the source is a data frame: of pandas, or with an Arrow interface."""
     return hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas")
 
 
@@ -124,13 +138,21 @@ def _read(source: Any, options: LoadOptions) -> Dataset:
 
 
 def _matched(dataset: Dataset, options: LoadOptions) -> Dataset:
-    """Bring the columns of a Dataset to those of ``like``, if it is given."""
+    """Align the columns of a Dataset to those of ``like``, if it is given."""
     if options.like is None:
         return dataset
-    matrix = options.like.match(dataset, dataset.source or "X")
-    if options.like.names in (None, dataset.feature_names):
+    where = dataset.source or "X"
+    matrix = dataset.matrix
+    if options.own_categories:
+        places = options.like.places(dataset.feature_names, where) or range(dataset.n_features)
+        matrix = options.like.match(matrix.with_categories({}), where)
+        matrix = matrix.with_categories(selected(dataset.categories, places))
+    else:
+        matrix = options.like.match(matrix, where)
+    same = options.like.names in (None, dataset.feature_names)
+    if same and not options.like.categories and not dataset.categories:
         return dataset
-    return dataset.with_features(matrix, options.like.names)
+    return dataset.with_features(matrix, dataset.feature_names if same else options.like.names)
 
 
 def _read_source(source: Any, options: LoadOptions) -> Dataset:
@@ -143,7 +165,7 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         module = importlib.import_module(chosen.module)
         _check_options(options, module.ACCEPTS, f"{chosen.name} files")
         dataset: Dataset = getattr(module, chosen.function)(path, options)
-        return dataset
+        return _with_categorical(dataset, options)
     if options.format is not None:
         raise ValueError(f"format={options.format!r} is for files, not for {type(source).__name__}")
     if is_table(source):
@@ -159,8 +181,17 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         from rankgrove.data.reading import arrays
 
         _check_options(options, arrays.ACCEPTS, "a matrix")
-        return arrays.read_arrays(source, options)
+        return _with_categorical(arrays.read_arrays(source, options), options)
     raise DataError(f"cannot load a {type(source).__name__}")
+
+
+def _with_categorical(dataset: Dataset, options: LoadOptions) -> Dataset:
+    """Code columns that are named as categorical, if the reader has read them as numbers."""
+    if options.categorical is None or dataset.categories or not options.categorical:
+        return dataset
+    from rankgrove.data.reading.number_categories import with_categorical
+
+    return with_categorical(dataset, options.categorical)
 
 
 _IF_A_TABLE = (

@@ -57,7 +57,7 @@ def read_npz(path: Path, options: LoadOptions) -> Dataset:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse an archive that unpacks to more than the memory there is."""
+    """Refuse an archive that unpacks to more than the free memory."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())

@@ -18,13 +18,13 @@ import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.dataset import Absent, SharedQueries
+from rankgrove.data.core.dataset import Absent, Dataset, SharedQueries
 
 Progress = Callable[[int, int], None]
 # Kinds of sources: LETOR text, tables (files and frames), CSV alone, matrices, Datasets.
@@ -81,6 +81,29 @@ class ReadingArguments:
         group="judgments",
         cluster=True,
     )
+    header: bool = _option(
+        True,
+        "whether the first line of CSV holds the names of the columns; without it they are "
+        "numbered from 0",
+        "csv",
+        group="judgments",
+        cluster=True,
+    )
+    columns: Sequence[str] | None = _option(
+        None,
+        "names of the columns of CSV without a header line",
+        "csv",
+        group="judgments",
+        cluster=True,
+    )
+    column_description: str | None = _option(
+        None,
+        "file of CatBoost that says what the columns of CSV without a header line are",
+        "csv",
+        note="Lines of number, type (Label, GroupId, Num, Categ, Auxiliary, ...) and perhaps name",
+        group="judgments",
+        cluster=True,
+    )
     label: str | int | None = _option(
         None,
         "column of a table with the labels (default: found by its name)",
@@ -110,6 +133,21 @@ class ReadingArguments:
         group="features",
         cluster=True,
     )
+    position: str | int | None = _option(
+        None,
+        "column of a table with the position (from 1) at which each document was shown, if labels "
+        "are clicks",
+        "table",
+        note="It is no feature; rankers with a ``position_bias`` correct for it",
+        group="features",
+    )
+    propensity: str | int | None = _option(
+        None,
+        "column of a table with the probability that each document was examined, if labels are "
+        "clicks",
+        "table",
+        group="features",
+    )
     features: Sequence[str] | None = _option(
         None,
         "feature columns of a table (default: those of the model, or all that are left)",
@@ -123,6 +161,16 @@ class ReadingArguments:
         None,
         "columns of a table that are no features; texts: all that hold no numbers",
         "table",
+        group="features",
+        cluster=True,
+    )
+    categorical: Sequence[str] | None = _option(
+        None,
+        "feature columns whose values are categories: texts, whole numbers or booleans (default: "
+        "those whose type says so, and those of the model)",
+        *_MATRICES,
+        note="Types that say so are ``category`` of pandas, ``Categorical`` and ``Enum`` of polars "
+        "and dictionaries of Arrow. Columns of arrays may be given by their numbers",
         group="features",
         cluster=True,
     )
@@ -240,15 +288,17 @@ class LoadOptions(LoadArguments):
     like : the columns that the data are to have
     absent_like : how absent features were read in the data that these are to be like
     unread : what need not be there and is not read: "label", "query"
+    own_categories : whether categorical columns keep values that those of ``like`` do not have
     """
 
     _: KW_ONLY
     like: Columns | None = None
     absent_like: Absent | None = None
     unread: frozenset[str] = frozenset()
+    own_categories: bool = False
 
     def __post_init__(self) -> None:
-        """Check values; let one column be named without a list."""
+        """Check values; a single column name becomes a list."""
         for name, choices in _choices().items():
             _check_choice(name, getattr(self, name), choices)
         for name in ("n_features", "first_feature"):
@@ -257,14 +307,15 @@ class LoadOptions(LoadArguments):
             raise ValueError(
                 f"n_features must be between 0 and {_MAX_FEATURES}, not {self.n_features}"
             )
-        if isinstance(self.features, str):
-            object.__setattr__(self, "features", [self.features])
+        for name in ("features", "categorical"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, [getattr(self, name)])
         if isinstance(self.ignore, str) and self.ignore != "texts":
             object.__setattr__(self, "ignore", [self.ignore])
 
     @property
     def absent_value(self) -> Absent:
-        """What absent features are: as the caller says, or as in the data these are like."""
+        """The reading of absent features: the caller's, or that of ``like``."""
         return self.absent or self.absent_like or "zero"
 
     def given(self) -> set[str]:
@@ -291,7 +342,15 @@ def load_options(arguments: Mapping[str, Any], **others: Any) -> LoadOptions:
     """Return the options of a caller of ``load`` or ``scan``, checked."""
     like = arguments.get("like")
     columns = None if like is None else Columns.of(like)
-    return LoadOptions(**{**arguments, "like": columns}, absent_like=absent_like(like), **others)
+    changes: dict[str, Any] = {"like": columns}
+    if columns is not None and isinstance(like, Dataset) and columns.categories:
+        # The same columns are categorical, but values that only these data have are kept.
+        named = arguments.get("categorical") or ()
+        own = [columns.all_names[j] for j in columns.categories]
+        changes["categorical"] = list(dict.fromkeys([*named, *own]))
+        changes["like"] = replace(columns, categories={})
+        others = {**others, "own_categories": True}
+    return LoadOptions(**{**arguments, **changes}, absent_like=absent_like(like), **others)
 
 
 def absent_like(like: Any) -> Absent | None:
@@ -325,7 +384,7 @@ _T = TypeVar("_T")
 def takes_options(
     declaration: Callable[_P, ReadingArguments],
 ) -> Callable[[Callable[..., _T]], Callable[Concatenate[Any, _P], _T]]:
-    """Give a function of a source and options the signature and the docs of the declared options.
+    """Decorator that sets signature and docs of a function from the declared options.
 
     The docstring has a line ``OPTIONS`` where they are listed. Type checkers see the parameters of
     the declaration's constructor after the source.
@@ -368,7 +427,7 @@ def _described(declaration: Any, names: Iterable[str]) -> str:
 
 @functools.cache
 def _choices() -> dict[str, tuple[Any, ...]]:
-    """Return the values of the options that have a few."""
+    """Return the choices of the options that have a fixed set of values."""
     return {
         name: choices
         for name, type in typing.get_type_hints(LoadArguments).items()
@@ -377,7 +436,7 @@ def _choices() -> dict[str, tuple[Any, ...]]:
 
 
 def choices_of(type: Any) -> tuple[Any, ...] | None:
-    """Return the values of a type that is a choice of a few; None for other types."""
+    """Return the values of a Literal type; None for other types."""
     members = typing.get_args(type) if typing.get_origin(type) in _UNIONS else (type,)
     values: list[Any] = []
     for member in members:

@@ -17,7 +17,7 @@ _LARGE_BYTES = 200 << 20
 def progress_reporter(
     stream: ByteStream, progress: bool | Progress | None
 ) -> Iterator[Callable[[int, int | None], None]]:
-    """Give a function of (bytes done, bytes in all) to be called while reading.
+    """Return a callback of (bytes done, total bytes) to be called while reading.
 
     ``None`` shows a bar on a terminal for large files, ``True`` always, ``False`` never; a callable
     is called itself.

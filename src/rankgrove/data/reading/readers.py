@@ -16,7 +16,7 @@ from rankgrove.errors import DataError
 
 @dataclass(frozen=True)
 class Reader:
-    """A file format: its name, the module that reads it, and how files are known.
+    """A file format: its name, the module that reads it, and its suffixes.
 
     ``function`` reads a whole file, ``batches`` one that need not fit into memory.
     """
@@ -59,11 +59,12 @@ READERS = [
 ]
 
 
+_JSON = (".json", ".jsonl", ".ndjson")
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
 def _is_workbook(path: Path) -> bool:
-    """Tell whether an archive is one of Excel, whatever its name."""
+    """Return whether an archive is an Excel workbook, whatever its name."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.startswith("xl/") for name in archive.namelist())
@@ -72,7 +73,7 @@ def _is_workbook(path: Path) -> bool:
 
 
 def register_reader(reader: Reader) -> Reader:
-    """Make a format of your own known to ``load`` and the command line."""
+    """Register a file format for ``load`` and the command line."""
     known = next((known for known in READERS if known.name == reader.name), reader)
     if known.module != reader.module:
         raise ValueError(f"there is already a format {reader.name!r}: choose another name")
@@ -101,6 +102,11 @@ def reader_of(path: Path, name: str | None) -> Reader:
         raise DataError(
             f"{path} is a spreadsheet, which is not read: rankgrove.load(pandas.read_excel("
             f"{str(path)!r})) takes it, or save it as CSV"
+        )
+    if suffix in _JSON or (suffix not in _SPREADSHEETS and head.lstrip()[:1] in (b"{", b"[")):
+        raise DataError(
+            f"{path} is JSON, which is no table of features: rankgrove.logs (rankgrove join on the "
+            "command line) reads the logs and judgments of search engines"
         )
     by_magic = (known for known in READERS if known.magic and head.startswith(known.magic))
     return next(by_magic, READERS[0])

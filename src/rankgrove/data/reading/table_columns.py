@@ -1,4 +1,4 @@
-"""Which columns of a table are label, query, weight, document id, comment and features."""
+"""Roles of a table's columns: label, query, weight, document id, comment and features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
 
 LABEL, QUERY, WEIGHT, DOC_ID, COMMENT = "label", "qid", "weight", "doc_id", "comment"
-ABSENT = "rankgrove.absent"  # in the metadata of Arrow tables: ``Dataset.absent``
+POSITION, PROPENSITY = "position", "propensity"
+# In the metadata of Arrow tables: ``Dataset.absent``, the names of categorical columns as JSON, and
+# whether the columns ``position`` and ``propensity`` say where documents were shown.
+ABSENT, CATEGORICAL = "rankgrove.absent", "rankgrove.categorical"
+SHOWN = "rankgrove.shown"
 
 # Names taken by convention, compared without case; the first is the one that is written.
 _CONVENTIONS = {
@@ -30,6 +34,14 @@ _NEVER_FEATURES = re.compile(
     r"|unnamed: ?\d+(_level_\d+)?|__index_level_\d+__|level_\d+|",
     re.IGNORECASE,
 )
+# Labels of these names are clicks, and columns of those names say where a document was shown: the
+# ranking that users saw would be learnt from them, so that they are features only if named so.
+_CLICKS = re.compile(r"(is_?|was_?|n_?|num_?)?click(s|ed)?(_.*)?", re.IGNORECASE)
+_POSITIONS = re.compile(
+    r"(((display|click|result|serp|list|item|shown|original)_?)?(position|rank|pos)|slot|ranking)"
+    r"|(examination_?)?propensity",
+    re.IGNORECASE,
+)
 # Columns of these names may hold what another model, or the ranking that was judged, made of a
 # document: features, as a first stage's score is one, but with a warning.
 _OUTCOMES = re.compile(
@@ -40,12 +52,18 @@ _OUTCOMES = re.compile(
 )
 
 
+# The roles of columns besides features.
+SIDES = ("label", "query", "weight", "position", "propensity", "doc_id", "comment")
+
+
 @dataclass(frozen=True)
 class TableColumns:
-    """Names of the columns of a table by what they hold; None where there is no such column.
+    """Names of the columns of a table by role; None where there is no such column.
 
     ``left_out`` are those that look like a label, an id or an index without being used as one,
-    ``outcomes`` the features that nobody named and that look like a rank or a model's score.
+    ``positions`` those that look like a position and are left out because the labels are clicks,
+    ``outcomes`` the features that nobody named and that look like a rank or a model's score,
+    ``categorical`` the features that were named as categorical, or are so in the model.
     """
 
     label: str | None
@@ -56,15 +74,23 @@ class TableColumns:
     features: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    position: str | None = None
+    propensity: str | None = None
+    positions: tuple[str, ...] = ()
+
+    def numbers(self) -> tuple[str | None, ...]:
+        """Names of the columns besides features that hold numbers."""
+        return self.label, self.weight, self.position, self.propensity
 
     def wanted(self) -> list[str]:
         """Names of all columns to read, without repetition."""
-        sides = (self.label, self.query, self.weight, self.doc_id, self.comment)
+        sides = [getattr(self, kind) for kind in SIDES]
         return list(dict.fromkeys([*(name for name in sides if name is not None), *self.features]))
 
 
 def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
-    """Find each kind of column by the name given, else by convention."""
+    """Find the column of each role by the given name, else by convention."""
     if (twice := first_duplicate(names)) is not None:
         raise DataError(f"the column {twice!r} occurs twice")
     features = None if options.features is None else tuple(map(str, options.features))
@@ -76,7 +102,8 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         ignored = {_given(name, names) for name in options.ignore or ()}
         for name in sorted(ignored.intersection(features or ())):
             raise DataError(f"column {name!r} cannot be ignored: {_wanted_by(options)} it")
-    found = _Finder(names, {*(features or ()), *ignored}, options)
+    categorical = _categorical(names, features, ignored, options)
+    found = _Finder(names, {*(features or ()), *ignored, *categorical}, options)
     label = found.column(LABEL, options.label, options.y is not None)
     grouped = options.qid is not None or options.group_sizes is not None
     query = found.column(QUERY, options.query, grouped)
@@ -87,12 +114,21 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         raise found.nothing_like("labels", LABEL, "label")
     if query is None and not grouped and "query" not in options.unread:
         raise found.nothing_like("query ids", QUERY, "query")
+    position = None if options.position is None else _given(options.position, names)
+    propensity = None if options.propensity is None else _given(options.propensity, names)
     left_out: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    positions: tuple[str, ...] = ()
     if features is None:
-        taken = {label, query, weight, doc_id, comment} | ignored
+        taken = {label, query, weight, doc_id, comment, position, propensity} | ignored
+        positions = _positions(label, [n for n in names if n not in taken and n not in categorical])
+        taken |= set(positions)
         rest = [name for name in names if name not in taken]
-        features = tuple(name for name in rest if not _NEVER_FEATURES.fullmatch(name.strip()))
+        features = tuple(
+            name
+            for name in rest
+            if name in categorical or not _NEVER_FEATURES.fullmatch(name.strip())
+        )
         left_out = tuple(name for name in rest if name not in set(features))
         outcomes = outcomes_among(features)
     else:
@@ -105,12 +141,54 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
         comment,
         features,
         left_out,
-        outcomes,
+        tuple(name for name in outcomes if name not in categorical),
+        categorical,
+        position,
+        propensity,
+        positions,
     )
 
 
+def _named_sides(options: LoadOptions) -> set[str]:
+    """Return the columns that the caller named for a role other than a feature."""
+    named = (options.label, options.query, options.weight, options.doc_id)
+    shown = (options.position, options.propensity)
+    return {str(name) for name in (*named, *shown) if name is not None}
+
+
+def _categorical(
+    names: Sequence[str],
+    features: tuple[str, ...] | None,
+    ignored: set[str],
+    options: LoadOptions,
+) -> tuple[str, ...]:
+    """Return the columns that are categorical because the caller says so, or the model."""
+    named = [_given(name, names) for name in options.categorical or ()]
+    sides = _named_sides(options)
+    for name in named:
+        if name in ignored:
+            raise DataError(f"column {name!r} cannot be both in categorical= and in ignore=")
+        if name in sides:
+            raise DataError(f"column {name!r} cannot be categorical: it is no feature")
+        if features is not None and name not in features:
+            wanted = "like= has no such feature" if options.features is None else "not in features="
+            raise DataError(f"column {name!r} is in categorical=, but {wanted}")
+    like = options.like
+    if like is not None and like.categories and features is not None:
+        wanted_names = like.names or features
+        named += [features[wanted_names.index(like.all_names[j])] for j in like.categories]
+    return tuple(dict.fromkeys(named))
+
+
+def _positions(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that look like a position if the labels are clicks."""
+    if label is None or not _CLICKS.fullmatch(label.strip()):
+        return ()
+    return tuple(name for name in names if _POSITIONS.fullmatch(name.strip()))
+
+
 def outcomes_among(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that look like a place in a ranking or the output of a model."""
+    """Return the names that look like a rank or the output of a model."""
     return tuple(name for name in names if _OUTCOMES.fullmatch(name.strip()))
 
 
@@ -124,7 +202,7 @@ def _wanted_by(options: LoadOptions) -> str:
 
 
 def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:
-    """Return the columns of a model's features if they are to be taken by name, else None."""
+    """Return the columns of a model's features if they are matched by name, else None."""
     if like.names is not None and set(like.names) <= set(names):
         return like.names
     places = like.places(names, "the table")
@@ -136,8 +214,7 @@ class _Finder:
 
     def __init__(self, names: Sequence[str], taken: set[str], options: LoadOptions) -> None:
         self.names = names
-        named = (options.label, options.query, options.weight, options.doc_id)
-        self.taken = taken | {str(name) for name in named if name is not None}
+        self.taken = taken | _named_sides(options)
 
     def column(self, kind: str, given: str | int | None, replaced: bool) -> str | None:
         """Return the column given by name or found by convention, or None."""

@@ -12,8 +12,8 @@ from rankgrove.errors import DataError
 
 _PARTS = 16
 _PART_BYTES = 1 << 16
-# Clocks of file systems tick slowly: a file that was written just now might change once more
-# without showing it.
+# File times have a coarse resolution: a file that was written just now may change again without
+# a new time.
 _TICK_NANOSECONDS = 50_000_000
 
 

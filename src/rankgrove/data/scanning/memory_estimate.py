@@ -1,4 +1,4 @@
-"""How much memory data files would take if they were loaded."""
+"""Estimates of the memory that loading data files would take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRAINING = 1.6  # a fit takes 4 bytes per value for the matrix, and up to 2.3 m
 
 
 def should_stream(paths: Sequence[Path], format: str | None = None) -> bool:
-    """Tell whether to stream files: training on them would take more than half the free memory.
+    """Return whether to stream files because training on them needs over half the free memory.
 
     The size is known for Parquet, and estimated from the first rows of text.
     """

@@ -1,4 +1,4 @@
-"""Batches of rows of judged data; labels and queries of many batches become one."""
+"""Row batches of judged data, and the concatenation of their labels and queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgrove.data.core.dataset import Dataset, SharedQueries, concatenate_ids,
 from rankgrove.data.core.names import first_number, match_names
 from rankgrove.data.core.queries import QueryGroups, query_ids
 from rankgrove.data.core.row_batch import RowBatch
-from rankgrove.data.matrix.conversion import column_names, convert
+from rankgrove.data.matrix.conversion import categorical_columns, column_names, convert
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.reading.loading import load_batch
@@ -23,7 +23,7 @@ from rankgrove.errors import DataError
 
 
 def batch_of_dataset(data: Dataset, part: int, is_text: bool) -> RowBatch:
-    """Return the rows of a Dataset, which was read from one file or is a part of it."""
+    """Return a Dataset as a row batch: that of one file, or a part of it."""
     names = None if is_text else data.feature_names
     return RowBatch(
         data.matrix.with_names(names),
@@ -61,7 +61,7 @@ def _batch_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
     elif isinstance(X, Dataset):
         raise DataError("a Dataset brings its labels and queries: give it alone, not in a tuple")
     else:
-        matrix = convert(X)
+        matrix = convert(X, categorical=_named_columns(X, options))
         names = matrix.names
     with np.errstate(over="ignore"):  # as in fit: beyond float32 is infinite
         values = matrix.to_array(what).astype(np.float32, copy=False)
@@ -72,7 +72,7 @@ def _batch_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
         raise DataError(f"qid has {len(ids)} entries but X has {len(values)} rows")
     columns = Columns(names, values.shape[1])
     return RowBatch(
-        DenseMatrix(values, columns.names),
+        DenseMatrix(values, columns.names, matrix.categories),
         row_numbers(y, len(values), "y"),
         ids,
         row_numbers(weight[0], len(values), "weight") if weight else None,
@@ -80,8 +80,22 @@ def _batch_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
     )
 
 
+def _named_columns(X: Any, options: LoadOptions) -> set[int] | None:
+    """Return the numbers of categorical columns of a frame: named ones, and those by their type."""
+    if not options.categorical:
+        return None
+    names = column_names(X)
+    if names is None:
+        raise DataError("categorical= names columns of a frame: give frames, or tables, as X")
+    unknown = [name for name in options.categorical if name not in names]
+    if unknown:
+        raise DataError(f"X has no column {unknown[0]!r}, which categorical= names")
+    named = {names.index(name) for name in options.categorical}
+    return named | set(categorical_columns(X, None))
+
+
 def in_one_order(batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
-    """Bring the columns of all batches to the order of the first, by name where they have names."""
+    """Reorder the columns of all batches to those of the first, by name where they have names."""
     first: RowBatch | None = None
     for batch in batches:
         if first is None:
@@ -106,7 +120,7 @@ def _ordered_like(first: RowBatch, batch: RowBatch) -> RowBatch:
 
 
 class Judgments:
-    """The labels, weights and queries of all batches of a data set, as they are read."""
+    """Collects the labels, weights and queries of all batches of a data set as they are read."""
 
     def __init__(self, shared_queries: SharedQueries) -> None:
         self._shared = shared_queries
@@ -119,7 +133,7 @@ class Judgments:
         self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
 
     def add(self, batch: RowBatch) -> None:
-        """Take the next batch."""
+        """Add the next batch."""
         first = self._first
         if first is None:
             first = self._first = batch.without_rows()
@@ -152,7 +166,7 @@ class Judgments:
 
     @property
     def first(self) -> RowBatch:
-        """The first batch; that there is none is an error."""
+        """The first batch; raises DataError if there is none."""
         if self._first is None:
             raise DataError("there are no rows")
         return self._first
@@ -207,7 +221,7 @@ class Judgments:
         return QueryGroups(np.r_[0, np.cumsum(sizes)].astype(np.int64), None, all_ids)
 
     def _refuse_scattered(self, ids: npt.NDArray[Any], runs_of_part: list[int]) -> None:
-        """Refuse a query whose documents do not follow one another."""
+        """Refuse a query whose documents are not contiguous."""
         _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
         again = np.flatnonzero(first[inverse] != np.arange(len(ids)))
         if not len(again):
@@ -239,7 +253,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def _joined(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Join the ids of a file: all are texts if one is no plain integer."""
+    """Concatenate the ids of a file: all are texts if one is no plain integer."""
     if len({array.dtype.kind for array in ids}) > 1:
         ids = [array.astype(str) for array in ids]
     return np.concatenate(ids) if ids else _NONE
@@ -248,7 +262,7 @@ def _joined(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def _without_breaks(
     ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Join neighbouring runs of the same query, which batches have cut."""
+    """Merge neighbouring runs of the same query that batch boundaries have divided."""
     if len(ids) == 0:
         return ids, lengths
     starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])

@@ -1,9 +1,10 @@
 """``scan``: out-of-core ranking data, which are read batch by batch whenever they are used.
 
-Life of a scan: made of paths or batches and of options, it has read nothing. ``read`` (which a fit
-asks for) goes once through the source, writes the features to a temporary file and collects labels
-and queries; what is made of the features later (bins, codes) is kept with them, in the cache folder
-if there is one. ``batches`` (which ``predict`` asks for) goes through the source and keeps nothing.
+Life of a scan: it is created from paths or batches and options, without reading anything. ``read``
+(called by a fit) reads the source once, writes the features to a temporary file and collects labels
+and queries; results computed from the features later (bins, codes) are stored with them, in the
+cache folder if there is one. ``batches`` (called by ``predict``) reads the source and stores
+nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from rankgrove.data.matrix.streamed import StreamedMatrix
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import (
     files_in,
+    has_categories,
     is_folder,
     is_paths,
     load_batches,
@@ -52,6 +54,7 @@ from rankgrove.data.reading.options import (
     takes_options,
 )
 from rankgrove.data.reading.readers import reader_of
+from rankgrove.data.scanning.batch_dictionaries import BatchDictionaries, scanned_categories
 from rankgrove.data.scanning.cache_key import file_key
 from rankgrove.data.scanning.row_batches import (
     Judgments,
@@ -64,10 +67,10 @@ from rankgrove.errors import DataError
 
 @takes_options(ScanArguments)
 def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options: Any) -> Scan:
-    """Promise ranking data that need not fit into memory; nothing is read yet.
+    """Declare out-of-core ranking data, which are read lazily, batch by batch.
 
-    What it gives can be handed to ``fit``, ``predict``, ``score`` and ``eval_set`` in place of a
-    Dataset. Documents of a query must follow one another.
+    The result can be passed to ``fit``, ``predict``, ``score`` and ``eval_set`` in place of a
+    Dataset. The documents of a query must be contiguous.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options:
 
 
 def as_scan(value: Any, **options: Any) -> Any:
-    """Scan what only a scan can be made of (paths, batches); return anything else as it is."""
+    """Return a scan of paths or batches; return anything else unchanged."""
     if type(value) is np.ndarray:  # the usual case
         return value
     if isinstance(value, (str, os.PathLike)) or is_paths(value) or _is_batches(value):
@@ -116,7 +119,7 @@ def _files(path: str | os.PathLike[str]) -> list[Path]:
 
 
 class _Once:
-    """An iterator as a function that can be called once."""
+    """A function that returns an iterator, and raises when it is called a second time."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches: Iterator[Any] | None = batches
@@ -132,9 +135,9 @@ class _Once:
 
 
 class Scan:
-    """Ranking data that are read when they are used: a Dataset whose matrix is a stream.
+    """Lazily read ranking data: a Dataset whose feature matrix is streamed.
 
-    Data like those of a model are read as the model's were, unless the caller said otherwise.
+    With ``like``, data are read as the model's were, unless options say otherwise.
     """
 
     doc_ids = None
@@ -168,7 +171,7 @@ class Scan:
 
     @property
     def shared_queries(self) -> SharedQueries:
-        """What happens to a query id that occurs in several files."""
+        """The rule for a query id that occurs in several files."""
         return self._options.shared_queries
 
     def unlabelled(self, *, needs_queries: bool) -> Scan:
@@ -177,7 +180,7 @@ class Scan:
         return self._with(replace(self._options, unread=unread))
 
     def judgments(self) -> Dataset:
-        """Read labels and queries alone."""
+        """Read only labels and queries."""
         columns: dict[str, Any] = dict.fromkeys(
             ("like", "feature_names", "n_features", "first_feature", "ignore", "absent")
         )
@@ -200,12 +203,12 @@ class Scan:
         return Scan(self._source, options, self._cache)
 
     def batches(self, *, matched: bool = True, sparse: bool | None = None) -> Iterator[RowBatch]:
-        """Go through the source, batch by batch; a batch may end amid a query.
+        """Yield the source batch by batch; a batch may end within a query.
 
         Parameters
         ----------
-        matched : every batch must have the columns of ``like`` already. Text that does not tell
-            how many it has is then read as a whole.
+        matched : every batch must have the columns of ``like`` already. Text without a declared
+            number of features is then read as a whole.
         sparse : as in ``load``, for text
         """
         return in_one_order(self._batches_as_read(matched, sparse))
@@ -220,13 +223,14 @@ class Scan:
                 reader_of(path, self._options.format).name == "letor"
                 and self._options.features is None
             )
-            whole = matched and text and None in declared_features(self._options)
+            coded = has_categories(self._options.like)
+            whole = (matched or coded) and text and None in declared_features(self._options)
             options = replace(self._options, sparse=sparse) if text else self._options
             for data in load_batches(path, options, whole=whole):
-                yield batch_of_dataset(data, number, text and not whole)
+                yield batch_of_dataset(data, number, text and not (whole or coded))
 
     def read(self) -> RankingInput:
-        """Read the source, unless this was done before and it has not changed."""
+        """Read the source, unless it was read before and has not changed."""
         key = self._cache_key()
         if self._input is None or self._key != key:
             self._input, self._key = self._read(key), key
@@ -252,7 +256,8 @@ class Scan:
         arrays = entry.arrays("rows", make)
         groups = QueryGroups(arrays["offsets"], None, arrays["ids"])
         names = tuple(arrays["names"].tolist()) if "names" in arrays else None
-        columns = Columns(names, int(arrays["n_features"]))
+        maps, categories = scanned_categories(arrays)
+        columns = Columns(names, int(arrays["n_features"]), categories=categories)
         absent: Any = str(arrays["absent"]) or None
         again = self._with(self._options)
         shape = (groups.n_rows, columns.count)
@@ -260,7 +265,7 @@ class Scan:
         for values in written:
             X.set_values(values)
         return RankingInput(
-            X=X,
+            X=X.map_columns(maps, categories) if categories else X,
             y=arrays["y"],
             groups=groups,
             weight=arrays.get("weight"),
@@ -270,10 +275,11 @@ class Scan:
         )
 
     def _written(self, entry: CacheEntry, key: str | None) -> tuple[DiskMatrix, Arrays]:
-        """Go through the source: features to a temporary file, the rest to arrays."""
+        """Read the source once: features to a temporary file, the rest to arrays."""
         nothing = np.nan if self._options.absent_value == "missing" else 0.0
         values, judgments = DiskMatrix(entry.folder, nothing), Judgments(self.shared_queries)
-        self._read_batches(values, judgments)
+        dictionaries = BatchDictionaries(fixed=has_categories(self._options.like))
+        self._read_batches(values, judgments, dictionaries)
         if self._cache_key() != key:
             raise DataError(f"{self!r}: the data have changed since they were first looked at")
         arrays = judgments.finished()
@@ -288,16 +294,18 @@ class Scan:
         if names is not None:
             arrays["names"] = np.array(names, str)
         arrays["absent"] = np.array(first.absent or "")
-        return values, arrays
+        return values, arrays | dictionaries.finished()
 
-    def _read_batches(self, values: DiskMatrix, judgments: Judgments) -> None:
-        """Go through the batches, of which none is held when this returns."""
+    def _read_batches(
+        self, values: DiskMatrix, judgments: Judgments, dictionaries: BatchDictionaries
+    ) -> None:
+        """Read all batches; none is kept in memory."""
         for batch in self.batches(matched=False, sparse=False):
             judgments.add(batch)
-            values.append(batch.X.to_array(batch.source), batch.first_column)
+            values.append(dictionaries.coded(batch), batch.first_column)
 
     def _text_columns(self, judgments: Judgments) -> tuple[tuple[str, ...], Sequence[int]]:
-        """Return names and numbers of the features of text, now that all of it is known."""
+        """Return names and numbers of the features of text, after all of it was read."""
         options = self._options
         first, count = judgments.text_columns(declared_features(options)[0])
         given = options.feature_names

@@ -26,6 +26,63 @@ function fill(select, options, chosen) {
 const plain = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const number = (value, digits) => value === null || value === undefined ? "–" : value.toFixed(digits);
 
+// ---- words that explain themselves ----
+
+const FORMS = new Map(content.terms.flatMap((term, place) => term.forms.map((form) => [form, place])));
+const WORDS = new RegExp(`(?<![\\w/])(?:${[...FORMS.keys()].filter((form) => form.length > 2).join("|")})(?:@\\d+)?(?![\\w/])`, "gi");
+
+// Marks an element as a term: hover and focus show its text, and screen readers read it.
+function asTerm(made, form) {
+  const place = FORMS.get(form.toLowerCase().split("@")[0]);
+  if (place === undefined) return made;
+  made.classList.add("term");
+  made.dataset.term = String(place);
+  made.setAttribute("aria-describedby", `term-${place}`);
+  if (made.tagName !== "BUTTON") made.tabIndex = 0;
+  return made;
+}
+
+// A text as nodes, the first place of each known word marked as a term.
+function explained(text) {
+  const parts = [], seen = new Set();
+  let begin = 0;
+  for (const found of text.matchAll(WORDS)) {
+    const place = FORMS.get(found[0].toLowerCase().split("@")[0]);
+    if (seen.has(place)) continue;
+    seen.add(place);
+    parts.push(text.slice(begin, found.index), asTerm(element("span", { textContent: found[0] }), found[0]));
+    begin = found.index + found[0].length;
+  }
+  return [...parts, text.slice(begin)];
+}
+
+let tipped = null; // the term whose text is shown
+
+function showTip(target) {
+  tipped = target;
+  const tip = byId("tip"), around = target.getBoundingClientRect();
+  tip.textContent = content.terms[Number(target.dataset.term)].text;
+  tip.hidden = false;
+  const size = tip.getBoundingClientRect();
+  const above = around.top - size.height - 6;
+  tip.style.left = `${Math.max(8, Math.min(around.left, document.documentElement.clientWidth - size.width - 8))}px`;
+  tip.style.top = `${above >= 4 ? above : around.bottom + 6}px`;
+}
+
+function hideTip() { tipped = null; byId("tip").hidden = true; }
+
+function drawWords() {
+  byId("words").querySelector("dl").replaceChildren(...content.terms.flatMap((term, place) => [
+    element("dt", { textContent: term.word }), element("dd", { id: `term-${place}`, textContent: term.text })]));
+  for (const text of document.querySelectorAll(".convention p, p.note")) text.replaceChildren(...explained(text.textContent));
+  const over = (event) => event.target.closest && event.target.closest("[data-term]");
+  for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, (event) => { if (over(event)) showTip(over(event)); });
+  for (const kind of ["mouseout", "focusout"]) document.addEventListener(kind, (event) => { if (over(event)) hideTip(); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+  // The tip follows its term: the keyboard scrolls to what it focuses.
+  document.addEventListener("scroll", () => { if (tipped) showTip(tipped); }, { passive: true, capture: true });
+}
+
 // ---- the table ----
 
 function columns() {
@@ -58,7 +115,7 @@ function valueCell(row, place) {
   const sign = element("span", { className: "mark " + (mark > 0 ? "better" : mark < 0 ? "worse" : "") });
   if (mark) { sign.textContent = mark > 0 ? "▲" : "▼"; sign.title = words; sign.setAttribute("aria-label", words); }
   const value = element("span", { className: row.leading[place] ? "top" : "", textContent: number(row.values[place], 4) });
-  const tier = element("span", { className: "tier", textContent: row.tiers[place], title: "tiers" });
+  const tier = element("span", { className: "tier", textContent: row.tiers[place], title: content.terms[FORMS.get("tiers")].text });
   const parts = element("span", {}, value, tier);
   if (content.baseline) parts.append(sign);
   return [parts];
@@ -79,7 +136,7 @@ function sortedRows() {
 function drawTable() {
   const all = columns();
   const heads = all.map((column, place) => {
-    const button = element("button", { type: "button", textContent: column.name });
+    const button = asTerm(element("button", { type: "button", textContent: column.name }), column.name);
     button.addEventListener("click", () => sortBy(place));
     const head = element("th", { scope: "col" }, button);
     if (place === sorting.column) head.setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
@@ -174,11 +231,11 @@ function drawDocuments() {
   const query = Number(byId("query").value);
   const lists = [byId("first").value, byId("second").value].map((ranker) => {
     const items = (data.top[ranker] && data.top[ranker][query] || []).map(([document_, grade]) => {
-      const chip = element("span", { className: "grade", textContent: String(grade), title: "grade" });
+      const chip = element("span", { className: "grade", textContent: String(grade), title: content.terms[FORMS.get("grade")].text });
       chip.style.background = gradeColour(grade);
       return element("li", {}, chip, document_);
     });
-    return element("div", { className: "list" }, element("h4", { textContent: `${ranker}: grade and document` }), element("ol", {}, ...items));
+    return element("div", { className: "list" }, element("h4", {}, `${ranker}: `, ...explained("grade and document")), element("ol", {}, ...items));
   });
   byId("documents").replaceChildren(...lists);
 }
@@ -191,7 +248,7 @@ function drawCurves() {
     hovertemplate: `${plain(name)}<br>%{x} steps: %{y:.4f}<extra></extra>`,
   }));
   byId("curves").hidden = traces.length === 0;
-  byId("curves").querySelector(".note").textContent = `${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over folds. Models were cut on validation data.`;
+  byId("curves").querySelector(".note").replaceChildren(...explained(`${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over folds. Models were cut on validation data.`));
   if (traces.length) draw("curve-chart", traces, { showlegend: true, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
     xaxis: { title: { text: "steps" } }, yaxis: { title: { text: content.metrics[0] }, tickformat: decimals(traces.flatMap((trace) => trace.y)) } });
 }
@@ -278,6 +335,20 @@ function drawImportances() {
   }], { xaxis: { tickformat: ".0%", rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 11 } } });
 }
 
+function drawReliability() {
+  const found = Object.entries(data.reliability);
+  byId("reliability").hidden = !found.length;
+  if (!found.length) return;
+  byId("reliability-note").textContent = "Expected calibration error: " +
+    found.map(([label, one]) => `${plain(label)} ${one.ece.toFixed(4)}`).join(", ") + ".";
+  const diagonal = { type: "scatter", mode: "lines", x: [0, 1], y: [0, 1], showlegend: false, hoverinfo: "skip", line: { dash: "dot", width: 1, color: theme().soft } };
+  draw("reliability-chart", [diagonal, ...found.map(([label, one]) => ({
+    type: "scatter", mode: "lines+markers", name: plain(label), x: one.bins.map((bin) => bin[1]), y: one.bins.map((bin) => bin[2]),
+    text: one.bins.map((bin) => `${bin[0]} documents`), marker: { color: colourOf(label) }, line: { color: colourOf(label) },
+    hovertemplate: "%{text}: probability %{x:.2f}, relevant %{y:.2f}<extra></extra>",
+  }))], { xaxis: { title: { text: "probability" }, range: [0, 1] }, yaxis: { title: { text: "share of relevant documents" }, range: [0, 1] } });
+}
+
 const SETTINGS = ["ranker", "used", "chosen on validation"];
 
 function drawSettings() {
@@ -296,7 +367,7 @@ function drawCharts() {
   byId("costs").hidden = !data.rows.some((row) => !row.failure && row.fit_seconds);
   drawCost("fit-chart", "fit_seconds", "seconds of training", "s");
   drawCost("score-chart", "score_microseconds", "microseconds per document", "µs");
-  drawHeat(); drawImportances();
+  drawHeat(); drawImportances(); drawReliability();
 }
 
 function show(name) {
@@ -309,11 +380,12 @@ function show(name) {
   fill(byId("heat-ranker"), names, other);
   fill(byId("importance-ranker"), Object.keys(data.importances).map((label) => [label, label]));
   byId("tiles").replaceChildren(...data.tiles.map(([label, value]) =>
-    element("div", { className: "tile" }, element("b", { textContent: value }), element("span", { textContent: label }))));
+    element("div", { className: "tile" }, element("b", { textContent: value }), element("span", {}, ...explained(label)))));
   sorting = { column: 1, down: content.greater[0] };
   drawTable(); drawSettings(); drawCharts();
 }
 
+drawWords();
 fill(byId("data"), content.data.map((entry) => [entry.name, entry.name]));
 byId("choose-data").hidden = content.data.length < 2;
 byId("data").addEventListener("change", () => show(byId("data").value));

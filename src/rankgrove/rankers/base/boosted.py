@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -10,16 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.boosting.loop import Boosting, EvalOutputs
+from rankgrove.boosting.dropout import TreeDropout
+from rankgrove.boosting.loop import BinnedOutputs, Boosting
 from rankgrove.boosting.objectives.base import Objective, TrainingData
-from rankgrove.boosting.sampling import RowSampler
+from rankgrove.boosting.objectives.hard_negatives import HardNegatives, SelectedRows
+from rankgrove.boosting.sampling import TreeSampler
 from rankgrove.boosting.start import Start
 from rankgrove.data.core.columns import Columns
-from rankgrove.data.core.names import match_names
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.models.trees import TreesModel
+from rankgrove.rankers.base.common_parameters import MISSING_IN_TREES, MISSING_IN_TREES_MEANING
 from rankgrove.rankers.base.declaration import declared, param
-from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.feature_constraints import (
+    DIRECTIONS,
+    GROUPS,
+    Directions,
+    Groups,
+    direction_per_feature,
+    groups_by_number,
+)
 from rankgrove.rankers.base.fit_key import fit_key
 from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import (
@@ -30,36 +38,47 @@ from rankgrove.rankers.base.parameters import (
     Real,
     Satisfies,
     Span,
-    numbers_reader,
+)
+from rankgrove.rankers.base.tree_ranker import TreeRanker
+from rankgrove.rankers.base.tree_sampling import (
+    SAMPLINGS,
+    make_sampler,
+    refuse_sampling,
+    unused_by_sampling,
 )
 from rankgrove.training.step_loop import StepLoop
 from rankgrove.trees.bin_cache import cached_codes
 from rankgrove.trees.binning import BinnedMatrix, Bins
+from rankgrove.trees.category_rules import CategoryRules
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
 from rankgrove.trees.shared_binning import shared_bins
 from rankgrove.workers.row_shard import RowShard
 
+_CATEGORY_PARAMETERS = (
+    "category_smoothing",
+    "category_l2",
+    "max_split_categories",
+    "max_onehot_categories",
+    "min_samples_category",
+)
+
 Floats = npt.NDArray[np.float64]
 Number = TypeVar("Number", int, float)
-
-
-def _are_directions(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(isinstance(name, str) for name in value) and _are_directions([*value.values()])
-    return np.ndim(value) == 1 and bool(np.isin(np.asarray(value), (-1, 0, 1)).all())
-
-
-def _read_directions(text: str) -> dict[str, int] | list[int]:
-    """Read ``-1,0,1`` or ``price=-1,clicks=1``."""
-    if "=" not in text:
-        return numbers_reader(text)
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    return {name.strip(): int(direction) for name, _, direction in pairs}
+_GROWTH_ELSEWHERE = {
+    "depthwise": "levelwise",
+    "depth-wise": "levelwise",
+    "level-wise": "levelwise",
+    "lossguide": "leafwise",
+    "leaf-wise": "leafwise",
+    "symmetrictree": "oblivious",
+    "symmetric": "oblivious",
+}
+_SAMPLING_ELSEWHERE = {"bernoulli": "documents", "object": "documents", "group": "queries"}
 
 
 @declared
-class BoostedRanker(BaseRanker):
+class BoostedRanker(TreeRanker):
     """Base of the boosted rankers; a subclass gives its objective by ``_objective``.
 
     Each iteration computes the gradients of the objective at the current scores, grows one tree per
@@ -72,13 +91,14 @@ class BoostedRanker(BaseRanker):
     continues_models: ClassVar[bool] = True
     shares: ClassVar[tuple[str, ...]] = ("rows",)
 
+    missing: str = param("keep", MISSING_IN_TREES, MISSING_IN_TREES_MEANING)
     n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
     learning_rate: float = param(
         0.1, Real(0, 1000, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
     )
     tree: str = param(
         "leafwise",
-        Choice("leafwise", "levelwise", "oblivious"),
+        Choice("leafwise", "levelwise", "oblivious", elsewhere=_GROWTH_ELSEWHERE),
         "how trees grow: best leaf first, level by level, or one rule for all nodes of a level",
     )
     max_leaf_nodes: int | None = param(
@@ -96,14 +116,22 @@ class BoostedRanker(BaseRanker):
     min_samples_leaf: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "documents in a leaf at least; None: 20 (oblivious trees split every node of a level and "
-        "take no limit)",
+        "documents in a leaf at least; None: 20 (oblivious trees: 1). An oblivious tree splits "
+        "every node of a level, however small: a rule gains nothing in a node of which it would "
+        "make a smaller child, and a smaller leaf answers as the nearest node above it that is "
+        "large enough",
         search=Span(1, 200, log=True),
     )
     min_child_weight: float | None = param(
         None,
         AnyOf(Real(0), Nothing()),
-        "sum of Hessians in a leaf at least; None: 0.001 (oblivious trees take no limit)",
+        "sum of Hessians in a leaf at least; None: 0.001 (oblivious trees: 0, and as for "
+        "min_samples_leaf)",
+    )
+    l1: float = param(
+        0.0,
+        Real(0),
+        "draws the sum of gradients of a leaf towards 0, in its value and in Newton gains",
     )
     l2: float = param(
         1.0,
@@ -113,6 +141,12 @@ class BoostedRanker(BaseRanker):
         search=Span(0.1, 100.0, log=True),
     )
     min_gain: float = param(0.0, Real(0), "gain of a split at least")
+    random_strength: float = param(
+        0.0,
+        Real(0, 1000),
+        "noise on the scores of splits, in units of what they reach by chance; it fades as the "
+        "model grows. 1 is CatBoost's default; 0: none",
+    )
     criterion: str | SplitCriterion = param(
         "newton",
         AnyOf(
@@ -131,36 +165,103 @@ class BoostedRanker(BaseRanker):
     )
     sampling: str = param(
         "queries",
-        Choice("queries", "documents"),
-        "what ``subsample`` draws, without replacement: whole queries, or single documents",
+        Choice(*SAMPLINGS, elsewhere=_SAMPLING_ELSEWHERE),
+        "how the data of a tree are drawn: ``subsample`` of the queries or documents without "
+        "replacement; all documents or queries, weighted at random (bayesian); documents by their "
+        "gradients (goss, mvs); or all relevant documents and the part ``subsample`` of the others "
+        "that is scored best (hard-negatives)",
     )
+    temperature: float = param(
+        1.0, Real(0, 100), "power T of the weights (-ln u)^T of the Bayesian bootstrap"
+    )
+    top_rate: float = param(
+        0.2, Real(0, 1, above=True), "GOSS: part of the documents kept for their large gradients"
+    )
+    other_rate: float = param(
+        0.1, Real(0, 1, above=True), "GOSS: part of the documents drawn from the others"
+    )
+    mvs_reg: float = param(
+        0.1, Real(0), "MVS: how much Hessians count beside gradients, whatever the loss"
+    )
+    selection_rounds: int = param(
+        10,
+        Integer(1),
+        "hard negatives: iterations before the first selection, and from one to the next",
+    )
+    drop_rate: float = param(
+        0.0, Real(0, 1), "DART: chance of each earlier tree to be left out in a step; 0: no dropout"
+    )
+    skip_drop: float = param(0.5, Real(0, 1), "DART: chance of a step to leave out nothing")
+    max_drop: int = param(50, Integer(1), "DART: trees that a step leaves out at most")
     max_features: float = param(
         1.0, Real(0, 1, above=True), "part of the features tried per node", search=Span(0.2, 1.0)
     )
     max_features_tree: float = param(
         1.0, Real(0, 1, above=True), "part of the features that each tree may use"
     )
-    monotone: Sequence[int] | Mapping[str, int] | None = param(
+    monotone: Directions | None = param(
         None,
-        AnyOf(
-            Nothing(),
-            Satisfies(
-                _are_directions,
-                "one of -1, 0, 1 per feature, or a dict {column: -1, 0 or 1}",
-                _read_directions,
-            ),
-        ),
+        AnyOf(Nothing(), DIRECTIONS),
         "direction of each feature's effect: 1 the score never falls as it grows, -1 never rises, "
         "0 free; a dict (``price=-1,clicks=1`` on the command line) leaves other columns free",
+    )
+    interactions: Groups | None = param(
+        None,
+        AnyOf(Nothing(), GROUPS),
+        "groups of features that may interact: those on the way to a leaf are all in one group, "
+        "and a feature in no group is alone (``price,clicks;age,clicks`` on the command line)",
     )
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
+    binning: str = param(
+        "quantile",
+        Choice(
+            "quantile",
+            "greedy-log-sum",
+            elsewhere={"greedylogsum": "greedy-log-sum", "median": "quantile"},
+        ),
+        "bins of features with more than ``max_bins`` distinct values: of about equal numbers of "
+        "rows, or such that the sum of the logarithms of these numbers is large (as in CatBoost)",
+    )
+    category_smoothing: float = param(
+        3.0,
+        Real(0),
+        "added to the sum of Hessians of a category before categories are ordered by G / H",
+    )
+    category_l2: float = param(
+        10.0, Real(0), "added to l2 in the gain of a split by a set of categories"
+    )
+    max_split_categories: int = param(
+        32, Integer(1), "categories that a split lists at most; all others go to the other side"
+    )
+    max_onehot_categories: int = param(
+        4,
+        Integer(0),
+        "up to so many categories in a node, each is tried alone against all others",
+    )
+    min_samples_category: int = param(
+        30,
+        Integer(1),
+        "documents of a category in a node at least (estimated by its share of the Hessians); "
+        "rarer ones are not listed",
+    )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
+        idle = super()._unused_parameters(data)
+        if not data.columns.categories:
+            idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "without categorical columns")
+        elif self.category_splits == "statistics":
+            idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "with category_splits='statistics'")
         if self.tree == "oblivious" and self.max_depth is not None:
-            return {"max_leaf_nodes": "on oblivious trees with a max_depth"}
-        return {}
+            idle["max_leaf_nodes"] = "on oblivious trees with a max_depth"
+        if self.missing == "branch":
+            idle["random_strength"] = "with missing='branch'"
+        if callable(self.criterion):
+            idle["random_strength"] = "with a criterion of your own, whose scale is not known"
+        if self.drop_rate == 0:
+            idle |= dict.fromkeys(("skip_drop", "max_drop"), "with drop_rate=0")
+        return {**idle, **unused_by_sampling(self.sampling)}
 
     def _objective(self, data: TrainingData) -> Objective:
         """Build the objective of this ranker for the training data."""
@@ -173,38 +274,41 @@ class BoostedRanker(BaseRanker):
                 f"parameter criterion of {type(self).__name__} is 'least_squares', which counts "
                 "every document alike: with different sample_weight, use 'newton'"
             )
-        bins = shared_bins(data.X, fit.shard, max_bins=self.max_bins, fill=fit.fill, n_jobs=n_jobs)
-        binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
-        objective = self._objective(
-            TrainingData(
-                data.y,
-                data.groups.offsets,
-                data.weight,
-                n_threads=resolve_n_jobs(n_jobs),
-                seed=fit.seed,
-                query_ids=data.groups.ids,
-                shard=fit.shard,
-            )
+        refuse_sampling(self, fit)
+        bins = shared_bins(
+            data.X,
+            fit.shard,
+            max_bins=self.max_bins,
+            binning=self.binning,
+            fill=fit.fill,
+            n_jobs=n_jobs,
         )
+        binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
+        objective, sampler = self._objective_and_sampler(fit)
         directions = self._directions(objective, data.columns)
+        groups = (
+            None if self.interactions is None else groups_by_number(self.interactions, data.columns)
+        )
         start = self._start(fit, objective)
         eval_outputs = {
-            watched.name: EvalOutputs.of(watched.data, bins, start, n_jobs)
-            for watched in fit.watch.sets
-            if not watched.is_train or start.training_outputs is not None
+            eval_set.name: BinnedOutputs.of(eval_set.data, bins, start, n_jobs)
+            for eval_set in fit.evaluation.sets
+            if not eval_set.is_train or start.training_outputs is not None
         }
         boosting = Boosting(
             objective=objective,
-            grower=self._grower(binned, fit.shard, directions),
-            sampler=RowSampler(data.groups, fit.shard, self.subsample, self.sampling, fit.seed),
+            grower=self._grower(binned, fit.shard, directions, groups),
+            sampler=sampler,
             outputs=start.training_scores(data, n_jobs),
             learning_rate=self.learning_rate,
+            random_strength=self.random_strength,
+            dropout=self._dropout(fit.seed),
             seed=fit.seed,
             n_jobs=n_jobs,
             eval_outputs=list(eval_outputs.values()),
         )
         loop = run_boosting(self, fit, boosting, eval_outputs, bins)
-        trees = boosting.trees[: loop.n_kept]
+        trees = boosting.kept_trees(loop.n_kept)
         n_outputs = len(start.base_score)
         model = TreesModel(
             columns=data.columns,
@@ -219,31 +323,49 @@ class BoostedRanker(BaseRanker):
             link=objective.link,
             trees_per_step=n_outputs,
         )
-        return FitResult(start.followed_by(model), interrupted=loop.interrupted)
+        attributes = self._fitted_attributes(fit, objective, loop.n_kept)
+        return FitResult(start.followed_by(model), attributes, loop.interrupted)
+
+    def _fitted_attributes(self, fit: Fit, objective: Objective, n_steps: int) -> dict[str, Any]:
+        """Return fitted attributes besides the model of the first ``n_steps`` steps."""
+        return {}
+
+    def _objective_and_sampler(self, fit: Fit) -> tuple[Objective, TreeSampler]:
+        """Return the objective on the training data, and what draws the rows of each tree."""
+        training = self._training_data(fit)
+        whose = (fit.data.groups, fit.shard, fit.seed)
+        if self.sampling == "hard-negatives":
+            hard = HardNegatives(training, self._objective, self.subsample, self.selection_rounds)
+            return hard, SelectedRows(*whose, hard)
+        return self._objective(training), make_sampler(self, *whose)
+
+    def _training_data(self, fit: Fit) -> TrainingData:
+        """Return the training data as objectives see them."""
+        data = fit.data
+        return TrainingData(
+            data.y,
+            data.groups.offsets,
+            data.weight,
+            n_threads=resolve_n_jobs(self.n_jobs),
+            seed=fit.seed,
+            query_ids=data.groups.ids,
+            shard=fit.shard,
+        )
+
+    def _dropout(self, seed: int) -> TreeDropout | None:
+        if self.drop_rate == 0:
+            return None
+        return TreeDropout(self.drop_rate, self.skip_drop, self.max_drop, seed)
 
     def _start(self, fit: Fit, objective: Objective) -> Start:
-        """Return the initial scores: a constant, or those of the background model."""
-        return Start.of(fit.background, objective, type(self).__name__)
+        """Return the initial scores: a constant, or those of the init model."""
+        return Start.of(fit.init_model, objective, type(self).__name__)
 
     def _directions(self, objective: Objective, columns: Columns) -> Sequence[int] | None:
         """Return ``monotone`` per feature; refuse what leaf values or the link would break."""
         if self.monotone is None:
             return None
-        if isinstance(self.monotone, Mapping):
-            match = match_names(tuple(self.monotone), columns.all_names)
-            if match.lacking:
-                raise ValueError(
-                    f"parameter monotone names the column {match.lacking[0]!r}, which the data do "
-                    f"not have{_close_name(match.lacking[0], columns.all_names)}"
-                )
-            directions = [self.monotone.get(name, 0) for name in columns.all_names]
-        else:
-            directions = list(self.monotone)
-        if len(directions) != columns.count:
-            raise ValueError(
-                f"parameter monotone has {len(directions)} entries but the data has "
-                f"{columns.count} features"
-            )
+        directions = direction_per_feature(self.monotone, columns)
         if objective.sets_leaf_values:
             raise ValueError(
                 f"{type(self).__name__} sets leaf values by its own rule and cannot keep "
@@ -261,7 +383,11 @@ class BoostedRanker(BaseRanker):
         return _limit(self.min_samples_leaf, 1 if self.tree == "oblivious" else 20)
 
     def _grower(
-        self, binned: BinnedMatrix, shard: RowShard, monotone: Sequence[int] | None
+        self,
+        binned: BinnedMatrix,
+        shard: RowShard,
+        monotone: Sequence[int] | None,
+        interactions: Sequence[Sequence[int]] | None,
     ) -> TreeGrower:
         max_leaf_nodes = shard.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         max_depth = self.max_depth
@@ -275,20 +401,25 @@ class BoostedRanker(BaseRanker):
             max_depth=max_depth,
             min_samples_leaf=self._least_documents,
             min_child_weight=_limit(self.min_child_weight, 0.0 if oblivious else 1e-3),
+            l1=self.l1,
             l2=self.l2,
             min_gain=self.min_gain,
             criterion=self.criterion,
             max_features=self.max_features,
             max_features_tree=self.max_features_tree,
             monotone=monotone,
+            interactions=interactions,
+            categories=CategoryRules(
+                self.category_smoothing,
+                self.category_l2,
+                self.max_split_categories,
+                self.max_onehot_categories,
+                self.min_samples_category,
+            ),
+            missing_branch=self.missing == "branch",
             n_jobs=self.n_jobs,
             shard=shard,
         )
-
-
-def _close_name(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _weights_differ(fit: Fit) -> bool:
@@ -303,7 +434,7 @@ def _limit(given: Number | None, default: Number) -> Number:
 
 
 def run_boosting(
-    ranker: Any, fit: Fit, boosting: Boosting, eval_outputs: Mapping[str, EvalOutputs], bins: Bins
+    ranker: Any, fit: Fit, boosting: Boosting, eval_outputs: Mapping[str, BinnedOutputs], bins: Bins
 ) -> StepLoop:
     """Run the steps of a boosted fit, after those in its journal, until the loop ends.
 
@@ -313,17 +444,22 @@ def run_boosting(
     bins : of the training data
     """
     fit.journal.open(fit_key(ranker, fit, bins), lambda: boosting.trees[-1])
-    boosting.replay(fit.journal.trees)
     link, n_threads = boosting.objective.link, resolve_n_jobs(ranker.n_jobs)
-    with fit.step_loop(ranker, ranker.n_estimators) as loop:
+
+    def scores() -> dict[str, Floats]:
+        outputs = {
+            eval_set.name: eval_outputs.get(eval_set.name, boosting).outputs
+            for eval_set in fit.evaluation.sets
+        }
+        return {name: link.apply(values, n_threads) for name, values in outputs.items()}
+
+    by_query: list[Floats | None] = []
+    boosting.replay(
+        fit.journal.trees,
+        lambda: by_query.append(fit.evaluation.query_values(scores())),
+    )
+    with fit.step_loop(ranker, ranker.n_estimators, by_query) as loop:
         while not loop.finished:
             boosting.step()
-            loop.step_done(
-                {
-                    watched.name: link.apply(
-                        eval_outputs.get(watched.name, boosting).outputs, n_threads
-                    )
-                    for watched in fit.watch.sets
-                }
-            )
+            loop.step_done(scores())
     return loop

@@ -43,10 +43,25 @@ GAIN_MEANING = (
     "worth of a label r: 'exp' is 2^r - 1, 'linear' is r, a table lists the gain of each label"
 )
 
+# Policies for missing values of rankers of trees; BaseRanker declares those of any ranker.
+MISSING_IN_TREES = Choice("keep", "branch", "zero", "mean", "median", "inf")
+MISSING_IN_TREES_MEANING = (
+    "what stands in for a missing value (NaN): nothing (keep: each split learns the side to which "
+    "missing values go; branch: they are a third child of the split), 0, the mean or median of the "
+    "training data, or +inf; it is part of the model and applied when predicting"
+)
+
 START = Choice("mean", "zero")
 START_MEANING = (
     "score of every document before the first tree: the mean of what is fitted, or 0 (a model that "
     "is continued gives the scores in any case)"
+)
+
+
+EQUAL_LABELS = Choice("skip", "keep")
+EQUAL_LABELS_MEANING = (
+    "queries whose labels are all equal: left out, because every order of them is right, or kept "
+    "with an order drawn at random, as in the paper"
 )
 
 

@@ -36,7 +36,7 @@ Class = TypeVar("Class", bound=type)
 
 @dataclasses.dataclass(frozen=True)
 class RankerParameter:
-    """One parameter of a ranker: what fit checks, the command line offers and the docs list."""
+    """One parameter of a ranker, from which checks, command line and docs are derived."""
 
     name: str
     default: Any
@@ -61,7 +61,7 @@ _AS_BEFORE: Any = object()
 
 
 def with_default(base: type, name: str, default: Any, search: Search = _AS_BEFORE) -> Any:
-    """Declare an inherited parameter anew, with another default, perhaps another search."""
+    """Redeclare an inherited parameter with another default, and maybe another search range."""
     field = base.__dataclass_fields__[name]  # type: ignore[attr-defined]
     changes = {} if search is _AS_BEFORE else {"search": search}
     return dataclasses.field(default=default, metadata={**field.metadata, **changes})
@@ -80,7 +80,7 @@ def declared(cls: Class) -> Class:
 
 
 def parameter_table(cls: type) -> list[RankerParameter]:
-    """Parameters of a declared ranker, inherited ones first."""
+    """Return the parameters of a declared ranker, inherited ones first."""
     return [
         RankerParameter(field.name, field.default, **field.metadata)
         for field in dataclasses.fields(cls)

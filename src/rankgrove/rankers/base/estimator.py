@@ -4,28 +4,35 @@ Life of a ranker:
 
 1. Created with parameters only; nothing is checked yet (so that ``clone`` and ``set_params`` work).
 2. ``fit`` checks parameters and data and hands them to ``_learn`` as one ``Fit``.
-3. ``_learn`` trains and returns what was learnt: the model, and attributes that end with an
-   underscore. Only now does the ranker change, so that a fit that fails leaves it as it was.
-4. ``predict``, ``rank``, ``score`` and the rest (see ``fitted``) ask ``model_``, which knows its
-   columns.
-5. ``state`` carries it to a model file and back; pickling goes the same way.
+3. ``_learn`` trains and returns the model, and attributes that end with an underscore. The ranker
+   changes only after that, so a fit that fails leaves it unchanged.
+4. ``predict``, ``rank``, ``score`` and the other methods (see ``fitted``) use ``model_``, which
+   knows its columns.
+5. ``formats.ranker_state`` converts it to a model file and back; pickling uses the same state.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._counts import counted
+from rankgrove.data.core.categories import DEFAULT_CATEGORIES
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import as_scan
+from rankgrove.errors import DataError
+from rankgrove.models.model import Model
 from rankgrove.models.scoring import scores
 from rankgrove.rankers.base.declaration import declared, param, parameter_table
 from rankgrove.rankers.base.fitted import FittedRanker
-from rankgrove.rankers.base.fitting import Fit, FitOptions, FitResult, background_of
+from rankgrove.rankers.base.fitting import Fit, FitOptions, FitResult, columns_of, init_model_of
+from rankgrove.rankers.base.paper_settings import OWN, PaperSettings, find_settings
 from rankgrove.rankers.base.parameters import (
     AnyOf,
     Choice,
@@ -38,32 +45,55 @@ from rankgrove.rankers.base.parameters import (
 )
 from rankgrove.rankers.base.sklearn_interface import refuse_search_without_routing
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
+from rankgrove.training.category_agreement import agree_on_categories
+from rankgrove.training.fit_evaluation import FitEvaluation, make_fit_evaluation
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.labels import naming_rows
 from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
-from rankgrove.training.watch import Watch, make_watch
 from rankgrove.workers.row_shard import RowShard
 
 Self = TypeVar("Self", bound="BaseRanker")
+
+
+class DerivedColumns(ABC):
+    """Columns that are made of those of the data for training, and that the model does not need."""
+
+    @abstractmethod
+    def training(self, data: RankingInput) -> RankingInput:
+        """Return the training data with these columns."""
+
+    @abstractmethod
+    def evaluated(self, data: RankingInput) -> RankingInput:
+        """Return data that are scored during training with these columns."""
+
+    @abstractmethod
+    def folded(self, model: Model) -> Model:
+        """Return what was learnt with these columns as a model of the columns of the data."""
 
 
 @declared
 class BaseRanker(FittedRanker):
     """Base of all rankers.
 
-    Subclasses declare their parameters (see ``declaration``) and define ``_learn``; what else they
-    learn besides the model goes through ``_get_fitted`` and ``_set_fitted`` into files.
+    Subclasses declare their parameters (see ``declaration``) and define ``_learn``; ``_get_fitted``
+    and ``_set_fitted`` convert fitted attributes besides the model for files.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
     # Whether fit learns in steps (and can stop early), and whether it can start from another model.
     learns_in_steps: ClassVar[bool] = False
     continues_models: ClassVar[bool] = False
+    # Whether several of it, trained on samples of the queries or with other seeds, can be averaged.
+    can_be_bagged: ClassVar[bool] = True
     # How several workers can fit it together, the preferred way first: "rows" (each holds a shard
     # of the queries), "trees" (each holds all documents and grows a part of the forests' trees).
     shares: ClassVar[tuple[str, ...]] = ()
+    # Settings of papers by name, the paper that brought the ranker first (see ``as_in_paper``).
+    papers: ClassVar[Mapping[str, PaperSettings]] = {}
+    # Whether categorical columns are taken as they are.
+    takes_categories: ClassVar[bool] = False
 
     missing: str = param(
         "keep",
@@ -97,10 +127,23 @@ class BaseRanker(FittedRanker):
     )
 
     def __new__(cls: type[Self], *_: Any, **params: Any) -> Self:
-        """Help with a parameter that is misspelt or goes by another library's name."""
+        """Refuse unknown parameters, with a suggestion for misspelt and foreign names."""
         if not params.keys() <= cls._constraints.keys():
             refuse_parameters(cls.__name__, params, cls._get_param_names())
         return super().__new__(cls)
+
+    @classmethod
+    def as_in_paper(cls: type[Self], paper: str = OWN, **params: Any) -> Self:
+        """Return a ranker with the settings of a paper.
+
+        Parameters
+        ----------
+        paper : ``"own"`` for the paper that brought the ranker, or a name in ``papers``, whose
+            values say what each paper sets, what it tunes and what remains different
+        params : parameters of your own, which take the place of the paper's
+        """
+        settings = find_settings(cls.papers, cls.__name__, paper)
+        return cls(**{**settings.params, **params})
 
     def fit(
         self: Self,
@@ -110,17 +153,20 @@ class BaseRanker(FittedRanker):
         *,
         group_sizes: Any = None,
         sample_weight: Any = None,
+        position: Any = None,
+        propensity: Any = None,
         eval_set: Any = None,
         eval_metric: Any = None,
         early_stopping_rounds: int | None = None,
+        stopping_rule: str | None = None,
         init_model: BaseRanker | None = None,
         callbacks: Sequence[Callback] | None = None,
         **unknown: NoReturn,
     ) -> Self:
         """Train on documents with labels and queries.
 
-        Ctrl-C ends the training early: what is finished becomes the model, and KeyboardInterrupt
-        goes on.
+        Ctrl-C ends the training early: the finished steps become the model, and KeyboardInterrupt
+        is raised.
 
         Parameters
         ----------
@@ -131,8 +177,11 @@ class BaseRanker(FittedRanker):
         qid : one query id per row, in any order, integers or strings
         group_sizes : documents per query for grouped rows, instead of ``qid``
         sample_weight : weight of each document (repeat a query's weight for its documents)
+        position : where each document was shown, from 1, if labels are clicks: boosted rankers with
+            a parameter ``position_bias`` correct for it (docs/how-to/clicks.md)
+        propensity : probability that each document was examined, for ``position_bias="ips"``
         eval_set : a Dataset, path, scan or tuple (X, y, qid), a list of those, or a dict that names
-            them; their columns are matched by name. The training data themselves are watched
+            them; their columns are matched by name. The training data themselves are evaluated
             without being scored again (rows of weight 0 are left out there; metrics know no other
             weights). Rankers that learn in steps, such as boosting, keep only the steps up to the
             best value of the first metric on the last validation set, also without
@@ -140,7 +189,12 @@ class BaseRanker(FittedRanker):
             do not count); others are measured when they are done.
         eval_metric : a metric or several, by name, object or function; the first one decides
             (``ndcg@10``)
-        early_stopping_rounds : stop after so many steps without a better validation metric
+        early_stopping_rounds : stop after this many steps without a better validation metric
+        stopping_rule : which step counts as the best one: ``"best"`` (the default), the step with
+            the best metric; ``"moving-average"``, with the best mean over the 11 steps around it;
+            ``"one-standard-error"``, the first that is not worse than the best by more than the
+            standard error of the difference over queries; ``"paired-test"``, a later step replaces
+            an earlier one only if it is better by more than that standard error
         init_model : a fitted ranker to start from; the result contains its model
         callbacks : functions called with a FitProgress after each step; true ends the training
         """
@@ -152,20 +206,55 @@ class BaseRanker(FittedRanker):
             if not callable(callback):
                 raise TypeError(f"callbacks holds {callback!r}, which is not a function")
         refuse_search_without_routing()
-        given = FitData(as_scan(X), y, qid, group_sizes, sample_weight)
-        options = FitOptions(eval_set, eval_metric, early_stopping_rounds, init_model, callbacks)
+        given = FitData(as_scan(X), y, qid, group_sizes, sample_weight, position, propensity)
+        options = FitOptions(
+            eval_set, eval_metric, early_stopping_rounds, init_model, callbacks, stopping_rule
+        )
         return self._fit(given, options, FitWorkers())
 
     def _fit(self: Self, given: FitData, options: FitOptions, workers: FitWorkers) -> Self:
         """Fit to the given data, or to this worker's shard of them with the other workers."""
-        self.check_fit_options(options)
         self.check_params()
+        self.check_fit_options(options)
+        self._check_clicks(given)
         data, shard = workers.checked_input(given)
+        self._check_categories(data)
+        limit = getattr(self, "max_categories", DEFAULT_CATEGORIES)
+        data = agree_on_categories(data, shard, limit, columns_of(options.init_model))
         self._refuse_unused_parameters(data)
         with naming_rows(data):
             self._check_labels(data)
         equal = labels_are_equal(data.y, shard)
-        watch = make_watch(
+        evaluation = self._evaluation(options, given, data, shard)
+        fit = Fit(
+            data=data,
+            shard=shard,
+            fill=self._fill(data, shard),
+            init_model=init_model_of(options.init_model, data),
+            seed=workers.seed(self.draw_seed()),
+            evaluation=evaluation,
+            callbacks=options.callbacks or (),
+            journal=workers.journal,
+        )
+        with naming_rows(data):
+            learnt = self._learn_derived(fit)
+        self._measure(evaluation, learnt)
+        self.replace_fitted(learnt)
+        if self.learns_in_steps:
+            self.best_iteration_, self.best_score_ = evaluation.best_step, evaluation.best_value
+            self.stopping_rule_ = None if evaluation.best_step is None else evaluation.rule_name
+        self.evals_result_ = evaluation.history
+        if not equal:
+            warn_of_constant_scores(self.model_, data, shard, self._least_documents)
+        if learnt.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _evaluation(
+        self, options: FitOptions, given: FitData, data: RankingInput, shard: RowShard
+    ) -> FitEvaluation:
+        """Check the evaluation sets and prepare their metrics."""
+        return make_fit_evaluation(
             options.eval_set,
             options.eval_metric,
             options.early_stopping_rounds,
@@ -173,46 +262,26 @@ class BaseRanker(FittedRanker):
             given=given,
             shard=shard,
             n_jobs=self.n_jobs,
+            rule=options.stopping_rule,
         )
-        fit = Fit(
-            data=data,
-            shard=shard,
-            fill=self._fill(data, shard),
-            background=background_of(options.init_model, data),
-            seed=workers.seed(self.draw_seed()),
-            watch=watch,
-            callbacks=options.callbacks or (),
-            journal=workers.journal,
-        )
-        with naming_rows(data):
-            learnt = self._learn(fit)
-        self._measure(watch, learnt)
-        self.replace_fitted(learnt)
-        if self.learns_in_steps:
-            self.best_iteration_, self.best_score_ = watch.best_step, watch.best_value
-        self.evals_result_ = watch.history
-        if not equal:
-            warn_of_constant_scores(self.model_, data, shard, self._least_documents)
-        if learnt.interrupted:
-            raise KeyboardInterrupt
-        return self
 
     def learn_within(self, fit: Fit) -> FitResult:
         """Learn from the data of another ranker's fit, as a part of it; this ranker stays unfitted.
 
         The seed is that of the fit unless this ranker has a ``random_state`` of its own. Nothing is
-        watched or resumed, and Ctrl-C ends the whole fit.
+        evaluated or resumed, and Ctrl-C ends the whole fit.
         """
         self.check_params()
+        self._check_categories(fit.data)
         self._refuse_unused_parameters(fit.data)
-        learnt = self._learn(
+        learnt = self._learn_derived(
             Fit(
                 data=fit.data,
                 shard=fit.shard,
                 fill=self._fill(fit.data, fit.shard),
-                background=None,
+                init_model=None,
                 seed=fit.seed if self.random_state is None else self.draw_seed(),
-                watch=Watch([], True, None),
+                evaluation=FitEvaluation([], True, None),
                 callbacks=(),
             )
         )
@@ -220,18 +289,50 @@ class BaseRanker(FittedRanker):
             raise KeyboardInterrupt
         return learnt
 
+    def _learn_derived(self, fit: Fit) -> FitResult:
+        """Learn, with columns that are derived from those of the data if the ranker wants some."""
+        derived = self._derive_columns(fit)
+        if derived is None:
+            return self._learn(fit)
+        data = derived.training(fit.data)
+        init_model = None if fit.init_model is None else fit.init_model.with_columns(data.columns)
+        given = fit.evaluation.sets
+        fit.evaluation.sets = [
+            replace(one, data=data if one.is_train else derived.evaluated(one.data))
+            for one in given
+        ]
+        fill = self._fill(data, fit.shard)
+        try:
+            learnt = self._learn(replace(fit, data=data, fill=fill, init_model=init_model))
+        finally:
+            fit.evaluation.sets = given
+        return replace(learnt, model=derived.folded(learnt.model))
+
+    def _derive_columns(self, fit: Fit) -> DerivedColumns | None:
+        """Return the columns that training sees besides those of the data; None: no others."""
+        return None
+
     def check_params(self) -> None:
         """Check all parameters against their constraints."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
 
     @property
+    def stops_early(self) -> bool:
+        """Whether validation data can end the training."""
+        return self.learns_in_steps
+
+    @property
     def _least_documents(self) -> int | None:
-        """Fewest documents of a leaf, if the ranker has such a parameter."""
+        """Return the minimum number of documents of a leaf, if the ranker has such a parameter."""
         return getattr(self, "min_samples_leaf", None)
 
     def _fill(self, data: RankingInput, shard: RowShard) -> npt.NDArray[np.float32] | None:
         """Return the fill value of each feature; None: missing values stay missing."""
-        return None if self.missing == "keep" else fill_values(data.X, self.missing, shard)
+        if self.missing in ("keep", "branch"):
+            return None
+        fill = np.array(fill_values(data.X, self.missing, shard))
+        fill[list(data.X.categories)] = np.nan  # no category stands in for a missing one
+        return fill
 
     def draw_seed(self) -> int:
         """Draw the seed of a fit from ``random_state``."""
@@ -249,6 +350,28 @@ class BaseRanker(FittedRanker):
     def _learn(self, fit: Fit) -> FitResult:
         """Train; the ranker itself must not change."""
         raise NotImplementedError
+
+    def _check_categories(self, data: RankingInput) -> None:
+        """Refuse categorical columns if this ranker takes numbers alone."""
+        if self.takes_categories or not data.X.categories:
+            return
+        names = [data.columns.all_names[j] for j in sorted(data.X.categories)]
+        raise DataError(
+            f"{type(self).__name__} takes numbers alone, but {counted(len(names), 'column')} "
+            f"{'is' if len(names) == 1 else 'are'} categorical: {', '.join(map(repr, names))}. "
+            "Encode categories as numbers (one column for each: pandas.get_dummies, or scikit-"
+            f"learn's OneHotEncoder or TargetEncoder), leave them out with ignore={names}, or "
+            "choose a ranker of trees, which takes them as they are"
+        )
+
+    def _check_clicks(self, given: FitData) -> None:
+        """Refuse positions and propensities if this ranker has no use for them."""
+        for name in ("position", "propensity"):
+            if getattr(given, name) is not None:
+                raise ValueError(
+                    f"{type(self).__name__} has no use for {name}: it does not correct clicks for "
+                    "position bias"
+                )
 
     def _check_labels(self, data: RankingInput) -> None:
         """Refuse labels that this ranker cannot learn, before any work."""
@@ -273,30 +396,31 @@ class BaseRanker(FittedRanker):
         self.clear_fitted()
         self.model_ = learnt.model
         self.evals_result_ = {}
-        self.best_iteration_ = self.best_score_ = None
+        self.best_iteration_ = self.best_score_ = self.stopping_rule_ = None
         for name, value in learnt.attributes.items():
             setattr(self, name, value)
 
-    def _measure(self, watch: Watch, learnt: FitResult) -> None:
-        """Evaluate the watched sets once if the ranker does not learn in steps.
+    def _measure(self, evaluation: FitEvaluation, learnt: FitResult) -> None:
+        """Compute the metrics of the evaluation sets once if the ranker does not learn in steps.
 
         This runs before the ranker changes: a metric that raises leaves the old model in place.
         """
         if not self.learns_in_steps and not learnt.interrupted:
-            watch.record(
+            evaluation.record(
                 {
-                    watched.name: watched.data.groups.grouped(
-                        scores(learnt.model, watched.data, self.n_jobs)
+                    eval_set.name: eval_set.data.groups.grouped(
+                        scores(learnt.model, eval_set.data, self.n_jobs)
                     )
-                    for watched in watch.sets
+                    for eval_set in evaluation.sets
                 }
             )
 
     def check_fit_options(self, options: FitOptions) -> None:
-        """Refuse options of fit that this ranker could only ignore."""
+        """Refuse options of fit that have no effect on this ranker."""
         steps, models = self.learns_in_steps, self.continues_models
         for name, allowed, why in (
-            ("early_stopping_rounds", steps, "it does not learn in steps"),
+            ("early_stopping_rounds", self.stops_early, "it does not learn in steps"),
+            ("stopping_rule", self.stops_early, "it does not learn in steps"),
             ("callbacks", steps, "it does not learn in steps"),
             ("init_model", models, "it cannot start from another model"),
         ):

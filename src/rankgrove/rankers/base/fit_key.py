@@ -1,4 +1,4 @@
-"""Keys of a fit (its data, parameters and code), by which kept results are found and checked."""
+"""Keys of a fit (its data, parameters and code), by which stored results are found."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from rankgrove.trees.binning import Bins
 
 
 def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
-    """Return seed, parameters and sums of the data of a fit; empty if nobody keeps records.
+    """Return seed, parameters and checksums of the data of a fit; empty without a journal.
 
-    It is the same for any number of workers. How many steps are planned is no part of it.
+    It is the same for any number of workers. The number of planned steps is not part of it.
     """
     if not fit.journal.used:
         return {}
@@ -42,20 +42,31 @@ def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
         "queries": fit.shard.n_queries,
         "labels": _checksum(fit.data.y, fit),
         "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit),
+        **_clicks(fit),
         "features": cuts.hexdigest(),
-        "background": None if fit.background is None else model_digest(fit.background),
+        "init_model": None if fit.init_model is None else model_digest(fit.init_model),
+    }
+
+
+def _clicks(fit: Fit) -> dict[str, int]:
+    """Return checksums of positions and propensities, of those that there are."""
+    given = {"positions": fit.data.position, "propensities": fit.data.propensity}
+    return {
+        name: _checksum(values.astype(np.float64), fit)
+        for name, values in given.items()
+        if values is not None
     }
 
 
 def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
-    """Sum the bits of the values of all workers, each times its place."""
+    """Return a checksum of the values of all workers: bits weighted by position."""
     places = np.arange(1, len(values) + 1, dtype=np.int64) + fit.shard.first_row
     with np.errstate(over="ignore"):
         return int(fit.shard.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
 def model_digest(model: Model) -> str:
-    """Return a digest of all that a model file would keep of a model."""
+    """Return a digest of everything that a model file stores of a model."""
     values, arrays = pack_model(model)
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
     for name in sorted(arrays):
@@ -64,17 +75,16 @@ def model_digest(model: Model) -> str:
 
 
 def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each parameter that is code: a function, or a class of a user's own.
+    """Return the digest of each parameter that is code: a function or a user's class.
 
-    A name of a metric or a criterion that is written in Python stands for it, and a ranker for its
-    class.
+    Names of Python metrics and criteria are resolved to their functions, rankers to their classes.
     """
     code = {name: _code_of(name, value) for name, value in sorted(params.items())}
     return {name: code_digest(value) for name, value in code.items() if value is not None}
 
 
 def _code_of(name: str, value: Any) -> Any:
-    """Return the function or class that a parameter is or means, None if there is none."""
+    """Return the function or class of a parameter, None if it has none."""
     if callable(value):
         return value
     if isinstance(value, BaseRanker):
@@ -97,5 +107,5 @@ def _metric_class(text: str) -> type | None:
 def _criterion_function(name: str) -> Any:
     try:
         return find_criterion(name).function
-    except ValueError:  # one of another library, or the fit will say so
+    except ValueError:  # a metric of another library; if it is unknown, the fit raises the error
         return None

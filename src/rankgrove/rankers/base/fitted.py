@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._html import html_table
 from rankgrove.data.core.columns import Columns, refuse_other_reading
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
@@ -17,11 +18,13 @@ from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, ModelError, NoAttributeError
 from rankgrove.models.model import Model
 from rankgrove.models.scoring import scanned_scores, warn_of_rounded_values
+from rankgrove.rankers.base.provenance import checked_provenance, make_provenance
 from rankgrove.rankers.base.sklearn_interface import SklearnInterface
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 
 if TYPE_CHECKING:
+    from rankgrove._svg import Drawing
     from rankgrove.explain.explanation import Explanation
     from rankgrove.formats.exporting import Export
 
@@ -34,16 +37,24 @@ class FittedRanker(SklearnInterface):
 
     Attributes
     ----------
-    model_ : what was learnt: it scores documents (see ``rankgrove.models``)
+    model_ : the model, which scores documents (see ``rankgrove.models``)
     evals_result_ : ``{set name: {metric name: [value after each step]}}``
     best_iteration_ : steps kept because of the validation metric, None without validation
     best_score_ : value of the deciding metric after these steps, None without validation
+    stopping_rule_ : name of the rule that chose these steps, None without validation
+    provenance_ : when and from what the model was trained (``rankers.base.provenance``), None if it
+        was not recorded
     """
+
+    # Whether the logistic function of a score is a probability of relevance.
+    scores_are_log_odds: ClassVar[bool] = False
 
     model_: Model
     evals_result_: History
     best_iteration_: int | None
     best_score_: float | None
+    stopping_rule_: str | None
+    provenance_: dict[str, Any] | None = None
     n_jobs: int | None
 
     def predict(
@@ -57,8 +68,8 @@ class FittedRanker(SklearnInterface):
     ) -> Floats:
         """Score documents: the higher, the more relevant.
 
-        Most models score a document by its own features, and need no queries; those that look at
-        the whole list (``model_.needs_queries``) refuse to guess them. Scores are comparable only
+        Most models score a document by its own features and need no queries; models that score
+        whole lists (``model_.needs_queries``) require them. Scores are comparable only
         among documents of the same query.
 
         Parameters
@@ -86,14 +97,48 @@ class FittedRanker(SklearnInterface):
     def staged_predict(
         self, X: Any, qid: Any = None, *, group_sizes: Any = None
     ) -> Iterator[Floats]:
-        """Yield the scores after each step of the fit (trees of a background model included)."""
+        """Yield the scores after each step of the fit (trees of the init model included)."""
         matrix, groups = self._asked(X, qid, group_sizes, "staged_predict")
         return self.model_.stages(matrix, groups, n_jobs=self.n_jobs)
+
+    @property
+    def predict_proba(self) -> Callable[..., Floats]:
+        """Return the probabilities of each document not to be relevant, and to be relevant.
+
+        ``predict_proba(X, qid=None, *, group_sizes=None)`` takes what ``predict`` takes and returns
+        a float64 array of shape (documents, 2), in the order of X. Only rankers that tell
+        probabilities have it, once they are fitted: those whose scores are log-odds (``ListCE``,
+        ``QueryCrossEntropy``), ``Calibrated`` ones, and imported classifiers.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        if not (self.scores_are_log_odds or self.model_.tells_probabilities):
+            raise NoAttributeError(
+                f"the scores of {type(self).__name__} are no probabilities: fit "
+                "Calibrated(ranker=...)"
+            )
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any, qid: Any = None, *, group_sizes: Any = None) -> Floats:
+        matrix, groups = self._asked(X, qid, group_sizes, "predict_proba")
+        relevant = self.probability_of(self.model_.scores(matrix, groups, self.n_jobs))
+        return np.stack([1.0 - relevant, relevant], axis=1)
+
+    def probability_of(self, scores: Floats) -> Floats:
+        """Return the probability to be relevant of documents with these scores.
+
+        ModelError if scores are no probabilities (see ``predict_proba``).
+        """
+        if not self.scores_are_log_odds:
+            return self.fitted_model().probability_of(scores)
+        from scipy.special import expit
+
+        return np.asarray(expit(scores))
 
     def _asked(
         self, X: Any, qid: Any, group_sizes: Any, what: str
     ) -> tuple[FeatureMatrix, QueryGroups | None]:
-        """Return documents with the model's columns, and queries where they are given or matter."""
+        """Return documents with the model's columns, and their queries if given or needed."""
         model = self.fitted_model()
         if isinstance(as_scan(X), Scan):
             raise DataError(f"{what} takes data in memory: rankgrove.load reads them")
@@ -108,7 +153,7 @@ class FittedRanker(SklearnInterface):
     def _listed(
         self, X: Any, qid: Any, group_sizes: Any, what: str
     ) -> tuple[FeatureMatrix, QueryGroups]:
-        """Return documents with the model's columns, and their queries, which must be known."""
+        """Return documents with the model's columns, and their queries, which are required."""
         matrix, groups = self._asked(X, qid, group_sizes, what)
         return matrix, groups_of(
             X, qid, group_sizes, len(matrix), what
@@ -146,7 +191,7 @@ class FittedRanker(SklearnInterface):
         sample_weight: None = None,
         metric: Any = "ndcg@10",
     ) -> float:
-        """Mean NDCG@10 over queries (or another metric); refuses to guess the queries.
+        """Return the mean NDCG@10 over queries (or another metric); queries are required.
 
         Inside scikit-learn's model selection, ``qid`` arrives through metadata routing:
         ``sklearn.set_config(enable_metadata_routing=True)``. Documents have no weights in a metric:
@@ -176,6 +221,8 @@ class FittedRanker(SklearnInterface):
             raise DataError("score needs the labels: pass y, or a Dataset")
         labels = row_values(X.y if isinstance(X, Dataset) else y, len(matrix), "y", "score")
         scores = self.model_.scores(matrix, groups, self.n_jobs)
+        if measure.of_probabilities:
+            scores = self.probability_of(scores)
         doc_ids = X.doc_ids if isinstance(X, Dataset) and measure.ranks_by_doc_id else None
         return measure(labels, scores, groups=groups, doc_ids=doc_ids, n_jobs=self.n_jobs)
 
@@ -188,11 +235,25 @@ class FittedRanker(SklearnInterface):
         """
         return self.fitted_model().compile()
 
-    def save(self, path: Any) -> None:
-        """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``."""
+    def save(self, path: Any, *, note: str | None = None, card: Any = None) -> None:
+        """Write the fitted ranker to a model file; read it back with ``rankgrove.load_model``.
+
+        Parameters
+        ----------
+        path : the file
+        note : a text for the model's provenance, which then also holds the date and the version.
+            Without it, the same fit gives the same bytes
+        card : file of a model card (Markdown) to write, too
+        """
         from rankgrove.formats.container import save_model
 
+        if note is not None:
+            self.provenance_ = {**make_provenance(), **(self.provenance_ or {}), "note": note}
         save_model(self, path)
+        if card is not None:
+            from rankgrove.formats.model_card import write_model_card
+
+            write_model_card(self, card)
 
     def export(self, path: Any, to: str, **options: Any) -> Export:
         """Write the model for another library or a search engine.
@@ -250,14 +311,14 @@ class FittedRanker(SklearnInterface):
         n_repeats: int = 5,
         random_state: Any = 0,
     ) -> Floats:
-        """Importance of each feature.
+        """Return the importance of each feature.
 
         Parameters
         ----------
         kind : ``"gain"`` (share of the total gain of splits), ``"split"`` (share of the number of
             splits) or ``"permutation"`` (mean loss of the metric when the column is shuffled)
         X, y, qid, group_sizes : data to permute; these and the others only for ``"permutation"``
-        metric : what a permutation may spoil
+        metric : the metric whose loss is measured
         n_repeats : shuffles per feature
         random_state : seed of the shuffles
         """
@@ -312,6 +373,45 @@ class FittedRanker(SklearnInterface):
             return ordered
         return pandas.Series(ordered, name=kind, dtype=float)
 
+    def plot_importances(
+        self, kind: str = "gain", *, n_features: int = 20, title: str | None = None, **options: Any
+    ) -> Drawing:
+        """Draw the largest ``importances`` as bars; ``options`` are those of ``importances``."""
+        from rankgrove.explain.pictures import bars
+
+        if n_features < 1:
+            raise ValueError(f"n_features must be at least 1, not {n_features!r}")
+        values = dict(self.named_importances(kind, **options))
+        if title is None:
+            title = f"{self.ranker_name}: importance by {kind}"
+        return bars(title, list(values.items()), n_features)
+
+    def plot_history(self, metric: str | None = None, title: str | None = None) -> Drawing:
+        """Draw the learning curve: a metric of each evaluation set after each step of the fit.
+
+        Parameters
+        ----------
+        metric : one that was recorded; None: the first one
+        title : of the picture; None: the name of the ranker
+        """
+        from rankgrove._curves import draw_curves, history_curves, steps_title
+
+        self.fitted_model()
+        curves = history_curves(self, metric)
+        return draw_curves(curves, self.ranker_name if title is None else title, steps_title(self))
+
+    def _repr_html_(self) -> str:
+        """Return the parameters and, after a fit, what was learnt, as a notebook shows them."""
+        return super()._repr_html_() + (self._learnt_html() if self.__sklearn_is_fitted__() else "")
+
+    def _learnt_html(self) -> str:
+        rows = self.model_.described()
+        if self.best_iteration_ is not None:
+            rows.append(("steps kept", f"{self.best_iteration_} by {self.stopping_rule_!r}"))
+        if self.best_score_ is not None:
+            rows.append(("validation", f"{self.best_score_:.6f}"))
+        return html_table("what was learnt", ("", ""), rows)
+
     @property
     def feature_importances_(self) -> Floats:
         """Share of each feature in the total gain of all splits (all 0 if nothing was split)."""
@@ -354,7 +454,7 @@ class FittedRanker(SklearnInterface):
             delattr(self, name)
 
     def fitted_model(self) -> Model:
-        """Return the model, or say that there is none yet."""
+        """Return the model; raise NotFittedError if there is none."""
         if not self.__sklearn_is_fitted__():
             from sklearn.exceptions import NotFittedError
 
@@ -362,15 +462,21 @@ class FittedRanker(SklearnInterface):
         return self.model_
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
-        """What was learnt besides the model, for JSON and as arrays; subclasses extend both."""
+        """Return fitted attributes besides the model, as JSON values and as arrays."""
         values = {"evals_result": self.evals_result_, "best_iteration": self.best_iteration_}
-        return values | {"best_score": self.best_score_}, {}
+        chosen = {"best_score": self.best_score_, "stopping_rule": self.stopping_rule_}
+        if self.provenance_ is not None:
+            values["provenance"] = self.provenance_
+        return values | chosen, {}
 
     def _set_fitted(self, values: Mapping[str, Any], arrays: Arrays) -> None:
-        """Take back what ``_get_fitted`` gave, the model being there; nothing in it is trusted."""
+        """Restore the state of ``_get_fitted`` after the model is set; all of it is validated."""
         self.evals_result_ = _checked_history(values.get("evals_result", {}))
         self.best_iteration_ = _checked_step(values.get("best_iteration"))
         self.best_score_ = _checked_value(values.get("best_score"))
+        self.stopping_rule_ = _checked_rule(values.get("stopping_rule"))
+        if values.get("provenance") is not None:
+            self.provenance_ = checked_provenance(values["provenance"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle through the model file's container, with the parameters as they are."""
@@ -416,6 +522,13 @@ def _checked_step(value: Any) -> int | None:
     """Return a number of steps from a model file, or refuse it."""
     if value is not None and (type(value) is not int or value < 1):
         raise ModelError(f"best_iteration is {value!r:.100}")
+    return value
+
+
+def _checked_rule(value: Any) -> str | None:
+    """Return the name of a stopping rule from a model file (old ones have none), or refuse it."""
+    if value is not None and not isinstance(value, str):
+        raise ModelError(f"stopping_rule is {value!r:.100}")
     return value
 
 

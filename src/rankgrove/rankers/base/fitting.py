@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.model import Model
 from rankgrove.rankers.base.fitted import FittedRanker
+from rankgrove.training.fit_evaluation import FitEvaluation
 from rankgrove.training.journal import Journal
 from rankgrove.training.progress import Callback
 from rankgrove.training.step_loop import StepLoop
-from rankgrove.training.watch import Watch
 from rankgrove.workers.row_shard import RowShard
 
 
@@ -30,6 +31,7 @@ class FitOptions:
     early_stopping_rounds: int | None = None
     init_model: Any = None
     callbacks: Sequence[Callback] | None = None
+    stopping_rule: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,27 +43,37 @@ class Fit:
     data : the training data
     shard : position of these rows among those of all workers, and all-reduce over them
     fill : per feature, the value that stands in for NaN; None: it stays missing
-    background : the model whose scores are to be improved, with the columns of the data, or None
+    init_model : the model from which boosting continues, with the columns of the data, or None
     seed : seed of everything random
-    watch : the sets whose metrics are recorded
-    callbacks : what the caller wants to be called after each step
-    journal : records of steps, to go on from and to be written
+    evaluation : the sets whose metrics are recorded
+    callbacks : the caller's functions, called after each step
+    journal : records of the steps of an earlier attempt, and the writer of new ones
     """
 
     data: RankingInput
     shard: RowShard
     fill: npt.NDArray[np.float32] | None
-    background: Model | None
+    init_model: Model | None
     seed: int
-    watch: Watch
+    evaluation: FitEvaluation
     callbacks: Sequence[Callback]
     journal: Journal = field(default_factory=Journal)
 
-    def step_loop(self, ranker: FittedRanker, n_planned: int) -> StepLoop:
-        """Return the loop over the steps of this fit, which starts after those in its journal."""
+    def step_loop(
+        self,
+        ranker: FittedRanker,
+        n_planned: int,
+        by_query: Sequence[npt.NDArray[np.float64] | None] = (),
+    ) -> StepLoop:
+        """Return the loop over the steps of this fit, which starts after those in its journal.
+
+        ``by_query`` are the ``query_values`` of the evaluation after those steps.
+        """
         callbacks = (*self.journal.callbacks, *self.callbacks)
         resumed = self.journal.measured
-        return StepLoop(ranker, n_planned, self.watch, callbacks, self.shard, resumed)
+        return StepLoop(
+            ranker, n_planned, self.evaluation, callbacks, self.shard, resumed, by_query
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ class FitResult:
     Attributes
     ----------
     model : scores documents
-    attributes : what else the ranker shows, by names that end with an underscore
+    attributes : further fitted attributes, by names that end with an underscore
     interrupted : whether Ctrl-C cut the fit short
     """
 
@@ -80,7 +92,13 @@ class FitResult:
     interrupted: bool = False
 
 
-def background_of(init_model: Any, data: RankingInput, what: str = "init_model") -> Model | None:
+def columns_of(init_model: Any) -> Columns | None:
+    """Return the columns of the model that is continued; None if there is none."""
+    is_fitted = isinstance(init_model, FittedRanker) and init_model.__sklearn_is_fitted__()
+    return init_model.model_.columns if is_fitted else None
+
+
+def init_model_of(init_model: Any, data: RankingInput, what: str = "init_model") -> Model | None:
     """Return the model of ``init_model`` (errors call it ``what``) with the columns of the data."""
     if init_model is None:
         return None

@@ -23,17 +23,21 @@ from rankgrove.forests.growing import (
 )
 from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.out_of_bag import OutOfBag, oob_metric
-from rankgrove.forests.sampling import MAX_SAMPLE, TreeSample, n_candidates
+from rankgrove.forests.sampling import MAX_SAMPLE, SAMPLINGS, TreeSample, n_candidates
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel, same_values
-from rankgrove.rankers.base.common_parameters import NODE_ORDER_MEANING
+from rankgrove.rankers.base.common_parameters import (
+    MISSING_IN_TREES,
+    MISSING_IN_TREES_MEANING,
+    NODE_ORDER_MEANING,
+)
 from rankgrove.rankers.base.declaration import declared, param
-from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitted import Arrays
 from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Flag, Integer, Nothing, Real, Span
+from rankgrove.rankers.base.tree_ranker import TreeRanker
 from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
 from rankgrove.trees.ensemble import TreeEnsemble
@@ -41,6 +45,7 @@ from rankgrove.trees.links import Link
 
 if TYPE_CHECKING:
     from rankgrove.forests.strength import StrengthCurve
+    from rankgrove.forests.tree_correlation import TreeCorrelation
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,12 +63,13 @@ class _Work:
 
 
 @declared
-class ForestRanker(BaseRanker):
-    """Base of the forest rankers; a subclass says how its trees choose their splits.
+class ForestRanker(TreeRanker):
+    """Base of the forest rankers; a subclass defines how its trees choose their splits.
 
     Attributes
     ----------
-    tree_seeds_, tree_numbers_, leaf_score_ : what each tree was seeded by, and what all answer
+    tree_seeds_, tree_numbers_ : forest seed and number of each tree
+    leaf_score_ : the quantity that leaves average
     oob_prediction_ : with ``oob_score``, per training document the mean over the trees whose sample
         did not hold it; NaN if there is none
     oob_score_ : NDCG@10 of these over the queries that have them
@@ -82,8 +88,9 @@ class ForestRanker(BaseRanker):
     )
     sampling: str = param(
         "queries",
-        Choice("queries", "bootstrap"),
-        "what is sampled: whole queries without replacement, or documents with replacement",
+        Choice(*SAMPLINGS),
+        "what is sampled: whole queries or documents, without replacement (queries, documents) or "
+        "with (bootstrap-queries, bootstrap)",
     )
     max_features: int | float | str | None = param(
         "log2",
@@ -91,6 +98,12 @@ class ForestRanker(BaseRanker):
         "features tried per node: floor(log2(number)) + 1, the root, all (or None), a number or a "
         "fraction",
         search=Span(0.05, 1.0, log=True),
+    )
+    redraw: bool = param(
+        True,
+        Flag(),
+        "whether a node whose drawn features are all constant there draws more, one at a time, "
+        "until one is not; without, such a node is a leaf",
     )
     min_samples_split: int = param(
         2,
@@ -121,6 +134,7 @@ class ForestRanker(BaseRanker):
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )
+    missing: str = param("keep", MISSING_IN_TREES, MISSING_IN_TREES_MEANING)
     oob_score: bool = param(False, Flag(), "whether to compute out-of-bag predictions")
     warm_start: bool = param(
         False, Flag(), "whether fit adds trees to those of the last fit, which stay as they are"
@@ -130,7 +144,8 @@ class ForestRanker(BaseRanker):
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        return {"weighting": "without sample_weight"} if data.weight is None else {}
+        idle = {"weighting": "without sample_weight"} if data.weight is None else {}
+        return {**super()._unused_parameters(data), **idle}
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees a fit grows, and that no boosting follows."""
@@ -141,15 +156,17 @@ class ForestRanker(BaseRanker):
         return Growth(
             order=self._node_order(),
             max_features=n_candidates(self.max_features, n_features),
+            redraw=self.redraw,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
+            missing_branch=self.missing == "branch",
             min_gain=self.min_gain,
         )
 
     def _node_order(self) -> str:
-        """Return which leaf is split next."""
+        """Return the order in which leaves are split."""
         assert self.node_order is not None
         return self.node_order
 
@@ -158,7 +175,7 @@ class ForestRanker(BaseRanker):
         return None
 
     def _examples(self, fit: Fit, seed: int) -> RankingInput:
-        """Return what trees learn from: the documents."""
+        """Return the training examples of the trees: the documents."""
         return fit.data
 
     def _with_trees(self, model: Model, ensemble: TreeEnsemble) -> Model:
@@ -171,7 +188,7 @@ class ForestRanker(BaseRanker):
         return model
 
     def _problems(self, data: RankingInput) -> Problems:
-        """Return what trees learn: the labels, unless a subclass makes several problems of them."""
+        """Return the targets of the trees: the labels, or several problems of a subclass."""
         return problems_of(data.y, "regression", type(self).__name__)
 
     def _make_model(self, fit: Fit, ensemble: TreeEnsemble, link: Link) -> Model:
@@ -222,7 +239,7 @@ class ForestRanker(BaseRanker):
     def _grow(
         self, data: RankingInput, problems: Problems, work: _Work, bag: OutOfBag | None
     ) -> list[Grown]:
-        """Grow the trees that are still to be grown, for one problem after the other."""
+        """Grow the remaining trees, problem by problem."""
         n_trees = self.n_estimators - work.n_before
         progress = FitProgress(self, self.n_estimators * len(problems.targets))
         forests: list[Grown] = []
@@ -260,7 +277,7 @@ class ForestRanker(BaseRanker):
     def _seeded(
         self, forests: list[Grown], seed: int, data: RankingInput, n_threads: int
     ) -> SeededTrees:
-        """Lay out the trees step by step, one per problem, as far as all problems have them."""
+        """Return the trees step by step, one per problem, up to the shortest problem."""
         n_steps = min(len(forest.trees) for forest in forests)
         numbers = forests[0].numbers[:n_steps]
         trees = [forest.trees[step] for step in range(n_steps) for forest in forests]
@@ -309,7 +326,7 @@ class ForestRanker(BaseRanker):
     def _empty_bag(
         self, data: RankingInput, problems: Problems, earlier: SeededTrees | None
     ) -> OutOfBag:
-        """Out-of-bag sums to add to, after those of the trees that are kept, in grouped order."""
+        """Return out-of-bag sums to add to: those of the kept trees, or 0, in grouped order."""
         n_rows = data.groups.n_rows
         if self.measures_oob:  # refuses bad labels before growth
             oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)
@@ -378,6 +395,39 @@ class ForestRanker(BaseRanker):
             what=what,
         )
         return strength_curve(model, data, metric, n_trees, self.n_jobs)
+
+    def tree_correlation(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group_sizes: Any = None,
+        metric: str = "ndcg",
+    ) -> TreeCorrelation:
+        """Measure how good single trees are, and how much their errors have in common.
+
+        A forest's error falls as its trees get stronger, and as they get less correlated (Breiman
+        2001, section 11; Ibrahim and Carman 2016, section 6.3).
+
+        Parameters
+        ----------
+        X, y, qid, group_sizes : training or test data, as in ``fit``
+        metric : of the strength of single trees; the whole list counts unless it says otherwise
+        """
+        from rankgrove.forests.tree_correlation import tree_correlation
+
+        model = self.fitted_model()
+        data = ranking_input(
+            X,
+            y,
+            qid=qid,
+            group_sizes=group_sizes,
+            columns=model.columns,
+            absent=model.absent,
+            what="tree_correlation",
+        )
+        return tree_correlation(model, data, metric, self.n_jobs)
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
         values, arrays = super()._get_fitted()

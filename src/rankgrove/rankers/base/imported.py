@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.categories import CategoriesByColumn
 from rankgrove.data.core.columns import Columns
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.trees import TreesModel
@@ -32,6 +33,7 @@ class ImportedRanker(BaseRanker):
     """
 
     family: ClassVar[str] = "imported"
+    can_be_bagged: ClassVar[bool] = False
 
     @classmethod
     def from_ensemble(
@@ -42,11 +44,12 @@ class ImportedRanker(BaseRanker):
         link: str = "identity",
         feature_names: Sequence[str] | None = None,
         missing_up_to: npt.NDArray[np.float32] | None = None,
+        categories: CategoriesByColumn | None = None,
     ) -> ImportedRanker:
         """Wrap trees; ``source`` names the library they come from (see TreesModel for the rest)."""
         names = None if feature_names is None else tuple(str(name) for name in feature_names)
         try:
-            columns = Columns(names, ensemble.n_features)
+            columns = Columns(names, ensemble.n_features, categories=categories or {})
         except DataError as error:
             raise ModelError(str(error)) from error
         model = TreesModel(

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @declared
 class LinearRanker(BaseRanker):
-    """Base of the rankers that weigh features; a subclass finds the weights by ``_walk``."""
+    """Base of the linear rankers; a subclass finds the weights by ``_walk``."""
 
     family: ClassVar[str] = "linear"
     learns_in_steps: ClassVar[bool] = True
@@ -40,11 +40,11 @@ class LinearRanker(BaseRanker):
     )
 
     def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
-        """Find weights step by step; call ``add`` with those of each, stop when it returns True."""
+        """Find weights step by step; pass each to ``add`` and stop when it returns True."""
         raise NotImplementedError
 
     def _n_planned(self, fit: Fit) -> int:
-        """Return the number of steps at most."""
+        """Return the largest number of steps."""
         raise NotImplementedError
 
     def _features(self, fit: Fit, data: RankingInput, *, training: bool) -> LinearFeatures:
@@ -61,8 +61,8 @@ class LinearRanker(BaseRanker):
     def _learn(self, fit: Fit) -> FitResult:
         features = self._features(fit, fit.data, training=True)
         held_out = {
-            watched.name: self._features(fit, watched.data, training=False)
-            for watched in fit.watch.held_out
+            eval_set.name: self._features(fit, eval_set.data, training=False)
+            for eval_set in fit.evaluation.held_out
         }
 
         path: list[Floats] = []
@@ -71,8 +71,8 @@ class LinearRanker(BaseRanker):
             path.append(np.array(weights))
             return loop.step_done(
                 {
-                    watched.name: held_out.get(watched.name, features).scores(path[-1])
-                    for watched in fit.watch.sets
+                    eval_set.name: held_out.get(eval_set.name, features).scores(path[-1])
+                    for eval_set in fit.evaluation.sets
                 }
             )
 

@@ -1,4 +1,4 @@
-"""Puts forests that were grown in parts together."""
+"""Merging of forests that were grown in parts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FREE_TO_DIFFER = {"n_estimators", "first_tree", "random_state", "n_jobs", "verb
 
 
 def merge(first: Forest, *others: Forest) -> Forest:
-    """Put forests that were grown in parts together: the model has all their trees.
+    """Merge forests that were grown in parts into one with all their trees.
 
     The parts must be of the same kind, with the same parameters (but ``n_estimators``,
     ``first_tree``, ``random_state`` and what does not change the model), and must not share a tree;
     columns are matched by name. Parts grown with the same ``random_state`` and neighbouring
-    ``first_tree`` give the very forest that one fit would give.
+    ``first_tree`` give the same forest as one fit.
     """
     parts = (first, *others)
     for part in parts:

@@ -31,6 +31,10 @@ def encoded_param(value: Any) -> Any:
             return {"description": f"a fitted {type(value).__name__} {encoded_params(value)}"[:500]}
         if name is not None:
             return {"ranker": name, "params": encoded_params(value)}
+    if isinstance(value, list | tuple) and any(isinstance(one, BaseRanker) for one in value):
+        if any(isinstance(one, BaseRanker) and one.__sklearn_is_fitted__() for one in value):
+            return {"description": f"a list of {len(value)} rankers, some of which were fitted"}
+        return [encoded_param(one) for one in value]
     if isinstance(value, NotStored):
         return {"description": value.description}
     if isinstance(value, Metric):

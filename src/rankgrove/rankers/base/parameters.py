@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ class Constraint(Protocol):
         """Tell whether the value is allowed."""
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
 
     def parse(self, text: str) -> Any:
         """Read a value from the command line; ValueError if the text is none."""
@@ -45,7 +46,7 @@ class Integer:
         return -LARGEST <= number <= self.high
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         high = None if self.high == LARGEST else self.high
         return "a whole number" + _range_text(self.low, high, "<=")
 
@@ -74,7 +75,7 @@ class Real:
         return self.high is None or number <= self.high
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         return "a number" + _range_text(self.low, self.high, "<" if self.above else "<=")
 
     def parse(self, text: str) -> float:
@@ -91,7 +92,7 @@ class Flag:
         return isinstance(value, bool | np.bool_)
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         return "True or False"
 
     def parse(self, text: str) -> bool:
@@ -104,27 +105,36 @@ class Flag:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some names."""
+    """One of some names; ``elsewhere`` has what other libraries call them, in lower case."""
 
     names: tuple[str, ...]
+    elsewhere: Mapping[str, str]
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, elsewhere: Mapping[str, str] | None = None) -> None:
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "elsewhere", elsewhere or {})
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is one of the names."""
         return isinstance(value, str) and value in self.names
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         quoted = [f"'{name}'" for name in self.names]
         return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
     def parse(self, text: str) -> str:
         """Read one of the names."""
         if text not in self.names:
-            raise ValueError(f"{text!r} is not {self.describe()}")
+            raise ValueError(f"{text!r} is not {self.describe()}{self.hint(text)}")
         return text
+
+    def hint(self, value: Any) -> str:
+        """Say which name was probably meant by a value that is none."""
+        text = str(value).lower()
+        near = difflib.get_close_matches(text, self.names, n=1)
+        meant = self.elsewhere.get(text, near[0] if near else None)
+        return f": did you mean {meant!r}?" if meant else ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +146,7 @@ class Nothing:
         return value is None
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         return "None"
 
     def parse(self, text: str) -> None:
@@ -158,11 +168,11 @@ class Satisfies:
         return self.test(value)
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         return self.words
 
     def parse(self, text: str) -> Any:
-        """Read a value, if there is a way to write one."""
+        """Read a value by the reader, if there is one."""
         if self.reader is None:
             raise ValueError(f"{self.words} can be given from Python only")
         return self.reader(text)
@@ -170,7 +180,7 @@ class Satisfies:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """What any of several constraints accepts."""
+    """A value that any of several constraints accepts."""
 
     options: tuple[Constraint, ...]
 
@@ -182,11 +192,11 @@ class AnyOf:
         return any(option.accepts(value) for option in self.options)
 
     def describe(self) -> str:
-        """Say in words what is allowed."""
+        """Return the allowed values in words."""
         return " or ".join(option.describe() for option in self.options)
 
     def parse(self, text: str) -> Any:
-        """Read the first kind of value that the text fits and that is allowed."""
+        """Read the text by the first constraint that accepts it."""
         for option in self.options:
             try:
                 value = option.parse(text)
@@ -201,7 +211,7 @@ class AnyOf:
 
 @dataclass(frozen=True)
 class Span:
-    """Values that are worth a try: whole numbers if both ends are; evenly on a log scale."""
+    """A search range: integers if both ends are; ``log`` searches on a log scale."""
 
     low: float
     high: float
@@ -237,8 +247,9 @@ def check_parameters(
         if constraint is not None and not constraint.accepts(value):
             if isinstance(value, numbers.Integral) and int(value) > 2**32:
                 raise ValueError(f"parameter {name} of {owner} is {value}, which is too large")
+            hint = constraint.hint(value) if isinstance(constraint, Choice) else ""
             raise ValueError(
-                f"parameter {name} of {owner} must be {constraint.describe()}, not {value!r}"
+                f"parameter {name} of {owner} must be {constraint.describe()}, not {value!r}{hint}"
             )
 
 

@@ -1,10 +1,10 @@
 """Every ranker by name; a ranker registers itself by ``@register_ranker("name")``.
 
 A table holds the rankers of rankgrove, so that one of them is found without importing the others.
-Installed packages bring more by entry points of the group ``rankgrove.rankers``, each the
-``module`` or ``module:Class`` that registers it; anybody else imports the module that does. A
-registered ranker works by its name everywhere: in ``make_ranker``, on the command line, in
-comparisons and in model files.
+Installed packages add rankers by entry points of the group ``rankgrove.rankers``, each the
+``module`` or ``module:Class`` that registers it; other code imports the module itself. A registered
+ranker can be named everywhere: in ``make_ranker``, on the command line, in comparisons and in model
+files.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgrove._plugins import load_plugin
 from rankgrove.rankers.base.declaration import declared
+from rankgrove.rankers.base.paper_settings import PaperSettings
+from rankgrove.rankers.base.wording import OBJECTIVES_ELSEWHERE
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -33,7 +35,11 @@ ENTRY_POINTS = "rankgrove.rankers"
 # Registered name -> module and class of rankgrove's own rankers.
 OWN_RANKERS = {
     "adarank": ("rankgrove.rankers.adarank", "AdaRank"),
+    "auto": ("rankgrove.rankers.auto", "Auto"),
+    "bagged": ("rankgrove.rankers.bagged", "Bagged"),
+    "blend": ("rankgrove.rankers.blend", "Blend"),
     "broof": ("rankgrove.rankers.broof", "BROOF"),
+    "calibrated": ("rankgrove.rankers.calibrated", "Calibrated"),
     "coordinate-ascent": ("rankgrove.rankers.coordinate_ascent", "CoordinateAscent"),
     "cosmart": ("rankgrove.rankers.cosmart", "CosMART"),
     "custom": ("rankgrove.rankers.custom", "CustomMART"),
@@ -44,6 +50,7 @@ OWN_RANKERS = {
     "klmart": ("rankgrove.rankers.klmart", "KLMART"),
     "lambdaloss": ("rankgrove.rankers.lambdaloss", "LambdaLoss"),
     "lambdamart": ("rankgrove.rankers.lambdamart", "LambdaMART"),
+    "listce": ("rankgrove.rankers.listce", "ListCE"),
     "listmle": ("rankgrove.rankers.listmle", "ListMLE"),
     "mart": ("rankgrove.rankers.mart", "MART"),
     "mcrank": ("rankgrove.rankers.mcrank", "McRank"),
@@ -82,6 +89,7 @@ class Registered:
     optimises : what its training makes better
     listed : whether it can be trained by name alone (an imported model cannot)
     variants : settings that papers have names for, by these names
+    papers : settings of papers, the one that brought the ranker first
     """
 
     name: str
@@ -90,6 +98,7 @@ class Registered:
     optimises: str = ""
     listed: bool = True
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    papers: Mapping[str, PaperSettings] = field(default_factory=dict)
 
     @property
     def family(self) -> str:
@@ -110,6 +119,7 @@ def register_ranker(
     optimises: str = "",
     listed: bool = True,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
+    papers: Mapping[str, PaperSettings] | None = None,
 ) -> Callable[[Class], Class]:
     """Turn the declared parameters of a class into its ``__init__``, and register it by name.
 
@@ -120,6 +130,8 @@ def register_ranker(
     optimises : what its training makes better, for the list of rankers
     listed : whether it can be trained by name alone
     variants : settings that papers have names for, by these names, for the list of rankers
+    papers : settings of papers by a name such as ``burges-2010``, for ``as_in_paper``; the first is
+        the paper that brought the ranker
     """
     if not name or name != name.lower() or set(name) & set(" _:/,="):
         raise ValueError(f"a ranker's name is lower case, words joined by '-', not {name!r}")
@@ -129,7 +141,10 @@ def register_ranker(
         if qualname != cls.__qualname__ or (name in OWN_RANKERS and owner != cls.__module__):
             raise ValueError(f"the name {name!r} belongs to {owner} already")
         cls = declared(cls)
-        _REGISTERED[name] = Registered(name, cls, paper, optimises, listed, variants or {})
+        cls.papers = papers or {}  # type: ignore[attr-defined]  # its own, never inherited ones
+        _REGISTERED[name] = Registered(
+            name, cls, paper, optimises, listed, variants or {}, papers or {}
+        )
         return cls
 
     return register
@@ -177,7 +192,8 @@ def ranker_class(name: str) -> Any:
         importlib.import_module(OWN_RANKERS[name][0])
     entry = _REGISTERED.get(name)
     if entry is None:
-        near = difflib.get_close_matches(str(name), ranker_names(), n=1)
+        meant = OBJECTIVES_ELSEWHERE.get(str(name).lower())
+        near = [meant] if meant else difflib.get_close_matches(str(name), ranker_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ranker_names())}"
         raise ValueError(
             f"unknown ranker {name!r}: {hint} (a ranker of your own is known once the module that "

@@ -102,15 +102,15 @@ class SklearnInterface:
         return requests
 
     def set_fit_request(self: Self, **requests: Any) -> Self:
-        """Say which options scikit-learn's metadata routing passes to ``fit``."""
+        """Choose which options scikit-learn's metadata routing passes to ``fit``."""
         return self._set_request("fit", requests)
 
     def set_predict_request(self: Self, **requests: Any) -> Self:
-        """Say which options scikit-learn's metadata routing passes to ``predict``."""
+        """Choose which options scikit-learn's metadata routing passes to ``predict``."""
         return self._set_request("predict", requests)
 
     def set_score_request(self: Self, **requests: Any) -> Self:
-        """Say which options scikit-learn's metadata routing passes to ``score``."""
+        """Choose which options scikit-learn's metadata routing passes to ``score``."""
         return self._set_request("score", requests)
 
     def _set_request(self: Self, method: str, requests: Mapping[str, Any]) -> Self:
@@ -135,8 +135,17 @@ def refuse_search_without_routing() -> None:
     """Refuse a fit of scikit-learn's model selection that cannot pass ``qid`` to ``score``.
 
     Model selection turns an error of ``score`` into a warning and a NaN per split, and one of
-    ``fit`` in every split into an error. Nothing but the frame of its function tells a fit that
-    ``score`` follows.
+    ``fit`` in every split into an error. So ``fit`` must refuse, and it can recognise that
+    ``score`` will follow only by the stack frame of the calling function:
+
+    - ``score`` is called after the fits, and its errors are the ones that become NaN;
+    - hiding ``score`` while routing is off (as with ``available_if``) would take it from users who
+      call it themselves, with ``qid``;
+    - cloning and ``set_params`` happen outside of searches, too;
+    - an error that is no ``Exception`` would pass, but stop worker processes without a message.
+
+    If a release of scikit-learn renames the function, its warnings and NaN come back, and the test
+    of a grid search without routing fails.
     """
     if "sklearn.model_selection" not in sys.modules:
         return

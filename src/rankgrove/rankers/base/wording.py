@@ -1,4 +1,4 @@
-"""Help with names of parameters and options that are misspelt or belong to other libraries."""
+"""Suggestions for names of parameters that are misspelt or belong to other libraries."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ _SYNONYMS = {
     "min_samples_leaf": "min_data_in_leaf min_data min_child_samples min_data_per_leaf mls",
     "min_child_weight": "min_sum_hessian_in_leaf min_sum_hessian min_hessian",
     "min_gain": "min_split_gain min_gain_to_split min_split_loss min_impurity_decrease gamma",
+    "l1": "lambda_l1 reg_alpha",
     "l2": "lambda_l2 lambda reg_lambda l2_regularization l2_leaf_reg",
+    "temperature": "bagging_temperature",
+    "sampling": "bootstrap_type data_sample_strategy sampling_unit",
+    "drop_rate": "rate_drop",
+    "random_strength": "score_noise",
     "subsample": "bagging_fraction bagging sub_row max_samples row_sample",
     "max_features_tree": "feature_fraction sub_feature colsample_bytree rsm",
     "max_features": "feature_fraction_bynode colsample_bynode colsample_bylevel",
     "max_bins": "max_bin border_count",
+    "binning": "feature_border_type",
     "tree": "grow_policy",
+    "interactions": "interaction_constraints interaction_cst",
     "monotone": "monotone_constraints mc monotonic_cst",
     "gain": "label_gain ndcg_exp_gain",
     "truncation": "lambdarank_truncation_level lambdarank_num_pair_per_sample",
@@ -36,6 +43,20 @@ _SYNONYMS = {
     "verbose": "verbosity silent",
 }
 PARAMETERS_ELSEWHERE = {name: ours for ours, names in _SYNONYMS.items() for name in names.split()}
+
+# Losses of LightGBM, XGBoost, CatBoost, RankLib, TF-Ranking and allRank, by our ranker.
+_LOSSES = {
+    "lambdamart": "lambdarank lambda_rank rank:ndcg rank:map",
+    "xendcg": "rank_xendcg xe_ndcg xendcg_mart rank_xendcg_mart xe_ndcg_mart",
+    "pairlogit": "rank:pairwise pairlogitpairwise ranknet pairwise_logistic_loss rankloss",
+    "yetirank": "yetirankpairwise",
+    "yetiloss": "stochasticrank",
+    "querysoftmax": "listnet softmax_loss",
+    "listmle": "list_mle_loss",
+    "lambdaloss": "ndcgloss1 ndcgloss2 ndcgloss2pp ndcgloss2++ arp_loss",
+    "mart": "rmse regression pointwisermse",
+}
+OBJECTIVES_ELSEWHERE = {name: ours for ours, names in _LOSSES.items() for name in names.split()}
 _FIT_OPTIONS = {
     "group": "group_sizes",
     "groups": "qid (one id per row) or group_sizes",
@@ -56,26 +77,38 @@ _FIT_OPTIONS = {
     "eval_at": "eval_metric (such as 'ndcg@5')",
     "label": "y, or rankgrove.load(X, label=..., query=...)",
     "labels": "y",
+    "categorical": "rankgrove.load(frame, categorical=[...]), or columns of the type category",
+    "categorical_feature": "rankgrove.load(frame, categorical=[...]), or columns of the type "
+    "category",
+    "cat_features": "rankgrove.load(frame, categorical=[...]), or columns of the type category",
 }
 _FIT_NAMES = (
     "qid",
     "group_sizes",
     "sample_weight",
+    "position",
+    "propensity",
     "eval_set",
     "eval_metric",
     "early_stopping_rounds",
+    "stopping_rule",
     "init_model",
     "callbacks",
 )
 
 _STOPPING = "fit(..., eval_set=data, early_stopping_rounds=N) stops early"
-_ENCODING = "features are numbers: encode categories first (one column per category, or ordered)"
-_NO_L1 = "there is no L1 penalty; l2 is the L2 penalty"
+_ENCODING = (
+    "the data say which columns are categorical: frame.astype({'brand': 'category'}), or "
+    "rankgrove.load(frame, categorical=['brand'])"
+)
 _RANKER_SAYS = (
     "choose the objective by class (LambdaMART, XENDCG, MART, ...); "
     "rankgrove.CustomMART(objective=function) takes your own"
 )
-_ONE_BOOSTING = "there is one kind of boosting; tree= chooses how trees grow"
+_KINDS_OF_BOOSTING = (
+    "tree= chooses how trees grow; drop_rate=0.1 is DART, sampling='goss' is GOSS, and "
+    "RandomForest and RFPoint are forests"
+)
 _SUBSAMPLE = "each tree draws a sample anew; subsample is its size, and sampling what is drawn"
 _PROCESSOR = "training uses the processor, with n_jobs threads and histograms of max_bins bins"
 
@@ -97,13 +130,12 @@ ADVICE = {
     "importance_type": "ranker.importances('gain'), ('split') or ('permutation', data)",
     "deterministic": "the same seed gives the same model for any number of threads",
     **dict.fromkeys(("objective", "loss_function"), _RANKER_SAYS),
-    **dict.fromkeys(("boosting", "boosting_type", "booster"), _ONE_BOOSTING),
-    **dict.fromkeys(("lambda_l1", "reg_alpha", "alpha", "l1"), _NO_L1),
+    **dict.fromkeys(("boosting", "boosting_type", "booster"), _KINDS_OF_BOOSTING),
     **dict.fromkeys(
         ("categorical_feature", "categorical_features", "cat_features", "enable_categorical"),
         _ENCODING,
     ),
-    **dict.fromkeys(("bagging_freq", "subsample_freq", "bootstrap_type"), _SUBSAMPLE),
+    **dict.fromkeys(("bagging_freq", "subsample_freq"), _SUBSAMPLE),
     **dict.fromkeys(("device", "device_type", "task_type", "tree_method", "gpu_id"), _PROCESSOR),
     **{name: f"it is an option of fit: fit(..., {name}=...)" for name in _FIT_NAMES},
 }

@@ -1,0 +1,214 @@
+"""Ours beside LightGBM, XGBoost and CatBoost: defaults, comparable settings, tuned, bagged.
+
+Every system learns on the same folds and is cut where NDCG@10 was best on the validation part.
+Values per query are kept in ``--store`` as they come, so that the same command goes on where it was
+stopped. A difference is ours minus the peer, paired over the test queries of a collection; p-values
+(paired t test) are corrected by Holm over all comparisons of a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import rankgrove
+from _judgments import collections
+from _report import Report
+from rankgrove.data.reading.folds import Fold
+from rankgrove.experiments.peers import fit_peer
+from rankgrove.experiments.significance import holm, paired_t
+
+METRIC = rankgrove.metric("ndcg@10")
+PATIENCE = 50
+N_BAGS = 10
+SHARE = 0.63  # of the queries of each bag of a peer
+
+
+class System(NamedTuple):
+    """A ranker of ours or ``library:objective``, with settings among which folds choose."""
+
+    label: str
+    use: str
+    settings: tuple[dict[str, Any], ...] = ({},)
+    bagged: bool = False
+
+
+PEERS = {
+    "LightGBM": "lightgbm:lambdarank",
+    "XGBoost": "xgboost:rank:ndcg",
+    "CatBoost": "catboost:YetiRank",
+}
+TREES = 500
+OURS = {"n_estimators": TREES, "tree": "oblivious"}
+COMPARABLE = {
+    "LightGBM": {"n_estimators": TREES, "num_leaves": 31, "learning_rate": 0.1},
+    "XGBoost": {"n_estimators": TREES, "max_depth": 5, "learning_rate": 0.1},
+    "CatBoost": {"iterations": TREES, "depth": 5, "learning_rate": 0.1},
+}
+# Names of leaf size, learning rate, regularisation and sampling of features.
+TUNED = {
+    "LightGBM": ("num_leaves", "learning_rate", "lambda_l2", "feature_fraction"),
+    "XGBoost": ("max_leaves", "learning_rate", "reg_lambda", "colsample_bynode"),
+    "CatBoost": ("depth", "learning_rate", "l2_leaf_reg", "rsm"),
+    "ours": ("max_leaf_nodes", "learning_rate", "l2", "max_features"),
+}
+
+
+def trials(system: str, n_trials: int = 30) -> tuple[dict[str, Any], ...]:
+    """Return random settings, the same draws for every system; the first is comparable."""
+    size, rate, l2, features = TUNED[system]
+    rng = np.random.default_rng(0)
+    common = dict(COMPARABLE.get(system, OURS))
+    found = [common]
+    for _ in range(n_trials - 1):
+        leaves = int(2 ** rng.integers(3, 7))
+        drawn = {
+            size: int(np.log2(leaves)) if system == "CatBoost" else leaves,
+            rate: float(np.round(10 ** rng.uniform(-1.7, -0.7), 3)),
+            l2: float(np.round(10 ** rng.uniform(-1, 1.5), 2)),
+            features: float(np.round(rng.uniform(0.2, 1.0), 2)),
+        }
+        found.append({**common, **drawn})
+    return tuple(found)
+
+
+TABLES: dict[str, list[System]] = {
+    "defaults": [
+        System("auto", "auto"),
+        System("lambdamart", "lambdamart"),
+        *(System(name, use) for name, use in PEERS.items()),
+    ],
+    "comparable settings": [
+        System("lambdamart, oblivious", "lambdamart", (OURS,)),
+        *(System(name, use, (COMPARABLE[name],)) for name, use in PEERS.items()),
+    ],
+    "bagged": [
+        System("bagged lambdamart, oblivious", "lambdamart", (OURS,), bagged=True),
+        *(System(name, use, (COMPARABLE[name],), bagged=True) for name, use in PEERS.items()),
+    ],
+    "tuned, 30 trials": [
+        System("lambdamart, oblivious", "lambdamart", trials("ours")),
+        *(System(name, use, trials(name)) for name, use in PEERS.items()),
+    ],
+}
+
+
+def run(report: Report, args: argparse.Namespace) -> None:
+    """Measure the chosen tables on all collections, and print them."""
+    given = collections(args.data)
+    if args.quick:
+        given = dict(list(given.items())[-1:])
+    for table in args.tables:
+        values = {
+            name: {system.label: measure(name, data, system, args) for system in TABLES[table]}
+            for name, data in given.items()
+        }
+        show(report, table, values)
+
+
+def measure(name: str, data: Any, system: System, args: argparse.Namespace) -> Any:
+    """Return the values of all test queries, averaged over seeds."""
+    runs = []
+    for seed in range(args.seeds):
+        parts = []
+        for number, fold in enumerate(folds_of(data, args.quick)):
+            key = json.dumps([name, number, seed, system.use, system.settings, system.bagged])
+            path = args.store / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
+            if not path.exists():
+                values = best_of(system, fold, seed, args.threads)
+                args.store.mkdir(parents=True, exist_ok=True)
+                np.save(path, values)
+            parts.append(np.load(path))
+        runs.append(np.concatenate(parts))
+    print(name, system.label, f"{np.nanmean(runs):.4f}", flush=True)
+    return np.mean(runs, axis=0)
+
+
+def folds_of(data: Any, quick: bool) -> Iterator[Fold]:
+    folds = rankgrove.load_folds(data) if isinstance(data, str) else rankgrove.kfold(data, 5, 0)
+    for number, fold in enumerate(folds):
+        if number and quick:
+            return
+        yield fold
+
+
+def best_of(system: System, fold: Fold, seed: int, threads: int) -> Any:
+    """Return the test values of the setting that is best on the validation part."""
+    best, chosen = -np.inf, None
+    for setting in system.settings:
+        on_valid, on_test = scores_of(system, setting, fold, seed, threads)
+        value = METRIC(fold.validation.y, on_valid, groups=fold.validation.groups)
+        if value > best:
+            best = value
+            chosen = METRIC.per_query(fold.test.y, on_test, groups=fold.test.groups)
+    return chosen
+
+
+def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, threads: int) -> Any:
+    parts = (fold.validation, fold.test)
+    library, _, target = system.use.partition(":")
+    if library not in ("lightgbm", "xgboost", "catboost"):
+        ranker = rankgrove.make_ranker(library, **setting)
+        if system.bagged:
+            ranker = rankgrove.Bagged(ranker=ranker, n_bags=N_BAGS)
+        ranker.set_params(random_state=seed, n_jobs=threads)
+        ranker.fit(fold.train, eval_set=fold.validation, early_stopping_rounds=PATIENCE)
+        return [ranker.predict(part) for part in parts]
+
+    def fitted(train: Any, number: int) -> list[Any]:
+        peer = fit_peer(
+            library,
+            target,
+            setting,
+            Fold(train, *parts),
+            metric=METRIC,
+            seed=number,
+            rounds=PATIENCE,
+            n_jobs=threads,
+        )
+        return [np.asarray(peer.score(part, threads), np.float64) for part in parts]
+
+    if not system.bagged:
+        return fitted(fold.train, seed)
+    rng = np.random.default_rng(seed)
+    n_queries = fold.train.n_queries
+    bags = [
+        fitted(fold.train.select_queries(rng.permutation(n_queries)[: int(SHARE * n_queries)]), n)
+        for n in range(N_BAGS)
+    ]
+    return [np.mean(scores, axis=0) for scores in zip(*bags, strict=True)]
+
+
+def show(report: Report, table: str, values: dict[str, dict[str, Any]]) -> None:
+    """Print means, and differences of ours from each peer."""
+    lines, p_values, texts = [], [], []
+    for name, found in values.items():
+        ours = [label for label in found if label not in PEERS]
+        n_queries = int(np.isfinite(next(iter(found.values()))).sum())
+        means = "  ".join(f"{label} {np.nanmean(v):.4f}" for label, v in found.items())
+        lines.append([name, n_queries, means])
+        for one in ours:
+            for peer in PEERS:
+                difference = found[one] - found[peer]
+                difference = difference[np.isfinite(difference)]
+                error = difference.std(ddof=1) / np.sqrt(len(difference))
+                p_values.append(float(paired_t(difference[None])[0]))
+                ratio = difference.mean() / max(error, 1e-12)
+                texts.append(
+                    [name, one, peer, f"{difference.mean():+.4f}", f"{error:.4f}", f"{ratio:+.1f}"]
+                )
+    report.table(["collection", "queries", "NDCG@10"], lines, caption=f"Peers, {table}: means")
+    corrected = holm(np.array(p_values))
+    report.table(
+        ["collection", "ours", "peer", "ours - peer", "se", "in se", "p", "Holm"],
+        [
+            [*text, f"{p:.3f}", f"{h:.3f}"]
+            for text, p, h in zip(texts, p_values, corrected.tolist(), strict=True)
+        ],
+        caption=f"Peers, {table}: differences",
+    )

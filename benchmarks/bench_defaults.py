@@ -1,0 +1,171 @@
+"""Which settings of rankers are good defaults: declared changes of one setting each.
+
+Every comparison is declared in ``CHANGES``: a ranker, what it starts from, and what is changed.
+Both run on the same folds of every collection (``_judgments.py``) and are cut where NDCG@10 was
+best on the validation part; differences are paired over the test queries, after each query's
+values are averaged over the repeats. A line gives the mean over collections, its standard error
+(collections weigh alike, their queries are what is sampled), the p-value of the mean (normal), and
+the same corrected by Holm over all declared comparisons. Fits are kept in ``--store``: the same
+command goes on where it was stopped, and more repeats reuse those that are there::
+
+    python benchmarks/bench_defaults.py --repeats 2
+    python benchmarks/bench_defaults.py --quick --no-write
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import rankgrove
+from _judgments import DATA, collections
+from _report import Report, benchmark_arguments
+from rankgrove.experiments.significance import holm
+
+METRIC = "ndcg@10"
+BOOSTED = {"n_estimators": 300}
+FOREST = {"n_estimators": 100}
+
+
+class Change(NamedTuple):
+    """One declared comparison: the ranker as it is, and with something changed."""
+
+    question: str
+    ranker: str
+    base: dict[str, Any]
+    changed: dict[str, Any]
+
+
+FREE_LEAVES = {"min_samples_leaf": 1, "min_child_weight": 0.0}
+OBLIVIOUS = {"tree": "oblivious"}
+CHANGES = [
+    *(
+        change
+        for ranker in ("lambdamart", "mart", "xendcg")
+        for change in (
+            Change("oblivious trees", ranker, {}, OBLIVIOUS),
+            Change("no limit of leaves", ranker, {}, FREE_LEAVES),
+            Change("oblivious, limits of leaves apart", ranker, FREE_LEAVES, OBLIVIOUS),
+            Change("l2", ranker, {}, {"l2": 0.01}),
+            Change("l2", ranker, {}, {"l2": 10.0}),
+        )
+    ),
+    *(
+        change
+        for ranker in ("lambdamart", "mart")
+        for change in (
+            Change("fewer leaves", ranker, {}, {"max_leaf_nodes": 15}),
+            Change("depth of oblivious trees", ranker, OBLIVIOUS, {"max_depth": 6}),
+        )
+    ),
+    Change("oblivious trees", "queryrmse", {}, OBLIVIOUS),
+    Change("documents per leaf", "lambdamart", {}, {"min_samples_leaf": 5}),
+    Change("documents per leaf", "lambdamart", {}, {"min_samples_leaf": 100}),
+    Change("learning rate", "lambdamart", {}, {"learning_rate": 0.05, "n_estimators": 600}),
+    Change("sampling of queries", "lambdamart", {}, {"subsample": 0.5}),
+    Change("sampling of features", "lambdamart", {}, {"max_features": 0.3}),
+    Change("bins", "lambdamart", {}, {"max_bins": 63}),
+    Change("end of growth", "rf-point", {}, {"min_samples_leaf": 5}),
+    Change("end of growth", "rf-point", {}, {"min_samples_leaf": 20}),
+    Change("end of growth", "rf-list", {"n_estimators": 30}, {"min_samples_leaf": 5}),
+]
+
+
+def main() -> None:
+    parser = benchmark_arguments(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--store", type=Path, default=Path("bench-defaults"))
+    parser.add_argument("--repeats", type=int, default=2, help="seeds")
+    parser.add_argument("--patience", type=int, default=50, help="rounds without gain to stop")
+    args = parser.parse_args()
+    report = Report("defaults", args)
+    given = collections(args.data)
+    if args.quick:
+        given, args.repeats = dict(list(given.items())[-1:]), 1
+    differences: dict[str, list[tuple[float, float]]] = {}
+    for name, data in given.items():
+        print(name, flush=True)
+        differences[name] = measure(name, data, args)
+    tables(report, differences, args)
+    report.write()
+
+
+def label(change: Change, changed: bool) -> str:
+    """Return the label of a setting: equal settings share their fits."""
+    common = FOREST if change.ranker.startswith("rf") else BOOSTED
+    params = {**common, **change.base, **(change.changed if changed else {})}
+    if params.get("tree") == "oblivious":  # they take no limits
+        params = {k: v for k, v in params.items() if k not in FREE_LEAVES}
+    return f"{change.ranker}:" + ",".join(f"{key}={value}" for key, value in params.items())
+
+
+def measure(name: str, data: Any, args: Any) -> list[tuple[float, float]]:
+    """Return the mean difference and its standard error, of each change."""
+    settings = {label(change, changed) for change in CHANGES for changed in (False, True)}
+    found = rankgrove.compare(
+        {name: data},
+        sorted(settings),
+        metrics=[METRIC],
+        repeats=args.repeats,
+        max_folds=1 if args.quick else None,
+        early_stopping_rounds=args.patience,
+        out=args.store / name.replace(" ", "-").replace(",", ""),
+        n_jobs=args.threads,
+    )
+    values = {text: found.per_query(name, text, METRIC) for text in found.rankers}
+    result = []
+    for change in CHANGES:
+        difference = values[label(change, True)] - values[label(change, False)]
+        difference = difference[~np.isnan(difference)]
+        error = difference.std(ddof=1) / np.sqrt(len(difference))
+        result.append((float(difference.mean()), float(error)))
+    return result
+
+
+def tables(report: Report, differences: dict[str, list[tuple[float, float]]], args: Any) -> None:
+    """Print a line per change."""
+    from scipy.special import ndtr
+
+    table = np.array([differences[name] for name in differences])  # collection, change, 2
+    mean = table[..., 0].mean(axis=0)
+    error = np.sqrt((table[..., 1] ** 2).sum(axis=0)) / len(table)
+    p = 2 * ndtr(-np.abs(mean) / np.maximum(error, 1e-12))
+    corrected = holm(p)
+    texts = [[c.question, c.ranker, said(c.base) or "defaults", said(c.changed)] for c in CHANGES]
+    report.table(
+        ["question", "ranker", "from", "to", "difference", "se", "better on", "p", "Holm"],
+        [
+            [
+                *text,
+                f"{mean[i]:+.4f}",
+                f"{error[i]:.4f}",
+                f"{int((table[:, i, 0] > 0).sum())} of {len(table)}",
+                f"{p[i]:.3f}",
+                f"{corrected[i]:.3f}",
+            ]
+            for i, text in enumerate(texts)
+        ],
+        caption=f"NDCG@10, mean over {len(table)} collections, five folds, {args.repeats} seeds",
+    )
+    report.table(
+        ["ranker", "to", *differences],
+        [
+            [
+                f"{text[1]} ({text[2]})",
+                text[3],
+                *(f"{table[j, i, 0]:+.4f} ({table[j, i, 1]:.4f})" for j in range(len(table))),
+            ]
+            for i, text in enumerate(texts)
+        ],
+        caption="The same by collection, with standard errors",
+    )
+
+
+def said(params: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in params.items())
+
+
+if __name__ == "__main__":
+    main()

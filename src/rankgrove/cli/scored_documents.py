@@ -1,0 +1,73 @@
+"""Scores with the ids of their queries and documents: TREC runs, CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankgrove.errors import DataError
+
+if TYPE_CHECKING:
+    from rankgrove.data.core.dataset import Dataset
+
+SUFFIXES = (".run", ".trec", ".csv", ".tsv", ".parquet")
+
+
+def holds_ids(path: str | None) -> bool:
+    """Tell whether an output of this name holds ids beside the scores."""
+    return path is not None and Path(path).suffix.lower() in SUFFIXES
+
+
+def write_scored(data: Dataset, scores: Any, path: str, tag: str) -> None:
+    """Write the documents of each query, the best first in a run, else in the order of the data.
+
+    Documents without ids are an error in a run; in tables the column is left out.
+    """
+    from rankgrove._files import replacing
+
+    suffix = Path(path).suffix.lower()
+    with replacing(path) as stream:
+        if suffix in (".run", ".trec"):
+            stream.write(_run(data, scores, tag))
+        else:
+            _write_table(data, scores, stream, suffix)
+
+
+def _run(data: Dataset, scores: Any, tag: str) -> bytes:
+    from rankgrove.logs.trec_run import check_id, run_lines
+
+    ids = data.doc_ids
+    if ids is None:
+        raise DataError(
+            f"{data.source or 'the data'}: documents have no ids, which a run lists: name their "
+            "column with --doc-id, or write #docid = ID comments in text"
+        )
+    for query in data.groups.ids.tolist():
+        check_id(query, "query id")
+    for document in ids.tolist():
+        check_id(document, "document id")
+    check_id(tag, "tag")
+    groups = data.groups
+    query = groups.query_of_row()
+    order = np.lexsort((np.arange(data.n_rows), -scores, query))
+    ranks = np.arange(data.n_rows) - np.repeat(groups.offsets[:-1], groups.sizes) + 1
+    return run_lines(data.qid[order], ids[order], ranks.tolist(), scores[order], tag)
+
+
+def _write_table(data: Dataset, scores: Any, stream: Any, suffix: str) -> None:
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {"qid": pa.array(data.qid)}
+    if (ids := data.doc_id_texts()) is not None:
+        columns["doc_id"] = ids
+    table = pa.table({**columns, "score": pa.array(scores)})
+    if suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, stream)
+        return
+    import pyarrow.csv as pc
+
+    pc.write_csv(table, stream, pc.WriteOptions(delimiter="\t" if suffix == ".tsv" else ","))

@@ -1,0 +1,1 @@
+"""Click models, one per file."""

@@ -1,0 +1,96 @@
+"""Impressions in a plain table (CSV, TSV, Parquet, Arrow).
+
+Columns: query, document, position (from 1), clicked (0 or 1), and, where there are such columns,
+session, time, ranker and propensity. Without a session, each query is one result list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankgrove.errors import DataError
+from rankgrove.logs.options import LogOptions
+from rankgrove.logs.plain_tables import (
+    DOCUMENTS,
+    QUERIES,
+    as_ids,
+    as_numbers,
+    column_named,
+    is_table,
+    optional_column,
+    table_batches,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ACCEPTS = frozenset({"query", "document", "position", "clicked"})
+_POSITIONS = ("position", "rank", "pos")
+_CLICKS = ("clicked", "click", "clicks", "is_click")
+_SESSIONS = ("session", "session_id", "impression_id", "search_id")
+_TRUTHS = {"true": "1", "false": "0"}
+
+recognises = is_table
+
+
+def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+    """Read the impressions batch by batch."""
+    return table_batches(path, lambda batch: _impressions(batch, options))
+
+
+def _impressions(batch: pa.Table, options: LogOptions) -> pa.Table:
+    import pyarrow as pa
+
+    names = batch.column_names
+    query = as_ids(batch[column_named(names, options.query, QUERIES, "query")], "query")
+    document = column_named(names, options.document, DOCUMENTS, "document")
+    position = column_named(names, options.position, _POSITIONS, "position")
+    clicked = column_named(names, options.clicked, _CLICKS, "clicked")
+    session = optional_column(names, None, _SESSIONS)
+    columns = {
+        "query": query,
+        "document": as_ids(batch[document], "document"),
+        "position": _positions(as_numbers(batch[position], position), position),
+        "clicked": _clicks(batch[clicked], clicked),
+        "session": query if session is None else as_ids(batch[session], "session"),
+    }
+    for name in ("time", "ranker"):
+        if name in names:
+            columns[name] = batch[name].cast(pa.large_string())
+    if "propensity" in names:
+        columns["propensity"] = as_numbers(batch["propensity"], "propensity")
+    return pa.table(columns)
+
+
+def _positions(column: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bad = pc.or_kleene(pc.less(column, 1), pc.not_equal(pc.floor(column), column))
+    if column.null_count or pc.any(bad).as_py():
+        row = pc.index(pc.fill_null(bad, True), True).as_py()
+        raise DataError(
+            f"the column {name!r} holds {column[row].as_py()!r}: a position is a whole number "
+            "from 1 (add 1 to positions that count from 0)"
+        )
+    return column.cast(pa.int32())
+
+
+def _clicks(column: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        lower = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        for text, number in _TRUTHS.items():
+            lower = pc.if_else(pc.equal(lower, text), number, lower)
+        column = lower
+    numbers = as_numbers(column, name)
+    bad = pc.invert(pc.is_in(numbers, pa.array([0.0, 1.0])))
+    if pc.any(bad).as_py():
+        row = pc.index(bad, True).as_py()
+        raise DataError(f"the column {name!r} holds {numbers[row].as_py()!r}: clicked is 0 or 1")
+    return numbers.cast(pa.int8())

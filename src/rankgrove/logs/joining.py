@@ -1,0 +1,267 @@
+"""Join of judgments with logged features: training data, and counts of what did not match."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove._counts import counted
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.errors import DataError
+from rankgrove.logs.options import log_options
+from rankgrove.logs.reading import LogTable, log_batches, read_judgments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Disagreement = Literal["mean", "median", "max", "min", "last", "error"]
+Repeated = Literal["first", "last", "error"]
+_KEYS = ["query", "document"]
+_ROW = "__row__"  # of the judgments, beside the columns of a feature log
+_ORDER = "__order__"  # of the rows of a feature log
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Training data made of judgments and features.
+
+    Attributes
+    ----------
+    data : one row per judged document with features; labels are the grades, queries the texts
+    counts : what was left out or combined, by reason
+    """
+
+    data: Dataset
+    counts: Counter[str]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{counted(self.data.n_rows, 'row')}, {counted(self.data.n_queries, 'query')}, "
+            f"{counted(self.data.n_features, 'feature')}"
+        ]
+        return "\n".join([*lines, *(f"{count:>9,}  {reason}" for reason, count in self.rows())])
+
+    __repr__ = __str__
+
+    def rows(self) -> list[tuple[str, int]]:
+        """Return the reasons and counts that are not 0."""
+        return [(reason, count) for reason, count in self.counts.items() if count]
+
+
+def join(
+    judgments: Any,
+    features: Any,
+    *,
+    disagreement: Disagreement = "mean",
+    repeated_features: Repeated = "last",
+    unjudged: float | None = None,
+    judgment_options: dict[str, Any] | None = None,
+    feature_options: dict[str, Any] | None = None,
+) -> Joined:
+    """Match judgments and logged features by query and document.
+
+    Nothing is left out without being counted. Ids are compared as they are, with case.
+
+    Parameters
+    ----------
+    judgments : a LogTable of ``read_judgments``, or what it reads
+    features : a LogTable of ``read_features``, or what it reads; files are read in batches, of
+        which only the rows of judged documents are kept
+    disagreement : the grade of a document that was judged several times, with different grades
+    repeated_features : which row counts of a document whose features were logged several times,
+        with different values
+    unjudged : grade of documents with features but without a judgment; None leaves them out
+    judgment_options, feature_options : options of reading, such as ``{"format": "qrels"}``
+    """
+    if disagreement not in get_args(Disagreement):
+        raise ValueError(
+            f"disagreement must be one of {_listed(Disagreement)}, not {disagreement!r}"
+        )
+    if repeated_features not in get_args(Repeated):
+        raise ValueError(
+            f"repeated_features must be one of {_listed(Repeated)}, not {repeated_features!r}"
+        )
+    judged = (
+        judgments
+        if isinstance(judgments, LogTable)
+        else read_judgments(judgments, **judgment_options or {})
+    )
+    if judged.kind != "judgments":
+        raise DataError(f"{judged.source} holds {judged.kind}, not judgments")
+    counts = Counter(judged.counts)
+    grades = _distinct(judged.table, disagreement, counts)
+    batches = _feature_batches(features, feature_options or {}, counts)
+    matched = _matched(grades, batches, unjudged, counts)
+    matched = _without_repetition(matched, repeated_features, counts)
+    if unjudged is None:
+        rows = np.asarray(matched[_ROW])
+        found = np.unique(rows)
+        counts["judged documents without features"] = grades.num_rows - len(found)
+        _count_queries(grades, found, counts)
+    if matched.num_rows == 0:
+        raise _nothing_matches(grades, judged.source, features)
+    return Joined(_dataset(grades, matched, unjudged), counts)
+
+
+def _feature_batches(
+    features: Any, options: dict[str, Any], counts: Counter[str]
+) -> Iterator[pa.Table]:
+    if isinstance(features, LogTable):
+        if features.kind != "features":
+            raise DataError(f"{features.source} holds {features.kind}, not features")
+        counts.update(features.counts)
+        yield features.table
+        return
+    reading = dict(options)
+    format = reading.pop("format", None)
+    yield from log_batches("features", features, format, log_options(reading), counts)
+
+
+def _distinct(table: pa.Table, disagreement: Disagreement, counts: Counter[str]) -> pa.Table:
+    """Return one row per query and document, in order of first appearance."""
+    import pyarrow as pa
+
+    table = table.select(
+        [n for n in ("query", "document", "grade", "weight") if n in table.column_names]
+    )
+    numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
+    groups = numbered.group_by(_KEYS).aggregate([(_ROW, "min")])
+    if groups.num_rows == table.num_rows:
+        return table
+    counts["repeated judgments"] = table.num_rows - groups.num_rows
+    groups = groups.append_column("group", pa.array(np.arange(groups.num_rows)))
+    joined = numbered.join(groups, keys=_KEYS).sort_by(_ROW)
+    group = np.asarray(joined["group"])
+    grade = np.asarray(joined["grade"])
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
+    parts = np.split(grade[order], starts[1:])
+    differ = [i for i, part in enumerate(parts) if part.min() != part.max()]
+    counts["documents with disagreeing grades"] = len(differ)
+    first_rows = order[starts]
+    if differ and disagreement == "error":
+        row = joined.slice(int(first_rows[differ[0]]), 1).to_pylist()[0]
+        raise DataError(
+            f"the document {row['document']!r} of the query {row['query']!r} has the grades "
+            f"{', '.join(f'{g:g}' for g in parts[differ[0]])}: disagreement= says which counts"
+        )
+    combined = grade[first_rows].copy()
+    for i in differ:
+        combined[i] = _COMBINED[disagreement](parts[i])
+    result = joined.select(table.column_names).take(first_rows)
+    place = result.column_names.index("grade")
+    result = result.set_column(place, "grade", pa.array(combined))
+    return result.take(np.argsort(first_rows))
+
+
+_COMBINED: dict[str, Any] = {
+    "mean": np.mean,
+    "median": np.median,
+    "max": np.max,
+    "min": np.min,
+    "last": lambda grades: grades[-1],
+    "error": None,
+}
+
+
+def _matched(
+    grades: pa.Table, batches: Iterator[pa.Table], unjudged: float | None, counts: Counter[str]
+) -> pa.Table:
+    """Return the feature rows of judged documents with the row of their judgment (or all rows)."""
+    import pyarrow as pa
+
+    keys = grades.select(_KEYS).append_column(_ROW, pa.array(np.arange(grades.num_rows)))
+    kept, n_rows = [], 0
+    for batch in batches:
+        order = pa.array(np.arange(n_rows, n_rows + batch.num_rows))
+        n_rows += batch.num_rows
+        how = "inner" if unjudged is None else "left outer"
+        found = batch.append_column(_ORDER, order).join(keys, keys=_KEYS, join_type=how)
+        without = batch.num_rows - found.num_rows + found[_ROW].null_count
+        counts["documents with features but without a judgment"] += without
+        kept.append(found)
+    if not kept:
+        raise DataError("the feature log is empty")
+    return pa.concat_tables(kept, promote_options="default").sort_by(_ORDER)
+
+
+def _without_repetition(matched: pa.Table, rule: Repeated, counts: Counter[str]) -> pa.Table:
+    """Keep one row per query and document; equal rows are one, of others the rule decides."""
+    import pyarrow as pa
+
+    groups = matched.group_by(_KEYS).aggregate([(_ORDER, "min"), (_ORDER, "max")])
+    if groups.num_rows == matched.num_rows:
+        return matched
+    counts["repeated feature rows"] = matched.num_rows - groups.num_rows
+    orders = np.asarray(matched[_ORDER])
+    first = np.searchsorted(orders, np.asarray(groups[f"{_ORDER}_min"]))
+    last = np.searchsorted(orders, np.asarray(groups[f"{_ORDER}_max"]))
+    names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
+    differ = np.zeros(len(first), bool)
+    for name in names:
+        column = matched[name].to_numpy()
+        a, b = column[first], column[last]
+        differ |= ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    counts["documents with other features each time"] = int(differ.sum())
+    if differ.any() and rule == "error":
+        row = matched.slice(int(first[differ][0]), 1).to_pylist()[0]
+        raise DataError(
+            f"the features of the document {row['document']!r} of the query {row['query']!r} were "
+            "logged twice, with different values: repeated_features= says which row counts"
+        )
+    return matched.take(pa.array(np.sort(last if rule == "last" else first)))
+
+
+def _count_queries(grades: pa.Table, found: npt.NDArray[np.int64], counts: Counter[str]) -> None:
+    with_features = grades["query"].take(found).combine_chunks().unique()
+    queries = grades["query"].combine_chunks().unique()
+    counts["judged queries without features"] = len(queries) - len(with_features)
+
+
+def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dataset:
+    """Return the rows sorted by query, in order of the judgments."""
+    rows = matched[_ROW].to_numpy().astype(np.float64)  # NaN: not judged
+    queries = matched["query"].combine_chunks()
+    number = np.asarray(queries.dictionary_encode().indices)
+    first = np.full(number.max() + 1, np.inf)
+    np.minimum.at(first, number, np.where(np.isnan(rows), np.inf, rows))
+    order = np.lexsort((np.where(np.isnan(rows), np.inf, rows), number, first[number]))
+    matched, rows = matched.take(order), rows[order]
+    judged = ~np.isnan(rows)
+    labels = np.full(len(rows), 0.0 if unjudged is None else float(unjudged))
+    labels[judged] = np.asarray(grades["grade"])[rows[judged].astype(np.int64)]
+    weights = None
+    if "weight" in grades.column_names:
+        weights = np.ones(len(rows))
+        weights[judged] = np.asarray(grades["weight"])[rows[judged].astype(np.int64)]
+    names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
+    X = np.empty((len(rows), len(names)), np.float32)
+    for j, name in enumerate(names):
+        X[:, j] = matched[name].to_numpy()
+    return Dataset(
+        X,
+        labels,
+        np.asarray(matched["query"].to_pylist(), dtype=object),
+        feature_names=names,
+        sample_weight=weights,
+        doc_ids=matched["document"],
+    )
+
+
+def _nothing_matches(grades: pa.Table, source: str, features: Any) -> DataError:
+    example = grades.slice(0, 1).to_pylist()[0]
+    where = str(features) if isinstance(features, (str, os.PathLike)) else "the feature log"
+    return DataError(
+        f"no judgment of {source} has features in {where}: queries and documents are matched as "
+        f"they are written, such as {example['query']!r}, {example['document']!r}"
+    )
+
+
+def _listed(choices: Any) -> str:
+    return ", ".join(map(repr, get_args(choices)))

@@ -1,0 +1,67 @@
+"""JSON files as a stream of values: one document, or one value per line (JSONL, bulk files)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
+from rankgrove.data.reading.lines import whole_lines
+from rankgrove.errors import DataError
+
+_FIRST_LINE_BYTES = 16 << 20
+
+
+def json_values(path: Path) -> Iterator[tuple[str, Any]]:
+    """Return the values of a file, each with its place for messages (``FILE, line N``).
+
+    A file whose first line is a whole value is read line by line, any other is one document. An
+    array counts as its elements.
+    """
+    with open_bytes(path) as stream:
+        head = stream.peek(_FIRST_LINE_BYTES)
+        if _is_value(head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]):
+            values = _lines(stream, path)
+        else:
+            values = iter([(str(path), _parsed(_everything(stream), str(path)))])
+        for place, value in values:
+            if isinstance(value, list):
+                yield from ((f"{place}, element {i}", part) for i, part in enumerate(value))
+            else:
+                yield place, value
+
+
+def _is_value(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _lines(stream: ByteStream, path: Path) -> Iterator[tuple[str, Any]]:
+    number = 0
+    for block in whole_lines(stream):
+        for line in block.tobytes().split(b"\n"):
+            number += 1
+            if line.strip():
+                place = f"{path}, line {number}"
+                yield place, _parsed(line, place)
+        number -= 1  # the text after the last newline of a block is no line
+
+
+def _everything(stream: ByteStream) -> bytes:
+    return b"".join(iter(lambda: stream.read(1 << 20), b""))
+
+
+def _parsed(text: bytes, place: str) -> Any:
+    try:
+        return json.loads(text.removeprefix(b"\xef\xbb\xbf"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place}: this is not UTF-8 text: {error}") from None
+    except ValueError as error:
+        raise DataError(f"{place}: this is not JSON: {error}") from None
+    except RecursionError:
+        raise DataError(f"{place}: the JSON is nested too deeply") from None

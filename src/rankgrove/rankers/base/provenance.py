@@ -1,0 +1,135 @@
+"""Provenance of a model: when, by which version and from which data it was trained.
+
+A record of plain JSON values in ``ranker.provenance_`` and in the model file; None if nobody asked
+for one, so that the same fit gives the same file. All keys are optional.
+
+| key | value |
+|---|---|
+| date | of the training, in UTC (``SOURCE_DATE_EPOCH`` sets it, for reproducible files) |
+| version, build | of rankgrove: its version, and a digest of its sources and native module |
+| data | training data: rows, queries, features, grades with their counts, and a digest |
+| files | names, bytes and digests of the files that were read |
+| validation, test | metrics by name |
+| parent | digest of the model that training continued |
+| note | free text |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankgrove.data.core.dataset import Dataset
+from rankgrove.errors import ModelError
+
+KEYS = (
+    "date",
+    "version",
+    "build",
+    "data",
+    "files",
+    "validation",
+    "test",
+    "parent",
+    "note",
+)
+_DIGEST_BYTES = 16
+_MAX_GRADES = 32
+_MAX_NOTE = 100_000
+
+
+def make_provenance(
+    *,
+    note: str | None = None,
+    data: Dataset | None = None,
+    files: Iterable[str] = (),
+    parent: str | None = None,
+    metrics: Mapping[str, Mapping[str, float]] | None = None,
+) -> dict[str, Any]:
+    """Return the record of a training that ends now.
+
+    Parameters
+    ----------
+    note : free text
+    data : the training data in memory
+    files : the files that were read
+    parent : digest of the model that training continued
+    metrics : values of ``validation`` and ``test`` by the name of the metric
+    """
+    from rankgrove import __version__
+    from rankgrove._build import build_digest
+
+    record: dict[str, Any] = {"date": _now(), "version": __version__, "build": build_digest()}
+    if data is not None:
+        record["data"] = _data_facts(data)
+    record["files"] = [_file_facts(Path(file)) for file in files]
+    for part, values in (metrics or {}).items():
+        record[part] = {name: float(value) for name, value in values.items()}
+    if parent is not None:
+        record["parent"] = parent
+    if note is not None:
+        record["note"] = note
+    return checked_provenance({key: value for key, value in record.items() if value})
+
+
+def checked_provenance(record: Any) -> dict[str, Any]:
+    """Check a record of a file or of a caller: known keys and values of JSON."""
+    if not isinstance(record, Mapping):
+        raise ModelError(f"a provenance is a table of values, not {record!r:.100}")
+    for key, value in record.items():
+        if key not in KEYS:
+            raise ModelError(f"a provenance has no key {key!r:.100}: there are {', '.join(KEYS)}")
+        if key in ("date", "version", "build", "parent", "note") and not isinstance(value, str):
+            raise ModelError(f"the {key} of a provenance is a text, not {value!r:.100}")
+        if key == "note" and len(value) > _MAX_NOTE:
+            raise ModelError(f"a note has at most {_MAX_NOTE:,} characters, not {len(value):,}")
+        if key in ("data", "validation", "test") and not isinstance(value, Mapping):
+            raise ModelError(f"the {key} of a provenance is a table, not {value!r:.100}")
+    return dict(record)
+
+
+def _now() -> str:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = int(epoch) if epoch.isdigit() else time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _data_facts(data: Dataset) -> dict[str, Any]:
+    grades, counts = np.unique(data.y, return_counts=True)
+    facts: dict[str, Any] = {
+        "rows": data.n_rows,
+        "queries": data.n_queries,
+        "features": data.n_features,
+        "digest": _judgments_digest(data),
+    }
+    if len(grades) <= _MAX_GRADES:
+        facts["grades"] = {f"{g:g}": int(n) for g, n in zip(grades, counts, strict=True)}
+    return facts
+
+
+def _judgments_digest(data: Dataset) -> str:
+    """Return a digest of labels, queries, weights and column names (features take too long)."""
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    digest.update(repr(data.feature_names).encode())
+    digest.update(np.ascontiguousarray(data.y).tobytes())
+    digest.update(data.groups.query_of_row().astype("<i8").tobytes())
+    digest.update(repr(data.groups.ids.tolist()).encode())
+    if data.sample_weight is not None:
+        digest.update(data.sample_weight.tobytes())
+    return digest.hexdigest()
+
+
+def _file_facts(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # a pipe or a folder
+        return {"name": path.name}
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return {"name": path.name, "bytes": path.stat().st_size, "digest": digest.hexdigest()}

@@ -1,0 +1,142 @@
+"""The base of rankers of trees: how they split on categorical columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgrove.data.core.categories import DEFAULT_CATEGORIES, MAX_CATEGORIES
+from rankgrove.data.core.category_maps import looked_up
+from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.names import unused_name
+from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.errors import DataError, ModelError
+from rankgrove.models.folding import folded
+from rankgrove.models.model import Model
+from rankgrove.rankers.base.declaration import declared, param
+from rankgrove.rankers.base.estimator import BaseRanker, DerivedColumns
+from rankgrove.rankers.base.fitting import Fit
+from rankgrove.rankers.base.parameters import Choice, Integer, Real
+from rankgrove.training.ordered_statistics import OrderedStatistics, ordered_statistics
+
+_STATISTICS = ("statistics_orders", "statistics_prior", "statistics_smoothing")
+
+
+@declared
+class TreeRanker(BaseRanker):
+    """Base of the rankers of trees."""
+
+    takes_categories: ClassVar[bool] = True
+
+    max_categories: int = param(
+        DEFAULT_CATEGORIES,
+        Integer(2, MAX_CATEGORIES),
+        "categories of a column that are told apart; the rarest of more are pooled",
+    )
+    category_splits: str = param(
+        "subsets",
+        Choice("subsets", "statistics", "both"),
+        "how splits use categorical columns: by sets of categories, by a threshold on ordered "
+        "target statistics (docs/how-to/categorical.md), or by whichever gains more",
+    )
+    statistics_orders: int = param(
+        4, Integer(1, 1000), "random orders of the queries whose target statistics are averaged"
+    )
+    statistics_prior: float = param(
+        0.0,
+        Real(-1e30, 1e30),
+        "target statistic of an unknown category: what its documents are better than their lists",
+    )
+    statistics_smoothing: float = param(
+        10.0, Real(0, 1e12, above=True), "documents that the prior counts as in target statistics"
+    )
+
+    def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
+        idle = super()._unused_parameters(data)
+        if not data.columns.categories:
+            names = ("max_categories", "category_splits", *_STATISTICS)
+            return {**idle, **dict.fromkeys(names, "without categorical columns")}
+        if self.category_splits == "subsets":
+            idle |= dict.fromkeys(_STATISTICS, "with category_splits='subsets'")
+        return idle
+
+    def _derive_columns(self, fit: Fit) -> DerivedColumns | None:
+        """Return the columns of target statistics, if they are wanted."""
+        data = fit.data
+        if self.category_splits == "subsets" or not data.X.categories:
+            return None
+        if data.X.cache is not None:
+            raise DataError(
+                "ordered target statistics need the data in memory, and these are streamed: "
+                "category_splits='subsets' takes them"
+            )
+        if fit.init_model is not None and self.category_splits == "statistics":
+            raise ModelError(
+                "a model is continued on the columns that it has: category_splits='both' adds "
+                "ordered target statistics"
+            )
+        found = {
+            j: ordered_statistics(
+                data,
+                j,
+                fit.shard,
+                n_orders=self.statistics_orders,
+                prior=self.statistics_prior,
+                smoothing=self.statistics_smoothing,
+                seed=fit.seed,
+            )
+            for j in sorted(data.X.categories)
+        }
+        return StatisticColumns(data.columns, found, keeps=self.category_splits == "both")
+
+
+@dataclass(frozen=True)
+class StatisticColumns(DerivedColumns):
+    """Columns of target statistics after (or, unless it ``keeps`` them, instead of) categories.
+
+    A threshold on a statistic splits the categories into those with less and those with more. So
+    the model needs no statistics: such splits become sets of categories.
+    """
+
+    columns: Columns
+    found: dict[int, OrderedStatistics]
+    keeps: bool
+
+    @property
+    def kept(self) -> list[int]:
+        """The columns of the data that training sees, before the statistics."""
+        return [j for j in range(self.columns.count) if self.keeps or j not in self.found]
+
+    def training(self, data: RankingInput) -> RankingInput:
+        """Return training data with the ordered statistics."""
+        extra = np.stack([one.training for one in self.found.values()], axis=1)
+        return self._extended(data, extra)
+
+    def evaluated(self, data: RankingInput) -> RankingInput:
+        """Return data to be scored with the statistics over all training documents."""
+        columns = []
+        for j, one in self.found.items():
+            codes = data.X.take_columns(j, j + 1)[:, 0]
+            values = looked_up(one.table, codes)
+            columns.append(np.where(np.isnan(codes), one.prior, values))
+        return self._extended(data, np.stack(columns, axis=1))
+
+    def _extended(self, data: RankingInput, extra: npt.NDArray[np.float32]) -> RankingInput:
+        X = data.X if self.keeps else data.X.select_columns(self.kept)
+        names = None
+        if data.columns.names is not None:
+            names = tuple(data.columns.names[j] for j in self.kept)
+            for j in self.found:
+                names += (unused_name(f"{data.columns.names[j]} (statistic)", names),)
+        X = X.with_more_columns(extra).with_names(names)
+        return replace(
+            data, X=X, columns=Columns(names, X.n_columns, categories=dict(X.categories))
+        )
+
+    def folded(self, model: Model) -> Model:
+        """Return the model on the columns of the data."""
+        tables = [(j, one.table, one.prior) for j, one in self.found.items()]
+        return folded(model, self.columns, self.kept, tables)

@@ -1,0 +1,53 @@
+"""`rankgrove clicks`: impressions to judgments, and examination by position."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rankgrove.cli.main import main
+from rankgrove.clicks import fit_click_model
+from rankgrove.datasets import make_ranking, simulate_clicks
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    judged = make_ranking(20, preset="letor4", seed=7)
+    options = {"top_k": 5, "exploration": 1.0, "ranker": judged.X[:, 1], "seed": 1}
+    table = simulate_clicks(judged, n_sessions=3000, **options).drop(["row", "propensity"])
+    path = tmp_path_factory.mktemp("log") / "impressions.csv"
+    pyarrow.csv.write_csv(table, path)
+    return str(path)
+
+
+def test_judgments_are_those_of_the_click_model(log, tmp_path, capsys):
+    out = str(tmp_path / "judgments.parquet")
+    options = ["--model", "pbm", "--min-impressions", "5", "--out", out, "--json"]
+    assert main(["clicks", log, *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    want = fit_click_model(log, "pbm").judgments(min_impressions=5)
+    assert pq.read_table(out).to_pydict() == want.to_pydict()
+    assert found["judgments"] == want.num_rows
+    assert found["judgments"] + found["left_out"] == found["pairs"]
+
+
+def test_propensities_are_printed(log, capsys):
+    assert main(["clicks", log, "--propensities", "rank-changes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["propensities"]
+    np.testing.assert_allclose(found["examination"], 1 / np.arange(1, 6), atol=0.1)
+    assert main(["clicks", log, "--propensities", "rank-changes"]) == 0
+    assert "examination" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --out for judgments"),
+        (["--propensities", "rank-changes", "--model", "pbm"], "--model has no effect without"),
+    ],
+)
+def test_options_without_effect_are_refused(log, options, message, capsys):
+    assert main(["clicks", log, *options]) == 1
+    assert message in capsys.readouterr().err

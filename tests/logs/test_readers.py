@@ -1,0 +1,330 @@
+"""Readers of judgments, feature logs and impressions: small files of each format."""
+
+import gzip
+import json
+import math
+
+import pytest
+
+from rankgrove import DataError
+from rankgrove.logs import LogFormat, read_features, read_impressions, read_judgments, reading
+from rankgrove.logs import register_log_format as register
+
+
+def rows(log):
+    return log.table.to_pylist()
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def hit(document, features, log="log1"):
+    values = [{"name": n} | ({} if v is None else {"value": v}) for n, v in features.items()]
+    return {"_id": document, "_score": 1.0, "fields": {"_ltrlog": [{log: values}]}}
+
+
+def response(*hits):
+    return {"took": 1, "hits": {"total": len(hits), "hits": list(hits)}}
+
+
+SHOES = response(hit("a", {"bm25": 1.5, "age": 2}), hit("b", {"bm25": None, "age": 3}))
+HATS = response(hit("a", {"bm25": 4.0, "price": 7.0}))
+LOGGED = [
+    {"query": "shoes", "document": "a", "bm25": 1.5, "age": 2.0, "price": None},
+    {"query": "shoes", "document": "b", "bm25": None, "age": 3.0, "price": None},
+    {"query": "hats", "document": "a", "bm25": 4.0, "age": None, "price": 7.0},
+]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_one_response_has_the_name_of_its_file_as_query(tmp_path, indent):
+    path = written(tmp_path, "shoes.json", json.dumps(SHOES, indent=indent))
+    assert rows(read_features(path)) == [
+        {name: value for name, value in row.items() if name != "price"} for row in LOGGED[:2]
+    ]
+
+
+@pytest.mark.parametrize("field", ["query", "keywords", "user_query", "qid"])
+def test_json_lines_hold_query_and_response(tmp_path, field):
+    lines = [{field: "shoes", "response": SHOES}, {field: "hats", **HATS}]
+    path = written(tmp_path, "log.jsonl", "\n".join(map(json.dumps, lines)) + "\n\n")
+    assert rows(read_features(path)) == LOGGED
+
+
+def test_multi_search_takes_queries_in_order(tmp_path):
+    path = written(tmp_path, "msearch.json", {"responses": [SHOES, HATS]})
+    assert rows(read_features(path, queries=["shoes", "hats"])) == LOGGED
+    with pytest.raises(DataError, match="2 responses, but 3 queries are given"):
+        read_features(path, queries=["shoes", "hats", "bags"])
+    with pytest.raises(DataError, match="response 2, but 1 queries are given"):
+        read_features(path, queries=["shoes"])
+    with pytest.raises(DataError, match=r"does not say its query.*queries="):
+        read_features(path)
+
+
+def test_a_folder_of_responses_is_read_by_name(tmp_path):
+    written(tmp_path, "shoes.json", SHOES)
+    (tmp_path / "hats.json.gz").write_bytes(gzip.compress(json.dumps(HATS).encode()))
+    found = rows(read_features(tmp_path))
+    assert [(row["query"], row["document"]) for row in found] == [
+        ("hats", "a"),
+        ("shoes", "a"),
+        ("shoes", "b"),
+    ]
+
+
+def test_one_of_several_logs_is_chosen_by_name(tmp_path):
+    both = hit("a", {"bm25": 1.0})
+    both["fields"]["_ltrlog"].append({"log2": [{"name": "age", "value": 2.0}]})
+    path = written(tmp_path, "shoes.json", response(both))
+    with pytest.raises(DataError, match=r"several logs \('log1', 'log2'\).*log_name="):
+        read_features(path)
+    assert rows(read_features(path, log_name="log2"))[0]["age"] == 2
+    with pytest.raises(DataError, match="there is no log 'log3'"):
+        read_features(path, log_name="log3")
+
+
+def test_documents_without_a_log_are_counted(tmp_path):
+    path = written(tmp_path, "shoes.json", response(hit("a", {"x": 1.0}), {"_id": "b"}))
+    log = read_features(path)
+    assert log.counts["documents without logged features"] == 1
+    assert "1 documents without logged features" in str(log)
+
+
+def test_solr_repeats_its_query(tmp_path):
+    body = {
+        "responseHeader": {"params": {"q": "shoes", "fl": "id,[features]"}},
+        "response": {
+            "docs": [
+                {"id": "a", "[features]": "bm25=1.5,age=2.0"},
+                {"id": "b", "[features]": "age=3.0"},
+            ]
+        },
+    }
+    path = written(tmp_path, "solr.json", body)
+    assert rows(read_features(path)) == [
+        {"query": "shoes", "document": "a", "bm25": 1.5, "age": 2.0},
+        {"query": "shoes", "document": "b", "bm25": None, "age": 3.0},
+    ]
+    body["response"]["docs"][0]["[features]"] = "bm25=x"
+    with pytest.raises(DataError, match="'bm25=x' is not a feature"):
+        read_features(written(tmp_path, "bad.json", body))
+
+
+def test_vespa_has_match_and_summary_features(tmp_path):
+    fields = {"summaryfeatures": {"bm25(title)": 2.5, "vespa.summaryFeatures.cached": 0.0}}
+    body = {"root": {"children": [{"id": "id:doc::1", "relevance": 1.0, "fields": fields}]}}
+    path = written(tmp_path, "shoes.json", body)
+    assert rows(read_features(path)) == [
+        {"query": "shoes", "document": "id:doc::1", "bm25(title)": 2.5}
+    ]
+    fields["matchfeatures"] = {"age": 1.0}
+    path = written(tmp_path, "shoes.json", body)
+    with pytest.raises(DataError, match="choose one with log_name="):
+        read_features(path)
+    assert rows(read_features(path, log_name="matchfeatures"))[0]["age"] == 1
+
+
+def test_features_in_a_table(tmp_path):
+    text = 'qid,doc_id,title,bm25,age\n7,a,"red, shoes",1.5,2\n7,b,,,3\n'
+    log = read_features(written(tmp_path, "features.csv", text))
+    assert rows(log) == [
+        {"query": "7", "document": "a", "bm25": 1.5, "age": 2.0},
+        {"query": "7", "document": "b", "bm25": None, "age": 3.0},
+    ]
+    assert log.counts["columns of texts left out (title)"] == 1
+    with pytest.raises(DataError, match=r"the column 'bm25' holds numbers and the text 'oops'"):
+        read_features(written(tmp_path, "features.csv", text.replace("7,b,,,", "7,b,,oops,")))
+
+
+JUDGED = [
+    {"query": "red shoes", "document": "a", "grade": 2.0},
+    {"query": "red shoes", "document": "b", "grade": 0.0},
+    {"query": "hats", "document": "a", "grade": 1.0},
+]
+JUDGMENTS = {
+    "workbench.json": {
+        "name": "mine",
+        "judgmentRatings": [
+            {
+                "query": "red shoes",
+                "ratings": [{"docId": "a", "rating": "2.000"}, {"docId": "b", "rating": "0.000"}],
+            },
+            {"query": "hats", "ratings": [{"docId": "a", "rating": "1.000"}]},
+        ],
+    },
+    "rre.json": {
+        "topics": [
+            {
+                "query_groups": [
+                    {
+                        "name": "footwear",
+                        "queries": [{"template": "t", "placeholders": {"$query": "red shoes"}}],
+                        "relevant_documents": {"a": {"gain": 2}, "b": {"gain": 0}},
+                    },
+                    {"name": "hats", "relevant_documents": {"1": ["a"]}},
+                ]
+            }
+        ]
+    },
+    "o19s.txt": "# qid:1: red shoes*1\n# qid:2: hats*1\n\n2\tqid:1\t # a\tred shoes\n"
+    "0 qid:1 # b\n1 qid:2 # a hats\n",
+    "quepid.csv": "query,docid,rating\nred shoes,a,2\nred shoes,b,0\nhats,a,1\n",
+    "semicolons.csv": "search;product;stars\nred shoes;a;2\nred shoes;b;0\nhats;a;1\n",
+    "tabs.tsv": "query\tdocument\tgrade\nred shoes\ta\t2\nred shoes\tb\t0\nhats\ta\t1\n",
+}
+OPTIONS = {"semicolons.csv": {"query": "search", "document": "product", "grade": "stars"}}
+
+
+@pytest.mark.parametrize("name", JUDGMENTS)
+def test_every_format_of_judgments(tmp_path, name):
+    path = written(tmp_path, name, JUDGMENTS[name])
+    assert rows(read_judgments(path, **OPTIONS.get(name, {}))) == JUDGED
+
+
+def test_qrels_take_the_texts_of_topics(tmp_path):
+    path = written(tmp_path, "qrels.txt", "1 0 a 2\n1 0 b 0\n2 0 a 1\n")
+    found = read_judgments(path, queries={"1": "red shoes", "2": "hats"})
+    assert rows(found) == JUDGED
+    assert rows(read_judgments(path))[0]["query"] == "1"
+    with pytest.raises(DataError, match="no text for the topic '2'"):
+        read_judgments(path, queries={"1": "red shoes"})
+    with pytest.raises(DataError, match=r"line 2: '1 0 b' is not"):
+        read_judgments(written(tmp_path, "short.txt", "1 0 a 2\n1 0 b\n"))
+
+
+RATERS = """query,docid,ann_rating,bob_rating,cid_rating,final_rating
+shoes,a,3,3,0,3
+shoes,b,1,,,1
+shoes,c,,,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("combine", "grade"), [(None, 3), ("mean", 2), ("median", 3), ("max", 3), ("min", 0)]
+)
+def test_ratings_of_several_raters_become_one_grade(tmp_path, combine, grade):
+    log = read_judgments(written(tmp_path, "raters.csv", RATERS), combine=combine)
+    assert [row["grade"] for row in rows(log)] == [grade, 1]
+    assert log.counts["judgments without a grade"] == 1
+
+
+def test_disagreement_of_raters_is_a_weight(tmp_path):
+    path = written(tmp_path, "raters.csv", RATERS)
+    found = rows(read_judgments(path, agreement_weights=True, combine="mean"))
+    variance = (1 + 1 + 4) / 3
+    assert math.isclose(found[0]["weight"], 1 / (1 + variance))
+    assert found[1]["weight"] == 1
+    named = read_judgments(path, raters=["bob_rating"], combine="mean")
+    assert [row["grade"] for row in rows(named)] == [3]
+
+
+def event(action, query_id, document, ordinal, **others):
+    attributes = {"object": {"object_id": document}, "position": {"ordinal": ordinal}}
+    return {"action_name": action, "query_id": query_id, "event_attributes": attributes, **others}
+
+
+def test_ubi_events_become_impressions(tmp_path):
+    lines = [
+        {"index": {"_index": "ubi_queries"}},
+        {"query_id": "q1", "user_query": "shoes", "application": "shop"},
+        {"index": {"_index": "ubi_events"}},
+        event("impression", "q1", "a", 0, application="shop"),
+        event("impression", "q1", "b", 1, application="shop"),
+        event("click", "q1", "b", 1, application="shop"),
+        event("add_to_cart", "q1", "a", 0, application="shop"),
+        event("click", "q1", "z", 9, application="shop"),
+        event("impression", "q2", "a", 1, application="other", user_query="hats"),
+        event("impression", "q3", "a", 1, application="other"),
+        event("click", None, "a", 1),
+    ]
+    path = written(tmp_path, "ubi.ndjson", "\n".join(map(json.dumps, lines)))
+    log = read_impressions(path)
+    kept = ("query", "document", "position", "clicked", "session")
+    assert [tuple(row[name] for name in kept) for row in rows(log)] == [
+        ("shoes", "a", 1, 0, "q1"),
+        ("shoes", "b", 2, 1, "q1"),
+        ("hats", "a", 1, 0, "q2"),  # this application counts from 1
+    ]
+    assert log.counts["clicks without an impression"] == 1
+    assert log.counts["impressions without the text of their query"] == 1
+    assert log.counts["events without query_id"] == 1
+    carts = read_impressions(path, click_actions="add_to_cart")
+    assert [row["clicked"] for row in rows(carts)] == [1, 0, 0]
+
+
+def test_impressions_in_a_table(tmp_path):
+    names = ("query", "document", "position", "clicked", "session", "propensity")
+    text = f"{','.join(names)}\nshoes,a,1,true,s1,0.5\nshoes,b,2,0,s1,\n"
+    assert rows(read_impressions(written(tmp_path, "log.csv", text))) == [
+        dict(zip(names, ("shoes", "a", 1, 1, "s1", 0.5), strict=True)),
+        dict(zip(names, ("shoes", "b", 2, 0, "s1", None), strict=True)),
+    ]
+    with pytest.raises(
+        DataError, match=r"'position' holds 0.0: a position is a whole number from 1"
+    ):
+        read_impressions(written(tmp_path, "zero.csv", text.replace(",2,0", ",0,0")))
+    with pytest.raises(DataError, match=r"'clicked' holds 3.0: clicked is 0 or 1"):
+        read_impressions(written(tmp_path, "three.csv", text.replace(",2,0", ",2,3")))
+
+
+def rated(query, rating):
+    ratings = [{"docId": "a", "rating": rating}]
+    return {"judgmentRatings": [{"query": query, "ratings": ratings}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", '{"judgmentRatings": [{"query": "x"}]}', "KeyError: 'ratings'"),
+        ("a.json", '{"judgmentRatings": [', "not JSON"),
+        ("a.json", rated(1.5, 1), "the query is 1.5"),
+        ("a.json", rated("x", "good"), "grade 'good' is not a number"),
+        ("a.csv", "query,docid,rating\nx,a,good\n", "'rating' holds something else than numbers"),
+        ("a.csv", "query,docid,rating\n,a,1\n", "the query is missing in row 0"),
+        ("a.csv", "query,docid,docid,rating\nx,a,b,1\n", "'docid' occurs twice"),
+        ("a.csv", "question,answer\nx,1\n", r"no column of the grade .*name it with grade="),
+        ("a.txt", "1 qid:1 # a\n2 qid 1\n", "line 2: '2 qid 1' is not 'GRADE qid:ID"),
+        ("a.bin", "\x00\x01\x02", "no known format of judgments"),
+        ("a.json", "[" * 5000 + '"judgmentRatings"' + "]" * 5000, "nested too deeply|not JSON"),
+    ],
+)
+def test_bad_judgments_are_errors_that_name_the_file(tmp_path, name, content, message):
+    path = written(tmp_path, name, content)
+    with pytest.raises(DataError, match=message) as caught:
+        read_judgments(path)
+    assert str(path) in str(caught.value)
+
+
+def test_options_that_a_format_does_not_use_are_refused(tmp_path):
+    path = written(tmp_path, "quepid.csv", JUDGMENTS["quepid.csv"])
+    with pytest.raises(ValueError, match="log_name does not apply to this format"):
+        read_judgments(path, log_name="main")
+    with pytest.raises(ValueError, match="combine must be one of mean, median"):
+        read_judgments(path, combine="sum")
+    with pytest.raises(TypeError, match="there is no option 'grades'"):
+        read_judgments(path, grades="rating")
+    with pytest.raises(ValueError, match="format 'trec' of judgments is not one of"):
+        read_judgments(path, format="trec")
+
+
+def test_a_format_of_ones_own_is_found_by_its_content(tmp_path, monkeypatch):
+    module = tmp_path / "my_judgments.py"
+    module.write_text(
+        "import pyarrow as pa\n"
+        "ACCEPTS = frozenset()\n"
+        "def recognises(head, path): return head.startswith(b'MINE')\n"
+        "def read(path, options, counts):\n"
+        "    yield pa.table({'query': ['x'], 'document': ['a'], 'grade': [1.0]})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(reading, "FORMATS", list(reading.FORMATS))
+    register(LogFormat("mine", "judgments", "my_judgments"))
+    assert rows(read_judgments(written(tmp_path, "a.mine", "MINE"))) == [
+        {"query": "x", "document": "a", "grade": 1.0}
+    ]
+    with pytest.raises(ValueError, match="already a format 'qrels'"):
+        register(LogFormat("qrels", "judgments", "my_judgments"))

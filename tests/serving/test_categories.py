@@ -1,0 +1,88 @@
+"""Categories in requests: texts and numbers of JSON, texts and dictionaries of Arrow."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import rankgrove as rg
+from rankgrove.serving.arrow_body import read_arrow
+from rankgrove.serving.errors import RequestError
+from rankgrove.serving.json_body import read_json
+
+
+def frame(n=200):
+    random = np.random.default_rng(0)
+    brand = random.choice(np.array(["a", "b", "ü"], object), n)
+    table = pd.DataFrame({"price": random.random(n), "brand": brand})
+    table["shop"] = random.integers(0, 9, n)
+    table["new"] = random.random(n) < 0.5
+    return table
+
+
+FRAME = frame()
+NAMES = ["brand", "shop", "new"]
+LABEL = (FRAME.brand == "a") + (FRAME["shop"] % 3 == 0) + FRAME.new
+DATA = rg.load(FRAME.assign(label=LABEL, qid=np.arange(200) // 20), categorical=NAMES)
+RANKER = rg.LambdaMART(n_estimators=10, random_state=0, min_samples_leaf=3).fit(DATA)
+MODEL = RANKER.model_
+
+
+def body(table, **others):
+    rows = [
+        [None if value is None or value != value else value for value in row]
+        for row in table.astype(object).to_numpy().tolist()
+    ]
+    return json.dumps({"rows": rows, "columns": list(table.columns), **others}).encode()
+
+
+def stream(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def test_json_and_arrow_score_as_a_frame_does():
+    expected = RANKER.predict(FRAME)
+    for table in (FRAME, FRAME[["new", "shop", "price", "brand"]]):
+        found = read_json(body(table), MODEL, 1000)
+        np.testing.assert_array_equal(MODEL.scores(found.X), expected)
+        arrow = pa.Table.from_pandas(table)
+        place = arrow.column_names.index("brand")
+        coded = arrow.set_column(place, "brand", arrow["brand"].dictionary_encode())
+        for sent in (arrow, coded):
+            found = read_arrow(stream(sent), MODEL, 1000)
+            np.testing.assert_array_equal(MODEL.scores(found.X), expected)
+    rows = FRAME.astype(object).to_numpy().tolist()
+    found = read_json(json.dumps({"rows": rows}).encode(), MODEL, 1000)
+    np.testing.assert_array_equal(MODEL.scores(found.X), expected)
+
+
+def test_null_and_unknown_categories_are_missing():
+    missing = RANKER.predict(FRAME.assign(brand=None))
+    for value in (None, "unknown"):
+        found = read_json(body(FRAME.assign(brand=value)), MODEL, 1000)
+        np.testing.assert_array_equal(MODEL.scores(found.X), missing)
+    arrow = pa.Table.from_pandas(FRAME.assign(brand="unknown"))
+    np.testing.assert_array_equal(MODEL.scores(read_arrow(stream(arrow), MODEL, 999).X), missing)
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [({"brand": 7}, "brand"), ({"shop": "7"}, "shop"), ({"price": "7"}, "price")],
+)
+def test_values_of_another_kind_are_refused(change, column):
+    with pytest.raises(RequestError) as error:
+        read_json(body(FRAME.assign(**change)), MODEL, 1000)
+    assert f"column '{column}'" in str(error.value)
+    with pytest.raises(RequestError, match=column):
+        read_arrow(stream(pa.Table.from_pandas(FRAME.assign(**change))), MODEL, 1000)
+
+
+@pytest.mark.parametrize("rows", [3, [1], [["a"]], [[1, 2, 3, 4, 5]], [[[], 1, 2, 3]]])
+def test_malformed_rows_are_refused(rows):
+    with pytest.raises(RequestError):
+        read_json(json.dumps({"rows": rows}).encode(), MODEL, 1000)

@@ -1,0 +1,76 @@
+"""What the papers give a ranker beside its defaults, and what the differences change.
+
+The tables come from the rankers themselves (``Ranker.papers``); what was measured comes from
+``benchmarks/results/papers-departures.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rankgrove.extending import parameter_table, ranker_class
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+
+_INTRODUCTION = """\
+`{cls}.as_in_paper()` and `rankgrove train {name} --as-in-paper own` take the settings of the first
+of these papers; a name (`as_in_paper("{last}")`, `--as-in-paper {last}`) chooses another.
+Parameters that are given take the place of the paper's. Parameters not listed have their defaults.
+"""
+
+
+def settings_section(name: str) -> str:
+    """Return the settings of a ranker's papers; "" if it has none."""
+    cls = ranker_class(name)
+    if not cls.papers:
+        return ""
+    defaults = {parameter.name: parameter.default for parameter in parameter_table(cls)}
+    parts = [_INTRODUCTION.format(cls=cls.__name__, name=name, last=[*cls.papers][-1])]
+    for paper, settings in cls.papers.items():
+        lines = ["| parameter | paper | default | the paper |", "| --- | --- | --- | --- |"]
+        for key, (value, words) in settings.table.items():
+            ours = f"`{defaults[key]!r}`"
+            if value == defaults[key]:
+                ours = "the same"
+            lines.append(f"| `{key}` | `{value!r}` | {ours} | {words} |")
+        parts.append(f"**`{paper}`**: {settings.source}.\n\n" + "\n".join(lines) + "\n")
+        tuned = [f"`{key}` of {_values(values)}" for key, values in settings.tuned.items()]
+        if tuned:
+            parts.append(f"Tuned on validation data in the paper: {'; '.join(tuned)}.\n")
+        if settings.departures:
+            parts.append("What remains different:\n")
+            parts.append("\n".join(f"- {text}" for text in settings.departures) + "\n")
+    return "\n".join([*parts, *_measured(name)])
+
+
+def _values(values: Any) -> str:
+    shown = [str(value) for value in values]
+    return ", ".join(shown if len(shown) < 9 else [*shown[:3], "...", shown[-1]])
+
+
+def _measured(name: str) -> list[str]:
+    """Return the rows of a ranker from the table of departures."""
+    path = RESULTS / "papers-departures.md"
+    text = path.read_text() if path.is_file() else ""
+    found = []
+    for section in re.finditer(r"^## (.+)\n\n((?:\|.*\n)+)", text, re.MULTILINE):
+        head, rule, *lines = section[2].splitlines()
+        kept, inside = [], False
+        for line in lines:
+            first = line.split("|")[1].strip()
+            inside = inside if not first else first.startswith(f"{name}, ")
+            if inside:
+                kept.append(line)
+        if len(kept) > 1:
+            found.append(f"{section[1]}:\n\n" + "\n".join([head, rule, *kept]) + "\n")
+    if not found:
+        return []
+    return [
+        "What each difference changes, all other parameters by default\n"
+        "(`benchmarks/bench_papers.py --table departures`; "
+        "`benchmarks/results/papers-departures.md` says how it was\nmeasured; changes of some "
+        "thousandths are noise):\n",
+        *found,
+    ]
