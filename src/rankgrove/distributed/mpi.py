@@ -26,6 +26,7 @@ from rankgrove.workers.communicator import Communicator, Traffic
 _SPIN_SECONDS = 0.001
 _PAUSE_SECONDS = 0.001
 _ANSWER_SECONDS = 2.0
+_FORWARD_SECONDS = 1.0  # MPI's launcher drops output that it has not forwarded when a task is ended
 _QUESTION, _ANSWER = 28171, 28172  # tags of messages between two workers
 
 
@@ -159,6 +160,7 @@ class MPICommunicator(Communicator):
         """Print the reason for giving up, and end all workers."""
         self._gave_up = True
         print(f"worker {self.rank} gave up: {reason}", file=sys.stderr, flush=True)
+        time.sleep(_FORWARD_SECONDS)
         self._comm.Abort(1)
 
     def close(self) -> None:
