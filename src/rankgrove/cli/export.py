@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=MISSING,
         help="missing values: kept as in the model, or taken for 0 (default: kept if the target "
-        "can; else 0, if absent features of the training data were 0)",
+        "can; 0 for engines that give 0 to absent features, if training saw no missing value or "
+        "read absent features as 0)",
     )
     parser.add_argument(
         "--feature-names",
@@ -127,6 +128,8 @@ def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
                 "file": str(export.path),
                 "target": export.target.name,
                 "missing": export.missing,
+                "reason": export.reason,
+                "shift": export.shift,
                 "requests": [str(path) for path in export.requests],
                 "check": [vars(agreement) for agreement in found],
             }
@@ -134,7 +137,9 @@ def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
         return
     show(f"wrote {export.path} for {export.target.name}")
     if export.missing == "zero":
-        show("missing values are taken for 0")
+        show(export.reason or "missing values are taken for 0")
+    if export.shift:
+        show(f"scores are {export.shift:.9g} higher than the model's, so that none is negative")
     for path in export.requests:
         show(f"wrote {path}")
     if found:

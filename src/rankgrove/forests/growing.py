@@ -20,6 +20,7 @@ from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.bin_cache import cached_bins, cached_codes
+from rankgrove.trees.binning import saw_missing
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,6 +138,7 @@ class ForestGrower:
         self._n_threads = n_threads
         self.n_features = data.columns.count
         self.n_queries = len(data.filled_offsets) - 1
+        self.saw_missing = saw_missing(bins)
 
     def targets(
         self,

@@ -61,13 +61,7 @@ def check_export(
     groups : their queries
     y : their labels, to report what a metric loses
     """
-    data = export.path.read_bytes()
-    evaluate = export.target.evaluate_linear if export.linear else export.target.evaluate
-    assert evaluate is not None
-    found = [(f"the arithmetic of {export.target.name}", evaluate(data, X, export.names))]
-    if export.target.library is not None:
-        asked = export.target.library(export.path, X)
-        found += [] if asked is None else [asked]
+    found = _scores_of_file(export, X)
     expected = {"the model": model.scores(X)}
     if export.missing == "zero":
         with_zeros = model.scores(np.where(np.isnan(X), 0, X).astype(X.dtype))
@@ -101,14 +95,21 @@ def _check_categories(model: Model, export: Export, X: npt.NDArray[Any]) -> list
     documents = np.concatenate(given)
     expected = model.scores(np.concatenate(missing))
     groups = QueryGroups.from_sizes(np.array([len(documents)]))
-    data = export.path.read_bytes()
-    name = export.target.name
-    found = [(f"the arithmetic of {name}", export.target.evaluate(data, documents, export.names))]
-    if export.target.library is not None:
-        asked = export.target.library(export.path, documents)
-        found += [] if asked is None else [asked]
+    found = _scores_of_file(export, documents)
     against = "the model on missing and unknown categories"
     return [_agreement(by, against, expected, scores, groups, None) for by, scores in found]
+
+
+def _scores_of_file(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floats]]:
+    """Return who scored the documents with the file, and the scores without the file's shift."""
+    evaluate = export.target.evaluate_linear if export.linear else export.target.evaluate
+    assert evaluate is not None
+    scores = evaluate(export.path.read_bytes(), X, export.names)
+    found = [(f"the arithmetic of {export.target.name}", scores)]
+    if export.target.library is not None:
+        asked = export.target.library(export.path, X)
+        found += [] if asked is None else [asked]
+    return [(by, scores - export.shift) for by, scores in found]
 
 
 def _agreement(

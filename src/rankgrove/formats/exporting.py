@@ -29,6 +29,7 @@ from rankgrove.formats.plain_trees import (
 )
 from rankgrove.models.linear import LinearModel
 from rankgrove.models.model import Model
+from rankgrove.models.trees import TreesModel
 
 Floats = npt.NDArray[np.float64]
 Evaluate = Callable[[bytes, npt.NDArray[Any], Sequence[str] | None], Floats]
@@ -74,6 +75,8 @@ class Target:
     write : trees -> the file
     evaluate : (file, matrix, names of its columns) -> scores, in the target's own arithmetic
     carries_missing : whether a missing value can go another way than 0
+    absent_is_zero : whether it gives 0 to features that a document lacks, or did in some version
+    at_least_zero : whether scores must not be negative, as in Lucene
     needs_names : whether features are known by name only
     links : functions of the sum that it can apply
     zero_is_missing : whether values near 0 can count as missing
@@ -82,7 +85,8 @@ class Target:
     evaluate_linear : the same for linear models
     library : (file, matrix) -> name of the library that was asked and its scores; None if it is not
         installed
-    requests : (model name, features, file) -> bodies to upload, by the end of their names
+    requests : (model name, features that are used, file) -> bodies to upload, by the end of their
+        names
     """
 
     name: str
@@ -90,6 +94,8 @@ class Target:
     write: Callable[[PlainTrees], bytes]
     evaluate: Evaluate
     carries_missing: bool = True
+    absent_is_zero: bool = False
+    at_least_zero: bool = False
     needs_names: bool = False
     links: frozenset[str] = frozenset({"identity"})
     zero_is_missing: bool = False
@@ -109,6 +115,8 @@ class Export:
     target : the format
     path : the file
     missing : how missing values are treated: ``keep`` (as in the model) or ``zero``
+    reason : why missing values are 0, as a sentence; empty if the caller asked for it
+    shift : what the file adds to the scores of the model, so that none is negative
     linear : whether it is a linear model
     names : of the model's columns, as the target knows them
     requests : files written beside it for uploading
@@ -117,6 +125,8 @@ class Export:
     target: Target
     path: Path
     missing: str
+    reason: str = ""
+    shift: float = 0.0
     linear: bool = False
     names: tuple[str, ...] | None = None
     requests: Sequence[Path] = field(default_factory=tuple)
@@ -166,7 +176,7 @@ def export_model(
     to : name of the target
     missing : ``"keep"``: missing values go where the model sends them; ``"zero"``: where 0 goes, as
         in programs that know no missing values. None: as in the model if the target can, else
-        ``"zero"`` if absent features of the training data were read as 0.
+        ``"zero"`` if training saw no missing value, or read absent features as 0.
     feature_names : names for the columns, instead of the model's own
     known_features : all features that the target has; a model that asks for others is refused
     with_request : also write the bodies to upload beside the file
@@ -178,13 +188,18 @@ def export_model(
     if with_request and target.requests is None:
         raise ValueError(f"there is nothing to upload for {to!r}: leave out with_request")
     require_place(path)
+    reason, shift = "", 0.0
     if isinstance(model, LinearModel):
         weights = _linear(model, target, missing, feature_names)
         assert target.write_linear is not None
         data, names, missing = target.write_linear(weights), weights.names, "zero"
         used = weights.used_names
     else:
-        plain = _trees(model, target, missing, feature_names)
+        reason = _reason_for_zero(model, target) if missing is None else ""
+        plain = _trees(model, target, "zero" if reason else missing, feature_names)
+        plain = replace(plain, says_missing_is_zero=missing == "zero")
+        if target.at_least_zero:
+            plain, shift = plain.at_least_zero()
         data, names = target.write(plain), plain.names
         missing = "zero" if plain.missing_is_zero else "keep"
         used = plain.used_names
@@ -193,7 +208,8 @@ def export_model(
         _check_known(used(), known_features)
     bodies: Mapping[str, str] = {}
     if with_request and target.requests is not None:
-        bodies = target.requests(_model_name(path), names_or_refusal(names, to), data)
+        names_or_refusal(names, to)
+        bodies = target.requests(_model_name(path), tuple(used()), data)
     with replacing(path) as stream:
         stream.write(data)
     beside = []
@@ -202,7 +218,18 @@ def export_model(
         with replacing(beside[-1]) as stream:
             stream.write(text.encode())
     linear = isinstance(model, LinearModel)
-    return Export(target, Path(path), missing, linear, names, tuple(beside))
+    return Export(target, Path(path), missing, reason, shift, linear, names, tuple(beside))
+
+
+def _reason_for_zero(model: Model, target: Target) -> str:
+    """Return why features that a document lacks are 0 for the model, too; empty: they are not."""
+    if not target.absent_is_zero:
+        return ""
+    if model.absent == "zero":
+        return f"training read absent features as 0, and so does {target.name}"
+    if isinstance(model, TreesModel) and model.saw_missing is False:
+        return f"training saw no missing value: {target.name} gives 0 to a feature without a value"
+    return ""
 
 
 def _trees(
@@ -228,8 +255,6 @@ def _trees(
         )
     if plain.missing_up_to is not None and not target.zero_is_missing:
         raise ModelError(f"this model takes 0 for missing, and {target.name} cannot")
-    if missing is None:
-        missing = "zero" if not target.carries_missing and model.absent == "zero" else "keep"
     if missing == "zero":
         return missing_as_zero(plain)
     if not target.carries_missing:

@@ -1,11 +1,14 @@
 """Export to the learning-to-rank plugins of Elasticsearch and OpenSearch.
 
-Both read ``model/xgboost+json``: trees as XGBoost dumps them, compared by ``threshold > value`` and
-added up in float32. The plugin of Elasticsearch gives 0 to a feature that does not match a
-document; newer ones of OpenSearch send it the way of ``missing``, or take it for 0 if the
-definition says ``missing_as_zero`` (from 3.6 on; an older one refuses that word, and reads what is
-written for Elasticsearch). Neither has a place for a base score: it goes into the leaves of the
-first tree.
+Both read ``model/xgboost+json``: an array of trees as XGBoost dumps them, compared by
+``threshold > value`` and added up in float32. The plugin of Elasticsearch gives 0 to a feature that
+does not match a document; newer ones of OpenSearch send it the way of ``missing``. Neither has a
+place for a base score: it goes into the leaves of the first tree. Scores of Lucene must not be
+negative: a last tree of one leaf lifts them.
+
+An object around the trees is written only where it says something: ``missing_as_zero``, which
+OpenSearch knows from 3.6 on, or ``binary:logistic`` for a score that is a probability. Older
+plugins refuse an object with the objective ``rank:ndcg``, and every version reads an array.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from rankgrove.formats.exporting import Floats, LinearWeights, Target
+from rankgrove.formats.feature_templates import template_of
 from rankgrove.formats.plain_trees import (
     PlainTree,
     PlainTrees,
@@ -41,10 +45,13 @@ def _write(target: str, plain: PlainTrees) -> bytes:
     names = names_or_refusal(plain.names, target)
     plain = plain.with_base_in_leaves()
     float32_values(plain, target)
-    definition: dict[str, Any] = {"objective": _OBJECTIVES[plain.link]}
-    if plain.missing_is_zero and target == "opensearch":
-        definition["missing_as_zero"] = True
-    definition["splits"] = [_split_tree(tree, names, target) for tree in plain.trees]
+    options: dict[str, Any] = {}
+    if plain.link != "identity":
+        options["objective"] = _OBJECTIVES[plain.link]
+    if plain.says_missing_is_zero and target == "opensearch":
+        options["missing_as_zero"] = True
+    trees = [_split_tree(tree, names, target) for tree in plain.trees]
+    definition = {**options, "splits": trees} if options else trees
     return json.dumps(definition, allow_nan=False).encode()
 
 
@@ -73,7 +80,8 @@ def _split_tree(tree: PlainTree, names: tuple[str, ...], target: str) -> Any:
 
 
 def _evaluate(missing_is_zero: bool, data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
-    definition = json.loads(data)
+    found = json.loads(data)
+    definition = {"splits": found} if isinstance(found, list) else found
     place = {name: j for j, name in enumerate(names)}
 
     def describe(node: Any) -> tuple[Any, ...] | float:
@@ -89,7 +97,7 @@ def _evaluate(missing_is_zero: bool, data: bytes, X: npt.NDArray[Any], names: An
     zero = missing_is_zero or definition.get("missing_as_zero", False)
     rule = below_missing_zero if zero else below_else_default
     total = sum_of_trees(trees, X, rule, compare=np.float32, add=np.float32)
-    return np.asarray(expit(total)) if definition["objective"] == "binary:logistic" else total
+    return np.asarray(expit(total)) if definition.get("objective") == "binary:logistic" else total
 
 
 def _write_linear(target: str, model: LinearWeights) -> bytes:
@@ -97,6 +105,7 @@ def _write_linear(target: str, model: LinearWeights) -> bytes:
     weights = {
         name: float(np.float32(weight))
         for name, weight in zip(names, model.weights.tolist(), strict=True)
+        if weight != 0
     }
     return json.dumps(weights, allow_nan=False).encode()
 
@@ -106,25 +115,15 @@ def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     total = np.zeros(len(X), np.float32)
     for j, name in enumerate(names):
         column = np.nan_to_num(np.asarray(X[:, j], np.float32))
-        total = total + np.float32(weights[name]) * column
+        total = total + np.float32(weights.get(name, 0)) * column
     return total.astype(np.float64)
 
 
 def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
-    linear = "splits" not in json.loads(data)
-    feature_set = {
-        "featureset": {
-            "features": [
-                {
-                    "name": feature,
-                    "params": ["keywords"],
-                    "template_language": "mustache",
-                    "template": {"match": {feature: "{{keywords}}"}},
-                }
-                for feature in features
-            ]
-        }
-    }
+    definition = json.loads(data)
+    linear = isinstance(definition, dict) and "splits" not in definition
+    templates = [template_of(feature).for_ltr_plugin() for feature in features]
+    feature_set = {"featureset": {"features": templates}}
     kind = "model/linear" if linear else "model/xgboost+json"
     model = {"model": {"name": name, "model": {"type": kind, "definition": data.decode()}}}
     query = {
@@ -153,6 +152,8 @@ def _target(name: str, product: str, carries_missing: bool) -> Target:
         write=partial(_write, name),
         evaluate=partial(_evaluate, not carries_missing),
         carries_missing=carries_missing,
+        absent_is_zero=True,
+        at_least_zero=True,
         needs_names=True,
         links=frozenset(_OBJECTIVES),
         write_linear=partial(_write_linear, name),

@@ -75,6 +75,7 @@ class PlainTrees:
     link : ``identity``, ``sigmoid`` or ``exp``: what the sum goes through
     missing_up_to : see ``TreesModel``
     missing_is_zero : whether missing values go where 0 goes
+    says_missing_is_zero : whether the file is to say so, for targets that have a word for it
     categories : the values of categorical columns, by the number of the column; a value's code is
         its index. Each of a model's pooled values has a code of its own here.
     """
@@ -86,6 +87,7 @@ class PlainTrees:
     link: str
     missing_up_to: npt.NDArray[np.float32] | None
     missing_is_zero: bool = False
+    says_missing_is_zero: bool = False
     categories: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def with_base_in_leaves(self) -> PlainTrees:
@@ -98,6 +100,21 @@ class PlainTrees:
         first = self.trees[0] if self.trees else _leaf()
         first = replace(first, value=first.value + self.base_score)
         return replace(self, trees=(first, *self.trees[1:]), base_score=0.0)
+
+    def at_least_zero(self) -> tuple[PlainTrees, float]:
+        """Return trees in whose float32 sums no score is negative, and the number that was added.
+
+        A last tree of one leaf adds it. Rounding does not turn an order, so documents keep theirs
+        (scores that are nearly equal may become equal).
+        """
+        folded = self.with_base_in_leaves()
+        lowest = np.float32(0.0)
+        for tree in folded.trees:
+            lowest = np.float32(lowest + np.float32(tree.value[tree.is_leaf].min()))
+        if lowest >= 0 or self.link != "identity":
+            return self, 0.0
+        shift = replace(_leaf(), value=np.array([-float(lowest)]))
+        return replace(folded, trees=(*folded.trees, shift)), -float(lowest)
 
     def used_names(self) -> list[str]:
         """Names of the features that splits use."""

@@ -76,4 +76,5 @@ RANKLIB = Target(
     write=_write,
     evaluate=_evaluate,
     carries_missing=False,
+    absent_is_zero=True,
 )

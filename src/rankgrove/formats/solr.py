@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove.formats.exporting import Floats, LinearWeights, Target
+from rankgrove.formats.feature_templates import template_of
 from rankgrove.formats.plain_trees import (
     PlainTree,
     PlainTrees,
@@ -52,10 +54,10 @@ def _write(plain: PlainTrees) -> bytes:
         {"weight": "1", "root": _root(tree, names, not plain.missing_is_zero)}
         for tree in plain.trees
     ]
-    return _model("MultipleAdditiveTreesModel", names, params)
+    return _model("MultipleAdditiveTreesModel", plain.used_names(), params)
 
 
-def _model(kind: str, names: tuple[str, ...], params: dict[str, Any]) -> bytes:
+def _model(kind: str, names: Sequence[str], params: dict[str, Any]) -> bytes:
     model = {
         "class": _CLASS + kind,
         "name": "rankgrove",
@@ -111,7 +113,7 @@ def _gaps(tree: PlainTree) -> npt.NDArray[np.float32]:
 
 def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     model = json.loads(data)
-    place = {feature["name"]: j for j, feature in enumerate(model["features"])}
+    place = {name: j for j, name in enumerate(names)}
 
     def describe(node: Any) -> tuple[Any, ...] | float:
         if "feature" not in node:
@@ -128,15 +130,17 @@ def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
 
 def _write_linear(model: LinearWeights) -> bytes:
     names = names_or_refusal(model.names, "solr")
-    weights = zip(names, model.weights.astype(np.float32), strict=True)
-    return _model("LinearModel", names, {"weights": {name: _text(w) for name, w in weights}})
+    all_weights = zip(names, model.weights.astype(np.float32), strict=True)
+    weights = {name: _text(weight) for name, weight in all_weights if weight != 0}
+    return _model("LinearModel", list(weights), {"weights": weights})
 
 
 def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     weights = json.loads(data)["params"]["weights"]
     total = np.zeros(len(X), np.float32)
-    for j, weight in enumerate(weights.values()):
-        total = total + np.float32(weight) * np.nan_to_num(np.asarray(X[:, j], np.float32))
+    for j, name in enumerate(names):
+        column = np.nan_to_num(np.asarray(X[:, j], np.float32))
+        total = total + np.float32(weights.get(name, 0)) * column
     return total.astype(np.float64)
 
 
@@ -144,15 +148,11 @@ def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, st
     model = {**json.loads(data), "name": name}
     # Without a default value, Solr reads an absent field as 0, whatever the model says.
     null = {} if model["params"].get("isNullSameAsZero", True) else {"defaultValue": "NaN"}
-    store = [
-        {
-            "name": feature,
-            "class": "org.apache.solr.ltr.feature.FieldValueFeature",
-            "params": {"field": feature, **null},
-        }
-        for feature in features
-    ]
-    query = f"q=your words&rq={{!ltr model={name} reRankDocs=100}}&fl=id,score,[features]\n"
+    store = [template_of(feature).for_solr(null) for feature in features]
+    query = (
+        f"q=your words&rq={{!ltr model={name} reRankDocs=100 efi.keywords='your words'}}"
+        "&fl=id,score,[features]\n"
+    )
     return {
         "features.json": json.dumps(store, indent=2) + "\n",
         "model.json": json.dumps(model, indent=2) + "\n",
@@ -165,6 +165,8 @@ SOLR = Target(
     about="Solr's MultipleAdditiveTreesModel or LinearModel",
     write=_write,
     evaluate=_evaluate,
+    absent_is_zero=True,
+    at_least_zero=True,
     needs_names=True,
     write_linear=_write_linear,
     evaluate_linear=_evaluate_linear,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from rankgrove.models.model import (
     with_prefix,
     without_prefix,
 )
-from rankgrove.models.trees import TreesModel, same_values
+from rankgrove.models.trees import TreesModel, either, same_values
 from rankgrove.trees.links import IDENTITY
 
 MAX_PARTS = 1000
@@ -213,6 +214,7 @@ def _merged_trees(models: Sequence[Model], weights: Sequence[float]) -> TreesMod
         n_init_trees=whole.n_trees,
         trees_per_step=1,
         averaged=False,
+        saw_missing=reduce(either, [part.saw_missing for part in trees]),
     )
 
 

@@ -54,6 +54,7 @@ class TreesModel(Model):
     trees_per_step : trees that one step of the fit added
     averaged : whether a score is the mean of the steps, not their sum: then the scores after part
         of the steps are the mean of these
+    saw_missing : whether a number was missing in the training data; None: not known
     """
 
     ensemble: TreeEnsemble
@@ -63,6 +64,7 @@ class TreesModel(Model):
     n_init_trees: int = 0
     trees_per_step: int = 1
     averaged: bool = False
+    saw_missing: bool | None = None
 
     def __post_init__(self) -> None:
         if has_precise_thresholds(self.ensemble):
@@ -231,6 +233,7 @@ class TreesModel(Model):
             second,
             ensemble=first.ensemble.followed_by(second.ensemble),
             n_init_trees=n_before + second.n_init_trees,
+            saw_missing=either(first.saw_missing, second.saw_missing),
         )
 
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
@@ -253,6 +256,8 @@ class TreesModel(Model):
             "trees_per_step": self.trees_per_step,
             "averaged": self.averaged,
         }
+        if self.saw_missing is not None:
+            values["saw_missing"] = self.saw_missing
         return values, arrays
 
     @classmethod
@@ -274,6 +279,9 @@ class TreesModel(Model):
             )
         if type(size) is not int or size < 1 or (ensemble.n_trees - first) % size:
             raise ModelError(f"trees_per_step is {size!r:.100}")
+        saw_missing = values.get("saw_missing")
+        if saw_missing not in (None, True, False):
+            raise ModelError(f"saw_missing is {saw_missing!r:.100}")
         return cls(
             columns=columns,
             ensemble=ensemble,
@@ -283,6 +291,7 @@ class TreesModel(Model):
             n_init_trees=first,
             trees_per_step=size,
             averaged=bool(values["averaged"]),
+            saw_missing=saw_missing,
         )
 
 
@@ -310,6 +319,11 @@ def same_values(a: Float32s | None, b: Float32s | None) -> bool:
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b, equal_nan=True)
+
+
+def either(a: bool | None, b: bool | None) -> bool | None:
+    """Return whether one of the two is true; None if that is not known."""
+    return True if a or b else (None if a is None or b is None else False)
 
 
 def _moved(

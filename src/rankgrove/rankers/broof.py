@@ -274,6 +274,7 @@ class BROOF(TreeRanker):
             fill=fit.fill,
             trees_per_step=self.n_trees,
             averaged=points.averaged,
+            saw_missing=boosting.grower.saw_missing,
         )
         learner_weights = np.array(boosting.learner_weights[: loop.n_kept])
         return FitResult(model, {"learner_weights_": learner_weights}, loop.interrupted)

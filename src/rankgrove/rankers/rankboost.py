@@ -22,6 +22,7 @@ from rankgrove.rankers.base.parameters import Integer
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.base.tree_ranker import TreeRanker
 from rankgrove.trees.bin_cache import cached_codes
+from rankgrove.trees.binning import saw_missing
 from rankgrove.trees.category_rules import CategoryRules
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import TreeGrower
@@ -129,5 +130,6 @@ class RankBoost(TreeRanker):
             absent=data.absent,
             ensemble=TreeEnsemble.from_trees(stumps, data.columns.count),
             fill=fit.fill,
+            saw_missing=saw_missing(bins),
         )
         return FitResult(start.followed_by(model), interrupted=loop.interrupted)

@@ -84,6 +84,15 @@ def categorical_bins(bins: Bins, X: FeatureMatrix) -> Bins:
     )
 
 
+def saw_missing(bins: Bins) -> bool | None:
+    """Return whether a number was missing in the data; None where fill values hide that."""
+    _, _, has_missing, _, fill, categorical = bins.arrays()
+    numbers = has_missing if not len(categorical) else has_missing[categorical == 0]
+    if numbers.any():
+        return True
+    return False if np.isnan(fill).all() else None
+
+
 def no_fill(n_features: int) -> npt.NDArray[np.float32]:
     """Return fill values (NaN) that leave missing values missing."""
     return np.full(n_features, np.nan, np.float32)

@@ -48,7 +48,7 @@ from rankgrove.rankers.base.tree_sampling import (
 )
 from rankgrove.training.step_loop import StepLoop
 from rankgrove.trees.bin_cache import cached_codes
-from rankgrove.trees.binning import BinnedMatrix, Bins
+from rankgrove.trees.binning import BinnedMatrix, Bins, saw_missing
 from rankgrove.trees.category_rules import CategoryRules
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.growing import SplitCriterion, TreeGrower
@@ -322,6 +322,7 @@ class BoostedRanker(TreeRanker):
             fill=fit.fill,
             link=objective.link,
             trees_per_step=n_outputs,
+            saw_missing=saw_missing(bins),
         )
         attributes = self._fitted_attributes(fit, objective, loop.n_kept)
         return FitResult(start.followed_by(model), attributes, loop.interrupted)

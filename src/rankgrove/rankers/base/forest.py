@@ -27,7 +27,7 @@ from rankgrove.forests.sampling import MAX_SAMPLE, SAMPLINGS, TreeSample, n_cand
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
 from rankgrove.models.model import Model
-from rankgrove.models.trees import TreesModel, same_values
+from rankgrove.models.trees import TreesModel, either, same_values
 from rankgrove.rankers.base.common_parameters import (
     MISSING_IN_TREES,
     MISSING_IN_TREES_MEANING,
@@ -224,6 +224,7 @@ class ForestRanker(TreeRanker):
         )
         bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
         grown = self._grow(data, problems, work, bag)
+        saw_missing = grower.saw_missing
         del work, grower  # free the codes before the trees are copied into a model
         trees = self._seeded(grown, seed, data, n_threads)
         whole = trees if earlier is None else earlier.followed_by(trees)
@@ -234,6 +235,11 @@ class ForestRanker(TreeRanker):
             "oob_": None if bag is None else bag.finished(data, self.measures_oob),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
+        if isinstance(model, TreesModel):
+            if earlier is not None:
+                before = self._trees_model(self.fitted_model()).saw_missing
+                saw_missing = either(before, saw_missing)
+            model = replace(model, saw_missing=saw_missing)
         return FitResult(model, attributes, any(forest.interrupted for forest in grown))
 
     def _grow(
