@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
@@ -45,14 +45,14 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argparse._ArgumentGroup:
     """Add the options of ``load`` that are declared for these groups."""
-    from rankgrove.data.reading.options import LoadArguments, choices_of
+    from rankgrove.data.reading.options import LoadArguments, choices_of, option_types
 
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
         "and .npz are told apart by the name of the file.",
     )
-    hints = get_type_hints(LoadArguments)
+    hints = option_types()
     for option in fields(LoadArguments):
         if option.metadata["group"] in groups:
             group.add_argument(

@@ -430,9 +430,16 @@ def _choices() -> dict[str, tuple[Any, ...]]:
     """Return the choices of the options that have a fixed set of values."""
     return {
         name: choices
-        for name, type in typing.get_type_hints(LoadArguments).items()
+        for name, type in option_types().items()
         if (choices := choices_of(type)) is not None
     }
+
+
+def option_types() -> dict[str, Any]:
+    """Return the types of all options of ``load`` by their names."""
+    # (Not of the class: Python 3.10 takes the marker KW_ONLY for an annotation that is no type.)
+    annotations = {option.name: option.type for option in fields(LoadArguments)}
+    return typing.get_type_hints(types.SimpleNamespace(__annotations__=annotations), globals())
 
 
 def choices_of(type: Any) -> tuple[Any, ...] | None:
