@@ -37,7 +37,8 @@ void bind_scoring(nb::module_& m) {
       .def(
           "__init__",
           [](Scorer* self, nb::handle ensemble, const In<float>& fill,
-             const In<float>& missing_up_to, const In<double>& precise, bool walk, bool simd) {
+             const In<float>& missing_up_to, const In<double>& precise, bool walk,
+             int32_t vector_bits) {
             const EnsembleView view(ensemble);
             EnsembleArrays arrays = view.arrays();
             arrays.precise = as_span(precise);
@@ -52,10 +53,10 @@ void bind_scoring(nb::module_& m) {
                 per_feature(missing_up_to, arrays.n_features, "missing_up_to")};
             nb::gil_scoped_release released;
             new (self) Scorer(arrays, missing,
-                              walk ? ScoringMethod::kWalk : ScoringMethod::kFastest, simd);
+                              walk ? ScoringMethod::kWalk : ScoringMethod::kFastest, vector_bits);
           },
           nb::arg("ensemble"), nb::arg("fill"), nb::arg("missing_up_to"), nb::arg("precise"),
-          nb::arg("walk"), nb::arg("simd"))
+          nb::arg("walk"), nb::arg("vector_bits"))
       .def("predict", &predict<float>, nb::arg("x").noconvert(), nb::arg("n_threads"),
            nb::arg("out").noconvert(), nb::arg("go_on") = false)
       .def("predict", &predict<double>, nb::arg("x").noconvert(), nb::arg("n_threads"),

@@ -1,43 +1,18 @@
 #include "scoring/bit_kernels.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "common/simd.hpp"
+#include "scoring/bit_kernel_parts.hpp"
 #include "scoring/columns.hpp"
 
 namespace rankgrove {
 
 namespace {
-
-// Four or two words that the compiler keeps in vector registers where there are any.
-using Whole = uint64_t __attribute__((vector_size(32), may_alias));
-using Half = uint64_t __attribute__((vector_size(16), may_alias));
-using GroupBits = uint32_t __attribute__((may_alias));  // a bit for each of 32 rows
-
-// ---- predicates -------------------------------------------------------------------------------
-
-// Smallest and largest value of a column; largest is +inf if there is a NaN, which exceeds all.
-template <typename V>
-struct Range {
-  V low;
-  V high;
-};
-
-// Fills the predicates that are the same for all rows; tells which are left to compare.
-template <typename V>
-RANKGROVE_INLINE void fill_outside(Range<V> range, const V* thresholds, int32_t n, uint64_t* out,
-                                   int64_t stride, int32_t* first, int32_t* last) {
-  const V* low = std::lower_bound(thresholds, thresholds + n, range.low);
-  const V* high = std::lower_bound(low, thresholds + n, range.high);
-  *first = static_cast<int32_t>(low - thresholds);
-  const bool unbounded = range.high == std::numeric_limits<V>::infinity();
-  *last = unbounded ? n : static_cast<int32_t>(high - thresholds);
-  std::fill(out, out + stride * *first, ~uint64_t{0});
-  std::fill(out + stride * *last, out + stride * n, uint64_t{0});
-}
 
 template <typename V>
 void compare_plain(const V* values, int32_t n_rows, const V* thresholds, int32_t n_thresholds,
@@ -63,62 +38,6 @@ void compare_plain(const V* values, int32_t n_rows, const V* thresholds, int32_t
       }
       predicates[k * stride + first_row / 64] = bits;
     }
-  }
-}
-
-// ---- leaves -----------------------------------------------------------------------------------
-
-// Numbers 8 sets of rows: adds to the three planes of their numbers, and gives their union.
-template <typename Bits>
-RANKGROVE_INLINE void number_eight(const RowBits* sets, Bits* low, Bits* middle, Bits* high,
-                                   Bits* all) {
-  constexpr int32_t step = sizeof(RowBits) / sizeof(Bits);
-  const auto* set = reinterpret_cast<const Bits*>(sets);
-  const Bits two_three = set[2 * step] | set[3 * step];
-  const Bits four_five = set[4 * step] | set[5 * step];
-  const Bits six_seven = set[6 * step] | set[7 * step];
-  const Bits upper = four_five | six_seven;
-  *low |= (set[1 * step] | set[3 * step]) | (set[5 * step] | set[7 * step]);
-  *middle |= two_three | six_seven;
-  *high |= upper;
-  *all = (set[0] | set[1 * step]) | (two_three | upper);
-}
-
-// Numbers up to 8^3 sets, three planes at a time; overwrites the sets.
-template <typename Bits>
-RANKGROVE_INLINE void number_sets(RowBits* sets, int32_t n_sets, RowBits* planes) {
-  for (;;) {
-    const int32_t n_eights = (n_sets + 7) / 8;
-    for (int32_t i = n_sets; i < 8 * n_eights; ++i) {
-      *reinterpret_cast<Bits*>(sets + i) = Bits{};
-    }
-    Bits low{};
-    Bits middle{};
-    Bits high{};
-    for (int32_t i = 0; i < n_eights; ++i) {
-      Bits all;
-      number_eight(sets + 8 * i, &low, &middle, &high, &all);
-      *reinterpret_cast<Bits*>(sets + i) = all;
-    }
-    *reinterpret_cast<Bits*>(planes) = low;
-    *reinterpret_cast<Bits*>(planes + 1) = middle;
-    *reinterpret_cast<Bits*>(planes + 2) = high;
-    if (n_eights == 1) return;
-    n_sets = n_eights;
-    planes += 3;
-  }
-}
-
-template <typename Bits>
-RANKGROVE_INLINE void split_rows(const BitNode* nodes, int64_t n_nodes, const uint64_t* predicates,
-                                 RowBits* slots) {
-  constexpr size_t scale = sizeof(Bits) / sizeof(Half);
-  auto* slot_words = reinterpret_cast<uint64_t*>(slots);
-  for (const BitNode* node = nodes; node < nodes + n_nodes; ++node) {
-    const Bits right = *reinterpret_cast<const Bits*>(predicates + node->predicate * scale);
-    const Bits reach = *reinterpret_cast<const Bits*>(slot_words + node->from);
-    *reinterpret_cast<Bits*>(slot_words + node->left) = reach & ~right;
-    *reinterpret_cast<Bits*>(slot_words + node->right) = reach & right;
   }
 }
 
@@ -153,219 +72,38 @@ void number_rows_plain(const uint64_t* const* planes, int32_t n_planes, int32_t 
 }
 
 constexpr BitKernels kPlain{compare_plain<float>, compare_plain<double>, split_rows_plain,
-                            number_sets_plain, number_rows_plain};
-
-// ---- AVX2 -------------------------------------------------------------------------------------
-
-#if RANKGROVE_X86
-#define RANKGROVE_AVX2 __attribute__((target("avx2")))
-
-RANKGROVE_AVX2 float lowest(__m256 x) {
-  __m128 m = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  m = _mm_min_ps(m, _mm_movehl_ps(m, m));
-  return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
-}
-
-RANKGROVE_AVX2 Range<float> range_of(const float* values, int32_t n_rows) {
-  const __m256 inf = _mm256_set1_ps(std::numeric_limits<float>::infinity());
-  const __m256 sign = _mm256_set1_ps(-0.0f);
-  __m256 low = inf;
-  __m256 minus_high = inf;
-  const auto widen = [&](__m256 value) RANKGROVE_AVX2 {
-    const __m256 missing = _mm256_cmp_ps(value, value, _CMP_UNORD_Q);
-    const __m256 x = _mm256_blendv_ps(value, inf, missing);
-    low = _mm256_min_ps(low, x);
-    minus_high = _mm256_min_ps(minus_high, _mm256_xor_ps(x, sign));
-  };
-  const int32_t n_grouped = n_rows / 32 * 32;
-  for (int32_t i = 0; i < n_grouped; i += 8) widen(_mm256_load_ps(values + i));
-  if (n_grouped < n_rows) {
-    widen(_mm256_set_m128(_mm_load_ps(values + n_grouped + 8), _mm_load_ps(values + n_grouped)));
-  }
-  return {lowest(low), -lowest(minus_high)};
-}
-
-RANKGROVE_AVX2 double lowest(__m256d x) {
-  const __m128d m = _mm_min_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
-  return _mm_cvtsd_f64(_mm_min_sd(m, _mm_unpackhi_pd(m, m)));
-}
-
-RANKGROVE_AVX2 Range<double> range_of(const double* values, int32_t n_rows) {
-  const __m256d inf = _mm256_set1_pd(std::numeric_limits<double>::infinity());
-  const __m256d sign = _mm256_set1_pd(-0.0);
-  __m256d low = inf;
-  __m256d minus_high = inf;
-  const auto widen = [&](__m256d value) RANKGROVE_AVX2 {
-    const __m256d missing = _mm256_cmp_pd(value, value, _CMP_UNORD_Q);
-    const __m256d x = _mm256_blendv_pd(value, inf, missing);
-    low = _mm256_min_pd(low, x);
-    minus_high = _mm256_min_pd(minus_high, _mm256_xor_pd(x, sign));
-  };
-  const int32_t n_grouped = n_rows / 32 * 32;
-  for (int32_t i = 0; i < n_grouped; i += 4) widen(_mm256_load_pd(values + i));
-  for (int32_t i = n_grouped; n_grouped < n_rows && i < n_grouped + 16; i += 8) {
-    widen(_mm256_set_m128d(_mm_load_pd(values + i + 4), _mm_load_pd(values + i)));
-  }
-  return {lowest(low), -lowest(minus_high)};
-}
-
-// The outcomes of 32 comparisons, as bits in the order of rows.
-RANKGROVE_AVX2 inline uint32_t packed(const __m256i* right) {
-  const __m256i bytes = _mm256_packs_epi16(_mm256_blend_epi16(right[0], right[1], 0xaa),
-                                           _mm256_blend_epi16(right[2], right[3], 0xaa));
-  return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
-}
-
-// Those of 8.
-RANKGROVE_AVX2 inline uint32_t packed(__m128i even, __m128i odd) {
-  const __m128i both = _mm_blend_epi16(even, odd, 0xaa);
-  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
-}
-
-// Which of 32 rows of a tile exceed a threshold.
-RANKGROVE_AVX2 inline uint32_t compare_32(const float* values, __m256 threshold) {
-  __m256i right[4];
-  for (int32_t j = 0; j < 4; ++j) {
-    const __m256 value = _mm256_load_ps(values + 8 * j);
-    right[j] = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_NLE_UQ));
-  }
-  return packed(right);
-}
-
-RANKGROVE_AVX2 inline uint32_t compare_32(const double* values, __m256d threshold) {
-  __m256i right[4];
-  for (int32_t j = 0; j < 4; ++j) {
-    const __m256d even = _mm256_cmp_pd(_mm256_load_pd(values + 8 * j), threshold, _CMP_NLE_UQ);
-    const __m256d odd = _mm256_cmp_pd(_mm256_load_pd(values + 8 * j + 4), threshold, _CMP_NLE_UQ);
-    right[j] = _mm256_blend_epi32(_mm256_castpd_si256(even), _mm256_castpd_si256(odd), 0xaa);
-  }
-  return packed(right);
-}
-
-// Which of the first 8 rows of 32 do.
-RANKGROVE_AVX2 inline uint32_t compare_8(const float* values, __m256 thresholds) {
-  const __m128 threshold = _mm256_castps256_ps128(thresholds);
-  const __m128 even = _mm_cmp_ps(_mm_load_ps(values), threshold, _CMP_NLE_UQ);
-  const __m128 odd = _mm_cmp_ps(_mm_load_ps(values + 8), threshold, _CMP_NLE_UQ);
-  return packed(_mm_castps_si128(even), _mm_castps_si128(odd));
-}
-
-RANKGROVE_AVX2 inline uint32_t compare_8(const double* values, __m256d thresholds) {
-  const __m128d threshold = _mm256_castpd256_pd128(thresholds);
-  __m128i right[2];
-  for (int32_t j = 0; j < 2; ++j) {
-    const __m128d even = _mm_cmp_pd(_mm_load_pd(values + 8 * j), threshold, _CMP_NLE_UQ);
-    const __m128d odd = _mm_cmp_pd(_mm_load_pd(values + 8 * j + 4), threshold, _CMP_NLE_UQ);
-    right[j] = _mm_blend_epi32(_mm_castpd_si128(even), _mm_castpd_si128(odd), 0xa);
-  }
-  return packed(right[0], right[1]);
-}
-
-RANKGROVE_AVX2 inline __m256 everywhere(float x) { return _mm256_set1_ps(x); }
-RANKGROVE_AVX2 inline __m256d everywhere(double x) { return _mm256_set1_pd(x); }
-
-template <typename V, int32_t n_groups>
-RANKGROVE_AVX2 void compare_groups(const V* values, bool eight_more, const V* thresholds,
-                                   int32_t first, int32_t last, uint64_t* predicates,
-                                   int64_t stride) {
-  for (int32_t k = first; k < last; ++k) {
-    const auto threshold = everywhere(thresholds[k]);
-    auto* bits = reinterpret_cast<GroupBits*>(predicates + k * stride);
-    for (int32_t g = 0; g < n_groups; ++g) bits[g] = compare_32(values + 32 * g, threshold);
-    if (eight_more) {
-      bits[n_groups] = compare_8(values + 32 * n_groups, threshold);
-    }
-  }
-}
-
-template <typename V>
-RANKGROVE_AVX2 void compare_avx2(const V* values, int32_t n_rows, const V* thresholds,
-                                 int32_t n_thresholds, uint64_t* predicates, bool half) {
-  constexpr decltype(&compare_groups<V, 0>) by_groups[] = {
-      compare_groups<V, 0>, compare_groups<V, 1>, compare_groups<V, 2>,
-      compare_groups<V, 3>, compare_groups<V, 4>, compare_groups<V, 5>,
-      compare_groups<V, 6>, compare_groups<V, 7>, compare_groups<V, 8>};
-  const int64_t stride = words_per_predicate(half);
-  int32_t first = 0;
-  int32_t last = 0;
-  fill_outside(range_of(values, n_rows), thresholds, n_thresholds, predicates, stride, &first,
-               &last);
-  by_groups[n_rows / 32](values, n_rows % 32 != 0, thresholds, first, last, predicates, stride);
-}
-
-RANKGROVE_AVX2 void split_rows_avx2(const BitNode* nodes, int64_t n_nodes,
-                                    const uint64_t* predicates, RowBits* slots, bool half) {
-  if (half) {
-    split_rows<Half>(nodes, n_nodes, predicates, slots);
-  } else {
-    split_rows<Whole>(nodes, n_nodes, predicates, slots);
-  }
-}
-
-RANKGROVE_AVX2 void number_sets_avx2(RowBits* sets, int32_t n_sets, RowBits* planes, bool half) {
-  if (half) {
-    number_sets<Half>(sets, n_sets, planes);
-  } else {
-    number_sets<Whole>(sets, n_sets, planes);
-  }
-}
-
-template <int32_t n_planes>
-RANKGROVE_AVX2 void number_rows_of(const uint64_t* const* planes, int32_t n_groups,
-                                   uint8_t* bytes) {
-  // Each of 4 bytes is spread over 8 rows, each of which looks at its own bit.
-  const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,  //
-                                          2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
-  const __m256i own = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201ull));
-  for (int32_t g = 0; g < n_groups; ++g) {
-    __m256i number = _mm256_setzero_si256();
-    for (int32_t b = 0; b < n_planes; ++b) {
-      const auto* words = reinterpret_cast<const int32_t*>(planes[b]);
-      __m256i bits = _mm256_shuffle_epi8(_mm256_set1_epi32(words[g]), spread);
-      bits = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
-      number = _mm256_or_si256(number,
-                               _mm256_and_si256(bits, _mm256_set1_epi8(static_cast<char>(1 << b))));
-    }
-    _mm256_store_si256(reinterpret_cast<__m256i*>(bytes + 32 * g), number);
-  }
-}
-
-RANKGROVE_AVX2 void number_rows_avx2(const uint64_t* const* planes, int32_t n_planes,
-                                     int32_t n_groups, uint8_t* bytes) {
-  switch (n_planes) {
-    case 1:
-      return number_rows_of<1>(planes, n_groups, bytes);
-    case 2:
-      return number_rows_of<2>(planes, n_groups, bytes);
-    case 3:
-      return number_rows_of<3>(planes, n_groups, bytes);
-    case 4:
-      return number_rows_of<4>(planes, n_groups, bytes);
-    case 5:
-      return number_rows_of<5>(planes, n_groups, bytes);
-    case 6:
-      return number_rows_of<6>(planes, n_groups, bytes);
-    case 7:
-      return number_rows_of<7>(planes, n_groups, bytes);
-    case 8:
-      return number_rows_of<8>(planes, n_groups, bytes);
-    default:
-      return number_rows_of<0>(planes, n_groups, bytes);
-  }
-}
-
-constexpr BitKernels kAvx2{compare_avx2<float>, compare_avx2<double>, split_rows_avx2,
-                           number_sets_avx2, number_rows_avx2};
-
-#endif
+                            number_sets_plain,    number_rows_plain,     add_four_plain};
 
 }  // namespace
 
-const BitKernels& bit_kernels(bool simd) {
+void add_four_plain(const uint8_t (*leaf)[kBitRows], const double* const* values, int32_t,
+                    int32_t n_rows, double* scores) {
+  static_assert(std::endian::native == std::endian::little, "the first row is in the low byte");
+  const double* first = values[0];
+  const double* second = values[1];
+  const double* third = values[2];
+  const double* fourth = values[3];
+  const auto add = [=](int32_t i, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    scores[i] = scores[i] + first[a] + second[b] + third[c] + fourth[d];
+  };
+  int32_t start = 0;
+  for (; start + 8 <= n_rows; start += 8) {  // 8 leaves at once: loads are what bounds this loop
+    uint64_t eight[4];
+    for (int32_t k = 0; k < 4; ++k) std::memcpy(&eight[k], leaf[k] + start, 8);
+    for (int32_t i = 0; i < 8; ++i) {
+      const auto leaf_in = [&](int32_t k) { return eight[k] >> 8 * i & 255; };
+      add(start + i, leaf_in(0), leaf_in(1), leaf_in(2), leaf_in(3));
+    }
+  }
+  for (int32_t i = start; i < n_rows; ++i) add(i, leaf[0][i], leaf[1][i], leaf[2][i], leaf[3][i]);
+}
+
+const BitKernels& bit_kernels(int32_t vector_bits) {
 #if RANKGROVE_X86
-  if (simd && __builtin_cpu_supports("avx2")) return kAvx2;
+  if (vector_bits >= 512 && __builtin_cpu_supports("avx512vbmi2")) return avx512_bit_kernels();
+  if (vector_bits >= 256 && __builtin_cpu_supports("avx2")) return avx2_bit_kernels();
 #endif
-  (void)simd;
+  (void)vector_bits;
   return kPlain;
 }
 

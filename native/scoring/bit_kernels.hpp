@@ -17,6 +17,7 @@
 namespace rankgrove {
 
 constexpr int32_t kBitRows = 256;
+constexpr int32_t kValuesAfter = 64;
 
 // A bit for each of 256 rows.
 struct alignas(32) RowBits {
@@ -60,9 +61,15 @@ struct BitKernels {
   // bytes[row] = the number whose bit b is the row's bit in planes[b]; at most 8 planes.
   void (*number_rows)(const uint64_t* const* planes, int32_t n_planes, int32_t n_groups,
                       uint8_t* bytes);
+
+  // Adds the values of four trees, in their order, to the score of each row. A tree has at most
+  // n_leaves leaves, and kValuesAfter doubles can be read after its values.
+  void (*add_four)(const uint8_t (*leaf)[kBitRows], const double* const* values, int32_t n_leaves,
+                   int32_t n_rows, double* scores);
 };
 
-// The fastest kernels for this machine, or the plain ones; all give the same answers.
-const BitKernels& bit_kernels(bool simd);
+// The kernels for the widest registers of this machine up to that width, or the plain ones; all
+// give the same answers.
+const BitKernels& bit_kernels(int32_t vector_bits);
 
 }  // namespace rankgrove

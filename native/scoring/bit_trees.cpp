@@ -54,29 +54,6 @@ int32_t oblivious_levels(const EnsembleArrays& ensemble, int32_t tree) {
 // Slots that a tree takes: its leaves, filled up to a multiple of 8, and its splits but the root.
 int32_t n_slots(int32_t n_leaves) { return (n_leaves + 7) / 8 * 8 + std::max(0, n_leaves - 2); }
 
-// Adds the values of four trees, in their order, to the score of each row.
-void add_four(const uint8_t (*leaf)[kBitRows], const double* const* values, int32_t n_rows,
-              double* scores) {
-  static_assert(std::endian::native == std::endian::little, "the first row is in the low byte");
-  const double* first = values[0];
-  const double* second = values[1];
-  const double* third = values[2];
-  const double* fourth = values[3];
-  const auto add = [=](int32_t i, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
-    scores[i] = scores[i] + first[a] + second[b] + third[c] + fourth[d];
-  };
-  int32_t start = 0;
-  for (; start + 8 <= n_rows; start += 8) {  // 8 leaves at once: loads are what bounds this loop
-    uint64_t eight[4];
-    for (int32_t k = 0; k < 4; ++k) std::memcpy(&eight[k], leaf[k] + start, 8);
-    for (int32_t i = 0; i < 8; ++i) {
-      const auto leaf_in = [&](int32_t k) { return eight[k] >> 8 * i & 255; };
-      add(start + i, leaf_in(0), leaf_in(1), leaf_in(2), leaf_in(3));
-    }
-  }
-  for (int32_t i = start; i < n_rows; ++i) add(i, leaf[0][i], leaf[1][i], leaf[2][i], leaf[3][i]);
-}
-
 }  // namespace
 
 // What one thread needs to score a block; allocated once per thread and never shrunk.
@@ -114,8 +91,8 @@ bool BitTrees<V>::accepts(const EnsembleArrays& ensemble, int32_t tree) {
 
 template <typename V>
 BitTrees<V>::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
-                      const MissingPolicy& policy, bool simd)
-    : kernels_(bit_kernels(simd)), columns_(ensemble, trees, policy) {
+                      const MissingPolicy& policy, int32_t vector_bits)
+    : kernels_(bit_kernels(vector_bits)), columns_(ensemble, trees, policy) {
   std::vector<std::vector<V>> thresholds(columns_.size());
   for (int32_t tree : trees) {
     for (int64_t i = ensemble.tree_offsets[tree]; i < ensemble.tree_offsets[tree + 1]; ++i) {
@@ -140,6 +117,7 @@ BitTrees<V>::BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> t
     add_group(ensemble, rest.first(size));
     rest = rest.subspan(size);
   }
+  values_.resize(values_.size() + kValuesAfter);
 }
 
 template <typename V>
@@ -182,15 +160,19 @@ int32_t BitTrees<V>::size_of_group(const EnsembleArrays& ensemble,
 
 template <typename V>
 void BitTrees<V>::add_group(const EnsembleArrays& ensemble, std::span<const int32_t> trees) {
-  Group group{ensemble.tree_outputs[trees[0]], static_cast<int32_t>(trees_.size()),
+  Group group{ensemble.tree_outputs[trees[0]],
+              static_cast<int32_t>(trees_.size()),
               static_cast<int32_t>(trees_.size() + trees.size()),
-              static_cast<int64_t>(nodes_.size()), 0};
+              static_cast<int64_t>(nodes_.size()),
+              0,
+              0};
   std::vector<std::vector<BitNode>> levels;
   int32_t next_slot = 0;
   for (int32_t tree : trees) {
     const int64_t begin = ensemble.tree_offsets[tree];
     const auto n_leaves = static_cast<int32_t>((ensemble.tree_offsets[tree + 1] - begin + 1) / 2);
     const int32_t n_levels = oblivious_levels<V>(ensemble, tree);
+    group.most_leaves = std::max(group.most_leaves, n_leaves);
     trees_.push_back({n_leaves, n_levels, next_slot, static_cast<int64_t>(rules_.size()),
                       static_cast<int64_t>(values_.size())});
     int32_t next_leaf = next_slot;
@@ -346,7 +328,7 @@ void BitTrees<V>::add_scores(const StridedRows<T>& matrix, int32_t n_rows, doubl
       values[k] = values_.data() + trees_[group.first_tree + k].first_value;
     }
     if (n_trees == kTogether) {
-      add_four(scratch.leaf, values, n_rows, sums);
+      kernels_.add_four(scratch.leaf, values, group.most_leaves, n_rows, sums);
     } else if (trees_[group.first_tree].n_levels > 8) {
       for (int32_t i = 0; i < n_rows; ++i) {
         sums[i] += values[0][scratch.leaf[0][i] | scratch.leaf_high[i] << 8];

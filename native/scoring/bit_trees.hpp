@@ -36,7 +36,7 @@ class BitTrees {
   static bool accepts(const EnsembleArrays& ensemble, int32_t tree);
 
   BitTrees(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
-           const MissingPolicy& policy, bool simd);
+           const MissingPolicy& policy, int32_t vector_bits);
 
   // Adds the trees' values for the first n_rows (at most kBitRows) rows of the matrix:
   // scores[output * stride + row].
@@ -58,6 +58,7 @@ class BitTrees {
     int32_t output;
     int32_t first_tree, last_tree;
     int64_t first_node, last_node;
+    int32_t most_leaves;  // of one of its trees
   };
   // A set of categories of a column, and one word more, which is 0, for all categories beyond it.
   struct SetTest {

@@ -33,33 +33,37 @@ uint32_t key_of_category(V value) {
 }
 
 #if RANKGROVE_X86
-// Reads 4 rows (every other one) of 4 neighbouring features, replaces missing values, and writes 4
-// columns.
-void load_square(const float* values, const int64_t* row_offset, const float* up_to,
-                 const float* missing, float* tile, int32_t tile_stride) {
-  __m128 a = _mm_loadu_ps(values + row_offset[0]);
-  __m128 b = _mm_loadu_ps(values + row_offset[2]);
-  __m128 c = _mm_loadu_ps(values + row_offset[4]);
-  __m128 d = _mm_loadu_ps(values + row_offset[6]);
-  const __m128 bound = _mm_loadu_ps(up_to);
-  const __m128 instead = _mm_loadu_ps(missing);
-  const __m128 sign = _mm_set1_ps(-0.0f);
-  for (__m128* x : {&a, &b, &c, &d}) {
-    const __m128 present = _mm_cmpgt_ps(_mm_andnot_ps(sign, *x), bound);
-    *x = _mm_or_ps(_mm_and_ps(present, *x), _mm_andnot_ps(present, instead));
-  }
+// What read<float> gives, for n values.
+RANKGROVE_SIMD void read_values(const float* values, int32_t n, float up_to, float missing,
+                                float* out) {
+  for (int32_t i = 0; i < n; ++i) out[i] = read<float>(values[i], up_to, missing);
+}
+
+inline __m128 four_floats(const float* from) { return _mm_loadu_ps(from); }
+inline __m128 four_floats(const double* from) {
+  return _mm_movelh_ps(_mm_cvtpd_ps(_mm_loadu_pd(from)), _mm_cvtpd_ps(_mm_loadu_pd(from + 2)));
+}
+
+// Reads 4 rows (every other one) of 4 neighbouring features, which go to columns of a tile.
+template <typename T>
+void load_square(const T* values, const int64_t* row_offset, float* tile) {
+  __m128 a = four_floats(values + row_offset[0]);
+  __m128 b = four_floats(values + row_offset[2]);
+  __m128 c = four_floats(values + row_offset[4]);
+  __m128 d = four_floats(values + row_offset[6]);
   _MM_TRANSPOSE4_PS(a, b, c, d);
   _mm_store_ps(tile, a);
-  _mm_store_ps(tile + tile_stride, b);
-  _mm_store_ps(tile + 2 * tile_stride, c);
-  _mm_store_ps(tile + 3 * tile_stride, d);
+  _mm_store_ps(tile + Columns::kTileRows, b);
+  _mm_store_ps(tile + 2 * Columns::kTileRows, c);
+  _mm_store_ps(tile + 3 * Columns::kTileRows, d);
 }
 #endif
 
 }  // namespace
 
 Columns::Columns(const EnsembleArrays& ensemble, std::span<const int32_t> trees,
-                 const MissingPolicy& policy) {
+                 const MissingPolicy& policy)
+    : row_width_(ensemble.n_features) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<uint8_t> known(2 * ensemble.n_features);
   for (int32_t tree : trees) {
@@ -126,13 +130,35 @@ int32_t Columns::row_position(int32_t feature, bool missing_left) const {
   return static_cast<int32_t>(at) + (missing_left && has_twin(c) ? twin_position() : 0);
 }
 
-bool Columns::is_square(int32_t c) const {
-  for (int32_t k = 1; k < 4; ++k) {
-    if (columns_[c + k].feature != columns_[c].feature + k) return false;
+int32_t Columns::square_end(int32_t first, int32_t last) const {
+  int32_t c = first;
+  while (c < last && !columns_[c].categorical &&
+         columns_[c].feature < columns_[first].feature + 4) {
+    ++c;
   }
-  return !(columns_[c].categorical | columns_[c + 1].categorical | columns_[c + 2].categorical |
-           columns_[c + 3].categorical);
+  return c;
 }
+
+#if RANKGROVE_X86
+template <typename T>
+void Columns::load_squares(const StridedRows<T>& matrix, const int64_t* row_offset,
+                           int32_t n_tile_rows, int32_t first, int32_t last, float* tile) const {
+  const int32_t feature = std::min(columns_[first].feature, row_width_ - 4);
+  const T* values = matrix.data + feature;
+  alignas(64) float features[4][kTileRows];
+  for (int32_t i = 0; i < n_tile_rows; i += 8) {
+    for (int32_t odd = 0; odd < 2; ++odd) {
+      load_square(values, row_offset + i + odd, &features[0][tile_position<float>(i + odd)]);
+    }
+  }
+  // The last group of 32 may have 8 rows only, which lie in its first 16 places.
+  const int32_t n_places = n_tile_rows % 32 == 0 ? n_tile_rows : n_tile_rows + 8;
+  for (int32_t c = first; c < last; ++c, tile += kTileRows) {
+    const Column& column = columns_[c];
+    read_values(features[column.feature - feature], n_places, column.up_to, column.missing, tile);
+  }
+}
+#endif
 
 template <typename T, typename V>
 void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32_t first,
@@ -151,21 +177,11 @@ void Columns::load_by_column(const StridedRows<T>& matrix, int32_t n_rows, int32
     V* out = tile + static_cast<int64_t>(c - first) * kTileRows;
     const T* values = matrix.data + columns_[c].feature * matrix.column_stride;
 #if RANKGROVE_X86
-    if constexpr (sizeof(T) == sizeof(float) && sizeof(V) == sizeof(float)) {
-      if (matrix.column_stride == 1 && c + 4 <= last && is_square(c)) {
-        float up_to[4];
-        float missing[4];
-        for (int32_t k = 0; k < 4; ++k) {
-          up_to[k] = columns_[c + k].up_to;
-          missing[k] = columns_[c + k].missing;
-        }
-        for (int32_t i = 0; i < n_tile_rows; i += 8) {
-          for (int32_t odd = 0; odd < 2; ++odd) {
-            load_square(values, row_offset + i + odd, up_to, missing,
-                        out + tile_position<float>(i + odd), kTileRows);
-          }
-        }
-        c += 4;
+    if constexpr (sizeof(V) == sizeof(float)) {
+      const int32_t end = square_end(c, last);
+      if (matrix.column_stride == 1 && row_width_ >= 4 && end > c) {
+        load_squares(matrix, row_offset, n_tile_rows, c, end, out);
+        c = end;
         continue;
       }
     }

@@ -83,8 +83,12 @@ class Columns {
     float missing;  // replaces them
   };
 
-  // Tells whether columns c .. c + 3 read neighbouring features that are numbers.
-  bool is_square(int32_t c) const;
+  // The end of the columns from `first` on that read 4 neighbouring features, all numbers.
+  int32_t square_end(int32_t first, int32_t last) const;
+  // Loads such columns by squares of 4 rows and 4 features, wherever a row is contiguous.
+  template <typename T>
+  void load_squares(const StridedRows<T>& matrix, const int64_t* row_offset, int32_t n_tile_rows,
+                    int32_t first, int32_t last, float* tile) const;
 
   // Tells whether the column after this one is the same feature, with missing values going left.
   bool has_twin(int32_t c) const {
@@ -104,6 +108,7 @@ class Columns {
   bool load_keys_as(const StridedRows<T>& matrix, int32_t n_rows, bool twins, uint32_t* keys,
                     int32_t width) const;
 
+  int32_t row_width_;  // features of a row, read by a split or not
   std::vector<Column> columns_;
   std::vector<int32_t> first_columns_;  // of each feature
   std::vector<double> cuts_;            // ascending within a feature

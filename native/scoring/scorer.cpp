@@ -37,16 +37,16 @@ std::vector<Segment> segments_of(const EnsembleArrays& ensemble, ScoringMethod m
 }  // namespace
 
 Scorer::Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, ScoringMethod method,
-               bool simd)
+               int32_t vector_bits)
     : n_features_(ensemble.n_features),
       base_score_(ensemble.base_score.begin(), ensemble.base_score.end()) {
   for (const Segment& segment : segments_of(ensemble, method)) {
     if (segment.bits && ensemble.precise.empty()) {
       segments_.emplace_back(std::in_place_type<BitTrees<float>>, ensemble, segment.trees, policy,
-                             simd);
+                             vector_bits);
     } else if (segment.bits) {
       segments_.emplace_back(std::in_place_type<BitTrees<double>>, ensemble, segment.trees, policy,
-                             simd);
+                             vector_bits);
     } else {
       segments_.emplace_back(std::in_place_type<Walker>, ensemble, segment.trees, policy);
       walks_ = true;

@@ -23,9 +23,10 @@ enum class ScoringMethod { kFastest, kWalk };
 
 class Scorer {
  public:
-  // The ensemble has been checked. Without simd, plain code does the same.
+  // The ensemble has been checked. vector_bits: the widest vector registers that may be used; all
+  // give the same bits.
   Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, ScoringMethod method,
-         bool simd);
+         int32_t vector_bits);
 
   // Fills scores[row * n_outputs + output]. With `go_on`, the trees' values are added to what is
   // there, as if the trees that gave it came before these.

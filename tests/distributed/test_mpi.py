@@ -17,7 +17,7 @@ from rankgrove.rankers.base.registry import make_ranker
 
 WORKER = """
     import os, signal, sys, time
-    # Messages go to a file: the launcher may drop output that it has not forwarded when a task ends.
+    # Messages go to a file: the launcher may drop output that it has not forwarded at the end.
     messages = os.open(f"{sys.argv[2]}/messages", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(messages, 2)
     sys.path.insert(0, sys.argv[1])

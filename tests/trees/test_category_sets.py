@@ -23,7 +23,7 @@ from rankgrove.trees.growing import Tree
 from rankgrove.trees.packing import pack_trees, unpack_trees
 from rankgrove.trees.scorer import Scorer, check_ensemble
 
-METHODS = ({}, {"simd": False}, {"walk": True})
+METHODS = ({}, {"vector_bits": 256}, {"vector_bits": 0}, {"walk": True})
 
 
 def categorical(seed=0, n_categories=50, **shape):

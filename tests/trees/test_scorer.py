@@ -41,7 +41,7 @@ def test_scores_equal_the_plain_walk(
     if with_fill:
         fill = np.random.default_rng(seed).choice([np.nan, 0.0, 1.0], n_features)
     expected = scoring.predict(ensemble, X, fill)
-    for options in ({}, {"simd": False}, {"walk": True}):
+    for options in ({}, {"vector_bits": 256}, {"vector_bits": 0}, {"walk": True}):
         scores = Scorer(ensemble, fill, **options).predict(X)
         np.testing.assert_array_equal(scores, expected, strict=True)
 
@@ -72,7 +72,7 @@ def test_precise_thresholds_are_compared_in_float64(seed, n_leaves, shape, n_row
         narrow = X.astype(np.float32)
     for rows in (X, np.asfortranarray(X), narrow):
         expected = scoring.predict(ensemble, rows, fill)
-        for options in ({}, {"simd": False}, {"walk": True}):
+        for options in ({}, {"vector_bits": 256}, {"vector_bits": 0}, {"walk": True}):
             scores = Scorer(ensemble, fill, **options).predict(rows)
             np.testing.assert_array_equal(scores, expected, strict=True)
 
@@ -111,7 +111,7 @@ def test_every_kind_of_value_meets_every_kind_of_threshold():
     ensemble = dataclasses.replace(ensemble, threshold=thresholds)
     X = rng.choice(np.r_[values, -np.inf, np.nan, -np.nan], (500, 3)).astype(np.float32)
     expected = scoring.predict(ensemble, X)
-    for options in ({}, {"simd": False}, {"walk": True}):
+    for options in ({}, {"vector_bits": 256}, {"vector_bits": 0}, {"walk": True}):
         np.testing.assert_array_equal(Scorer(ensemble, **options).predict(X), expected)
 
 

@@ -39,7 +39,8 @@ class Scorer:
     absent : how absent features of the training data were read; None: unknown, or not from text
     link : from the outputs of the trees to the score; None: scores are the outputs themselves
     walk : walk through all trees node by node, instead of the fastest way for each
-    simd : use vector instructions where the machine has them
+    vector_bits : the widest vector registers that may be used, where the machine has them: 512,
+        256, or 0 for plain code
     """
 
     def __init__(
@@ -52,14 +53,14 @@ class Scorer:
         absent: str | None = None,
         link: Link | None = None,
         walk: bool = False,
-        simd: bool = True,
+        vector_bits: int = 512,
     ) -> None:
         self.ensemble = ensemble
         self._options: dict[str, Any] = {
             "fill": fill,
             "missing_up_to": missing_up_to,
             "walk": walk,
-            "simd": simd,
+            "vector_bits": vector_bits,
         }
         self._parts: dict[tuple[int, int], Scorer] = {}
         self._columns = Columns(None, ensemble.n_features) if columns is None else columns
@@ -99,7 +100,7 @@ class Scorer:
                 missing_up_to=_per_feature(options["missing_up_to"], n_features, "missing_up_to"),
                 precise=precise,
                 walk=options["walk"],
-                simd=options["simd"],
+                vector_bits=options["vector_bits"],
             )
         except (TypeError, ValueError) as error:
             raise ModelError(f"these trees cannot be scored: {error}") from error
