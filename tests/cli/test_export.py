@@ -126,5 +126,5 @@ def test_names_and_known_features(folder, capsys):
 
 def test_unknown_targets_are_usage_errors(folder):
     with pytest.raises(SystemExit) as stop:
-        run(folder, "--to", "pmml", "--out", "m")
+        run(folder, "--to", "weka", "--out", "m")
     assert stop.value.code == 2

@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from formats.export_cases import MODELS, assert_close, edge_rows, exported, model_of
+from formats.export_cases import MODELS, N_FEATURES, assert_close, edge_rows, exported, model_of
 from oracles import export_targets
 
 pytestmark = pytest.mark.filterwarnings("ignore:every document gets the same score")
@@ -41,6 +42,26 @@ def node() -> tuple[str, dict[str, str]]:
     if program is None or subprocess.run(probe, capture_output=True, env=env).returncode:
         pytest.skip("onnxruntime-node is not installed: make consumers")
     return program, env
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("to", "suffix"), [("lightgbm", "txt"), ("pmml", "pmml")])
+@pytest.mark.parametrize("name", ["boosted", "infinite fill", "base score"])
+def test_jpmml_gives_the_same_scores(name, to, suffix, tmp_path):
+    for package in ("jpmml_evaluator", "sklearn2pmml"):
+        pytest.importorskip(package)
+    if shutil.which("java") is None:
+        pytest.skip("java is not installed")
+    ranker = model_of(name)
+    names = [f"feature{j}" for j in range(N_FEATURES)]
+    path = tmp_path / f"model.{suffix}"
+    ranker.export(path, to, feature_names=names)
+    X = edge_rows(ranker, wide=True)
+    np.save(tmp_path / "rows.npy", X)
+    found = tmp_path / "scores.npy"
+    script = str(HERE / "with_jpmml.py")
+    output([sys.executable, script, path, tmp_path / "rows.npy", ",".join(names), found])
+    np.testing.assert_array_equal(np.load(found), ranker.predict(X))
 
 
 @pytest.mark.process

@@ -63,6 +63,19 @@ def by_oracle(to: str, text: str, X):
     ]
 
 
+def test_pmml_gives_the_same_scores(tmp_path):
+    """By its own rules; JPMML itself is asked in test_consumers."""
+    for name in MODELS:
+        ranker = model_of(name)
+        export = exported(ranker, "pmml", tmp_path / "m.pmml")
+        X = edge_rows(ranker, wide=True)
+        scores = target_of("pmml").evaluate(export.path.read_bytes(), X, NAMES)
+        np.testing.assert_array_equal(scores, ranker.predict(X))
+    names = ["score", *NAMES[1:]]
+    with pytest.raises(ModelError, match="does not take 'score'"):
+        model_of("boosted").export(tmp_path / "m.pmml", "pmml", feature_names=names)
+
+
 ENGINES = ("elasticsearch", "opensearch", "solr", "vespa", "ranklib")
 LIBRARIES = ("lightgbm", "xgboost", "onnx", "onnx-double", "c")
 

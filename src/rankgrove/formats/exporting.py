@@ -45,6 +45,7 @@ TARGETS: dict[str, tuple[str, str] | Target] = {
     "onnx-double": ("onnx", "ONNX_DOUBLE"),
     "solr": ("solr", "SOLR"),
     "ranklib": ("ranklib", "RANKLIB"),
+    "pmml": ("pmml", "PMML"),
     "c": ("c_source", "C_SOURCE"),
 }
 

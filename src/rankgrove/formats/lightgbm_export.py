@@ -45,7 +45,7 @@ def _write(plain: PlainTrees) -> bytes:
         f"max_feature_idx={plain.n_features - 1}",
         f"objective={_OBJECTIVES[plain.link]}",
         f"feature_names={' '.join(_without_blanks(names))}",
-        f"feature_infos={' '.join(_feature_info(plain, j) for j in range(plain.n_features))}",
+        f"feature_infos={' '.join(_feature_infos(plain))}",
         "",
     ]
     for number, tree in enumerate(plain.with_base_in_leaves().trees):
@@ -55,10 +55,24 @@ def _write(plain: PlainTrees) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _feature_info(plain: PlainTrees, column: int) -> str:
-    """Return the codes of a categorical column; LightGBM does not look at those of others."""
-    values = plain.categories.get(column)
-    return "none" if not values else ":".join(map(str, range(len(values))))
+def _feature_infos(plain: PlainTrees) -> list[str]:
+    """Return the codes of categorical columns, and the range of the thresholds of others.
+
+    LightGBM, which writes the range of the training data, does not look at them; JPMML takes a
+    feature with ``none`` for one that no split uses.
+    """
+    infos = ["none"] * plain.n_features
+    features = [tree.feature[~tree.is_leaf] for tree in plain.trees]
+    feature = np.concatenate([*features, np.empty(0, np.int64)])
+    cuts = [tree.precise[~tree.is_leaf] for tree in plain.trees]
+    threshold = np.concatenate([*cuts, np.empty(0)])
+    for column in np.unique(feature).tolist():
+        own = threshold[feature == column]
+        infos[column] = f"[{float(own.min())!r}:{float(own.max())!r}]"
+    for column, values in plain.categories.items():
+        if values:
+            infos[column] = ":".join(map(str, range(len(values))))
+    return infos
 
 
 def _without_blanks(names: Iterable[str]) -> list[str]:
