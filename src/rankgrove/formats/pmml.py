@@ -53,7 +53,9 @@ def _write(plain: PlainTrees) -> bytes:
         segment = ET.SubElement(segments, "Segment", id=str(number))
         ET.SubElement(segment, "True")
         segment.append(_tree(tree, names))
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return (
+        b'<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode").encode()
+    )
 
 
 def _tree(tree: PlainTree, names: tuple[str, ...]) -> ET.Element:
