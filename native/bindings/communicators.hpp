@@ -8,8 +8,8 @@
 
 namespace rankgrove {
 
-// None is one worker with all data (null); a native star is taken as it is; any other object is
-// asked for its methods `sum` and `maximum` of an int64 array, in place.
+// None is one worker with all data (null); a native mesh is taken as it is; any other object has
+// the methods of rankgrove.workers.communicator.Communicator.
 std::shared_ptr<Communicator> as_communicator(const nb::object& object);
 
 }  // namespace rankgrove

@@ -1,4 +1,4 @@
-// What the workers of one fit do together: sums and maxima of integers.
+// What the workers of one fit do together: sums and maxima of integers, and bytes that all get.
 //
 // Kernels that take a Communicator call it from the thread that called them, never from a loop over
 // threads; all workers make the same calls in the same order. Integers add up to the same bits in
@@ -8,6 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace rankgrove {
 
@@ -15,9 +19,21 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
   // Replaces each value by its sum, or its maximum, over all workers.
   virtual void sum(int64_t* values, size_t n) = 0;
   virtual void maximum(int64_t* values, size_t n) = 0;
+
+  // Reduce-scatter: replaces values bounds[rank]..bounds[rank + 1] by their sums over all workers;
+  // what other values become is not defined. `bounds` has size + 1 entries. The few `extra` values
+  // are summed for all workers.
+  virtual void sum_scatter(int64_t* values, std::span<const size_t> bounds, int64_t* extra,
+                           size_t n_extra) = 0;
+
+  // All-gather: the bytes of every worker, in order of rank, on every worker.
+  virtual std::vector<std::string> gather(std::string_view own) = 0;
 };
 
 }  // namespace rankgrove

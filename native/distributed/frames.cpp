@@ -25,6 +25,10 @@ constexpr int kLookMilliseconds = 100;           // between looks for Ctrl-C
 constexpr size_t kGrowth = size_t{16} << 20;     // bytes that a payload grows by
 constexpr size_t kMostReason = size_t{1} << 16;  // bytes of an abort frame
 constexpr double kFarewellSeconds = 1.0;
+constexpr double kTellShare = 0.125;  // of the patience, until others are told that one waits
+// The patience with a worker that waits itself.
+constexpr double kPatienceWithWaiting = 1.25;
+constexpr double kMoreSecondsWithWaiting = 2.0;
 
 using Clock = std::chrono::steady_clock;
 
@@ -67,12 +71,12 @@ void check_header(const Incoming& frame) {
   const bool right = got.kind == wanted.kind && got.number == wanted.number;
   if (right && (!frame.target || got.length == wanted.length)) return;
   if (got.kind == Kind::kAbort && got.length <= kMostReason) return;
-  throw WorkerGone(
-      name_of(*frame.peer) + " is out of step: it sent message " + std::to_string(got.number) +
-          " of kind " + std::to_string(static_cast<uint32_t>(got.kind)) + " with " +
-          std::to_string(got.length) + " bytes where message " + std::to_string(wanted.number) +
-          " of kind " + std::to_string(static_cast<uint32_t>(wanted.kind)) + " was due",
-      frame.peer->rank, frame.peer->address, true);
+  throw out_of_step(*frame.peer, ": it sent message " + std::to_string(got.number) + " of kind " +
+                                     std::to_string(static_cast<uint32_t>(got.kind)) + " with " +
+                                     std::to_string(got.length) + " bytes where message " +
+                                     std::to_string(wanted.number) + " of kind " +
+                                     std::to_string(static_cast<uint32_t>(wanted.kind)) +
+                                     " was due");
 }
 
 // Throws what an abort frame tells. A worker that speaks of itself is known by its connection.
@@ -115,16 +119,58 @@ bool advance(Incoming& frame) {
     if (n < 0) return would_block(errno);
     const bool in_header = frame.received < kHead;
     frame.received += static_cast<size_t>(n);
-    if (in_header && frame.received == kHead) check_header(frame);
+    if (!in_header || frame.received < kHead) continue;
+    if (frame.header.kind == Kind::kWaiting && frame.header.length == 0) {
+      frame.peer->waits_in = frame.header.number;
+      frame.received = 0;
+      frame.header = {};
+    } else {
+      check_header(frame);
+    }
   }
   if (frame.header.kind == Kind::kAbort) throw_abort(frame);
   return true;
 }
 
-// Whether a peer that has sent its frame, and sends nothing before the answer, is there.
-bool still_there(const Peer& peer) {
-  char byte;
-  return recv(peer.fd, &byte, 1, kFlags | MSG_PEEK) < 0 && would_block(errno);
+// Looks whether a peer from which nothing is due now is lost, or has sent an abort frame.
+void look_after(const Peer& peer) {
+  if (peer.has_left) return;
+  FrameHeader next;
+  ssize_t n;
+  while ((n = recv(peer.fd, &next, sizeof(next), kFlags | MSG_PEEK)) == ssize_t{sizeof(next)}) {
+    if (next.kind == Kind::kLeaving) {
+      peer.has_left = true;
+      return;
+    }
+    if (next.kind == Kind::kWaiting && next.length == 0) {
+      recv(peer.fd, &next, sizeof(next), kFlags);
+      peer.waits_in = next.number;
+      continue;
+    }
+    if (next.kind != Kind::kAbort || next.length > kMostReason) return;
+    Incoming frame{&peer, next};
+    const Clock::time_point start = Clock::now();
+    while (advance(frame) && seconds_since(start) < kFarewellSeconds) {
+      pollfd waiting{peer.fd, POLLIN, 0};
+      poll(&waiting, 1, 50);
+    }
+    return;
+  }
+  if (n == 0 || (n < 0 && !would_block(errno))) throw lost(peer, "it closed the connection");
+}
+
+// Tells all others that this worker waits, unless they are sent something else.
+void tell_of_waiting(const std::vector<Outgoing>& out, const MessageContext& context) {
+  for (const Peer& peer : context.peers) {
+    const bool busy = std::ranges::any_of(
+        out, [&](const Outgoing& frame) { return frame.peer == &peer && !frame.done(); });
+    if (busy) continue;
+    Outgoing frame{&peer, {Kind::kWaiting, context.number, 0}, {}};
+    while (advance(frame) && !frame.done() && frame.sent > 0) {  // not half of it
+      pollfd waiting{peer.fd, POLLOUT, 0};
+      poll(&waiting, 1, kLookMilliseconds);
+    }
+  }
 }
 
 template <typename Frames>
@@ -146,43 +192,74 @@ std::string name_of(const Peer& peer) {
   return "worker " + std::to_string(peer.rank) + " (" + peer.address + ")";
 }
 
-void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in, double patience) {
+WorkerGone out_of_step(const Peer& peer, const std::string& details) {
+  return {name_of(peer) + " is out of step" + details, peer.rank, peer.address, true};
+}
+
+void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in,
+                 const MessageContext& context) {
   std::optional<WorkerGone> gone;  // of a peer that no longer takes what it is sent
   std::vector<uint8_t> given_up(out.size(), 0);
   Clock::time_point moved = Clock::now();
+  bool told = false;
   for (size_t before = 0;;) {
     std::vector<pollfd> waiting;
-    const Peer* late = nullptr;
+    const Peer* late = nullptr;  // one that does not wait itself, if there is one
+    const auto wait_for = [&](const Peer& peer, short events) {
+      waiting.push_back({peer.fd, events, 0});
+      if (!late || (late->waits_in == context.number && peer.waits_in != context.number)) {
+        late = &peer;
+      }
+    };
     for (size_t i = 0; i < out.size(); ++i) {
       if (out[i].done() || given_up[i]) continue;
       if (!advance(out[i])) {
         given_up[i] = 1;
         if (!gone) gone = lost(*out[i].peer, "it closed the connection");
-        continue;
+      } else if (!out[i].done()) {
+        wait_for(*out[i].peer, POLLOUT);
       }
-      if (!out[i].done()) waiting.push_back({out[i].peer->fd, POLLOUT, 0});
-      if (!out[i].done() && !late) late = out[i].peer;
     }
     for (Incoming& frame : in) {
+      if (frame.done()) continue;
       // What a peer sent before it disconnected is still read.
-      if (!(frame.done() ? still_there(*frame.peer) : advance(frame))) {
-        throw lost(*frame.peer, "it closed the connection");
-      }
-      waiting.push_back({frame.peer->fd, POLLIN, 0});
-      if (!frame.done() && !late) late = frame.peer;
+      if (!advance(frame)) throw lost(*frame.peer, "it closed the connection");
+      if (!frame.done()) wait_for(*frame.peer, POLLIN);
     }
     if (!late) break;
     const size_t after = bytes_moved(out) + bytes_moved(in);
     if (after != before) moved = Clock::now();
     before = after;
-    if (seconds_since(moved) > patience) {
+    const double waited = seconds_since(moved);
+    const double patience = late->waits_in == context.number
+                                ? kPatienceWithWaiting * context.patience + kMoreSecondsWithWaiting
+                                : context.patience;
+    if (waited > patience) {
       throw lost(*late, "it kept the others waiting for more than " +
                             std::to_string(static_cast<int64_t>(patience)) + " s");
     }
+    if (!told && waited > kTellShare * context.patience) {
+      tell_of_waiting(out, context);
+      told = true;
+    }
+    if (waited > 0.001 * kLookMilliseconds) {
+      for (const Peer& peer : context.peers) {
+        const bool due = std::ranges::any_of(
+            in, [&](const Incoming& frame) { return frame.peer == &peer && !frame.done(); });
+        if (!due) look_after(peer);
+      }
+    }
     poll(waiting.data(), waiting.size(), kLookMilliseconds);
-    if (seconds_since(moved) > 0.001 * kLookMilliseconds) note_work(1e6 * kLookMilliseconds);
+    if (waited > 0.001 * kLookMilliseconds) note_work(1e6 * kLookMilliseconds);
   }
   if (gone) throw *gone;
+}
+
+void send_leaving(const std::vector<Peer>& peers) noexcept {
+  for (const Peer& peer : peers) {
+    Outgoing frame{&peer, {Kind::kLeaving, 0, 0}, {}};
+    advance(frame);
+  }
 }
 
 std::string abort_payload(const WorkerGone& gone) {

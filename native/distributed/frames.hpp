@@ -14,6 +14,8 @@ struct Peer {
   int fd = -1;
   int rank = -1;
   std::string address;
+  mutable uint32_t waits_in = 0;  // the last message in which it told that it waits for others
+  mutable bool has_left = false;  // it takes part in no more messages
 };
 
 // Another worker is gone: lost, or (`failed`) ended by an error of its own.
@@ -30,7 +32,17 @@ struct WorkerGone : std::runtime_error {
 
 std::string name_of(const Peer& peer);  // "worker 2 (10.0.0.7:41234)"
 
-enum class Kind : uint32_t { kSum = 1, kMaximum, kGather, kBroadcast, kExchange, kAbort };
+enum class Kind : uint32_t {
+  kSum = 1,
+  kMaximum,
+  kSumScatter,
+  kGather,
+  kBroadcast,
+  kExchange,
+  kWaiting,  // "I wait for others in this message"; may come between any two frames
+  kLeaving,  // "I need no more messages"
+  kAbort,
+};
 
 struct FrameHeader {
   Kind kind;
@@ -63,10 +75,28 @@ struct Incoming {
   }
 };
 
-// Moves all frames, as the sockets allow. Throws WorkerGone when a peer is lost, has sent an abort
-// frame or another frame than expected, or when nothing moves for `patience` seconds; what goes out
-// to other peers is finished before.
-void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in, double patience);
+// The message that frames belong to, and the connections to all workers that take part.
+struct MessageContext {
+  const std::vector<Peer>& peers;
+  uint32_t number;
+  double patience;  // seconds
+};
+
+// Moves all frames, as the sockets allow. Throws WorkerGone when a peer of a frame is lost, when
+// any peer has sent an abort frame, when one has sent another frame than expected, or when nothing
+// moves for `patience` seconds; what goes out to other peers is finished before.
+//
+// Who is late? Most workers wait for one that waits itself. After a part of the patience, a worker
+// tells all others that it waits; whoever waits for such a worker is more patient, so that the one
+// that waits for the late worker speaks first, and names it.
+void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in,
+                 const MessageContext& context);
+
+// The error for a worker that takes part in another operation than the others.
+WorkerGone out_of_step(const Peer& peer, const std::string& details = "");
+
+// Tells all peers that this worker needs no more messages, as far as they take it at once.
+void send_leaving(const std::vector<Peer>& peers) noexcept;
 
 // An abort frame: which worker is gone, and why.
 std::string abort_payload(const WorkerGone& gone);

@@ -20,6 +20,16 @@ struct RowShare {
   void maximum(int64_t* values, size_t n) const {
     if (communicator) communicator->maximum(values, n);
   }
+  void sum_scatter(int64_t* values, std::span<const size_t> bounds, int64_t* extra,
+                   size_t n_extra) const {
+    if (communicator) communicator->sum_scatter(values, bounds, extra, n_extra);
+  }
+  std::vector<std::string> gather(std::string_view own) const {
+    if (communicator) return communicator->gather(own);
+    return {std::string(own)};
+  }
+  int rank() const { return communicator ? communicator->rank() : 0; }
+  int size() const { return communicator ? communicator->size() : 1; }
 };
 
 }  // namespace rankgrove

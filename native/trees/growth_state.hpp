@@ -14,6 +14,7 @@
 #include "distributed/row_share.hpp"
 #include "trees/binned_matrix.hpp"
 #include "trees/feature_sample.hpp"
+#include "trees/feature_share.hpp"
 #include "trees/grow_options.hpp"
 #include "trees/histogram_layout.hpp"
 #include "trees/interactions.hpp"
@@ -31,6 +32,7 @@ struct GrowthState {
         share(std::move(row_share)),
         n_threads(threads),
         layout(*binned->bins),
+        searched(layout, share),
         partition(*binned),
         features(layout.n_features(), options.max_features_tree, options.max_features_node),
         interactions(options.interactions) {}
@@ -56,6 +58,7 @@ struct GrowthState {
   const RowShare share;  // which rows of all workers the matrix holds
   const int n_threads;
   const HistogramLayout layout;
+  const FeatureShare searched;  // the features whose splits this worker searches
 
   RowPartition partition;
   PackedGradients packed;

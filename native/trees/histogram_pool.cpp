@@ -19,7 +19,7 @@ HistogramPool::HistogramPool(const GrowthState& state)
 
 int64_t* HistogramPool::acquire() {
   if (free_.empty()) {
-    histograms_.push_back(std::make_unique_for_overwrite<int64_t[]>(state_.layout.size() + 1));
+    histograms_.push_back(std::make_unique_for_overwrite<int64_t[]>(state_.layout.size()));
     return histograms_.back().get();
   }
   int64_t* histogram = free_.back();
@@ -51,8 +51,8 @@ void HistogramPool::build_row_counts(int64_t begin, int64_t end, int64_t* histog
   sum_over_workers(histogram);
 }
 
-void HistogramPool::sum_over_workers(int64_t* histogram, size_t n_extra) const {
-  state_.share.sum(histogram, state_.layout.size() + n_extra);
+void HistogramPool::sum_over_workers(int64_t* histogram, int64_t* extra, size_t n_extra) const {
+  state_.share.sum_scatter(histogram, state_.searched.bounds, extra, n_extra);
 }
 
 void HistogramPool::subtract(int32_t feature, const int64_t* part, int64_t* whole) const {
@@ -61,7 +61,9 @@ void HistogramPool::subtract(int32_t feature, const int64_t* part, int64_t* whol
 }
 
 void HistogramPool::subtract(const int64_t* part, int64_t* whole) const {
-  subtract_bins(part, state_.layout.size(), whole);
+  const int32_t begin = state_.layout.start[state_.searched.begin];
+  const int32_t end = state_.layout.start[state_.searched.end];
+  subtract_bins(part + begin, end - begin, whole + begin);
 }
 
 int64_t HistogramPool::total(const int64_t* histogram) const {

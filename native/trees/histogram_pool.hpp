@@ -1,8 +1,9 @@
 // The histograms of nodes: memory that is used again, and how it is filled.
 //
-// A histogram is an array of layout.size() packed sums, followed by one word of the caller's. It is
-// built from the rows that a node has in the partition, by this worker alone; sum_over_workers()
-// makes it the histogram of all rows. One node's histogram less one child's is the other child's.
+// A histogram is an array of layout.size() packed sums. It is built from the rows that a node has
+// in the partition, by this worker alone; sum_over_workers() makes the bins of the features that
+// this worker searches those of all rows. One node's histogram less one child's is the other
+// child's.
 #pragma once
 
 #include <atomic>
@@ -37,17 +38,20 @@ class HistogramPool {
   void build_by_feature(int64_t begin, int64_t end, int64_t* histogram, int n_threads,
                         double nanoseconds, Visit&& visit);
 
-  // Writes the numbers of rows of all workers in place of sums of gradients.
+  // Writes the numbers of rows of all workers in place of sums of gradients, for the features that
+  // this worker searches.
   void build_row_counts(int64_t begin, int64_t end, int64_t* histogram);
 
-  // Replaces the bins, and `n_extra` words behind them, by their sums over all workers.
-  void sum_over_workers(int64_t* histogram, size_t n_extra = 0) const;
+  // Replaces the bins of this worker's features by their sums over all workers; others become
+  // undefined. The words of `extra` are summed, too, for all workers.
+  void sum_over_workers(int64_t* histogram, int64_t* extra = nullptr, size_t n_extra = 0) const;
 
-  // Subtracts the bins of one feature, or of all.
+  // Subtracts the bins of one feature, or of all that this worker searches.
   void subtract(int32_t feature, const int64_t* part, int64_t* whole) const;
   void subtract(const int64_t* part, int64_t* whole) const;
 
-  // The packed sums of a node: those of the bins of any feature.
+  // The packed sums of this worker's rows: those of the bins of any feature, before they are summed
+  // over workers.
   int64_t total(const int64_t* histogram) const;
 
   // What building the histogram of so many rows costs.

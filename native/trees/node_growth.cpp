@@ -37,8 +37,8 @@ OpenNode NodeGrowth::make_root(Tree& tree) {
   if (may_split(0, root.n_rows) && state_.options.max_leaf_nodes > 1) {
     root.histogram = histograms_.acquire();
     histograms_.build(root.begin, root.end, root.histogram);
-    histograms_.sum_over_workers(root.histogram);
     root.sums.total = histograms_.total(root.histogram);
+    histograms_.sum_over_workers(root.histogram, &root.sums.total, 1);
     root.sums.n_rows = root.n_rows;
   }
   return root;
@@ -83,10 +83,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
     return partition;
   }
   histograms_.build(begin, end, partition.histogram);
-  int64_t& rows_behind = partition.histogram[state_.layout.size()];
-  rows_behind = partition.left_rows;
-  histograms_.sum_over_workers(partition.histogram, count_first ? 0 : 1);
-  partition.left_rows = rows_behind;
+  histograms_.sum_over_workers(partition.histogram, &partition.left_rows, count_first ? 0 : 1);
   return partition;
 }
 

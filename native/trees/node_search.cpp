@@ -63,12 +63,25 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
     histograms_.build_by_feature(pending.begin, pending.end, pending.histogram, n_threads(), cost,
                                  search_feature);
   } else {
-    parallel_for(n_features, n_threads(), cost,
-                 [&](int64_t task) { search_feature(static_cast<int32_t>(task)); });
+    const FeatureShare& searched = state_.searched;
+    parallel_for(searched.count(), n_threads(), cost, [&](int64_t task) {
+      search_feature(searched.begin + static_cast<int32_t>(task));
+    });
   }
+  std::vector<OpenNode*> open;
+  std::vector<SplitOffer> offers;
   for (auto search = candidates_.begin(); search != last; ++search) {
-    if (!search->node->decided) choose_split(*search->node, search->by_feature);
+    OpenNode& node = *search->node;
+    if (node.decided) continue;
+    if (node.rows_counted) {
+      set_split(node, best_with_enough_rows(node, search->by_feature));
+    } else {
+      open.push_back(&node);
+      offers.push_back(own_offer(node, search->by_feature));
+    }
   }
+  offers = best_offers(state_.share, std::move(offers));
+  for (size_t i = 0; i < open.size(); ++i) set_split(*open[i], offers[i]);
 }
 
 // By what the best splits of features are compared: their gains, unless noise is wanted.
@@ -78,31 +91,34 @@ double NodeSearch::preference(const OpenNode& node, const Split& split) const {
   return node.sums.noise.preference(score, split.rule.feature, -1);
 }
 
-// Equal gains go to the lower feature.
-void NodeSearch::choose_split(OpenNode& node, std::vector<Split>& by_feature) {
-  Split best;
-  if (node.rows_counted) {
-    best = best_with_enough_rows(node, by_feature);
-  } else {
-    const Split* chosen = &best;
-    double greatest = kNoGain;
-    const bool noisy{node.sums.noise};
-    for (const Split& split : by_feature) {
-      if (!split.found()) continue;
-      const double worth = noisy ? preference(node, split) : split.gain;
-      if (!(worth > greatest)) continue;
-      chosen = &split;
-      greatest = worth;
-    }
-    best = *chosen;
+// The best split among this worker's features; equal gains go to the lower one. Its flag says
+// whether missing values of the feature have sums.
+SplitOffer NodeSearch::own_offer(const OpenNode& node, const std::vector<Split>& by_feature) const {
+  const Split* best = nullptr;
+  double greatest = kNoGain;
+  for (int32_t f = state_.searched.begin; f < state_.searched.end; ++f) {
+    const Split& split = by_feature[f];
+    if (!split.found()) continue;
+    const double worth = preference(node, split);
+    if (!(worth > greatest)) continue;
+    best = &split;
+    greatest = worth;
   }
-  // Where the node has no missing value, one that comes later follows the heavier child. (Rows
-  // whose sums are 0 may follow it too, unless the children's rows have been counted.)
-  if (best.found() && !best.rule.missing_left && !has_missing(node, best.rule.feature)) {
-    best.rule.missing_left =
-        2 * int64_t{hessian_field(best.left)} >= hessian_field(node.sums.total);
+  if (!best) return {};
+  return {*best, greatest, has_missing_sums(node, best->rule.feature)};
+}
+
+// Where the node has no missing value, one that comes later follows the heavier child. (Rows
+// whose sums are 0 may follow it too, unless the children's rows have been counted.)
+void NodeSearch::set_split(OpenNode& node, const SplitOffer& chosen) const {
+  node.split = chosen.split;
+  CodeRule& rule = node.split.rule;
+  if (!node.split.found() || rule.missing_left || chosen.flag) return;
+  if (node.rows_counted && state_.layout.missing[rule.feature] &&
+      count_rows(node, rule.feature).back() > 0) {
+    return;
   }
-  node.split = best;
+  rule.missing_left = 2 * int64_t{hessian_field(node.split.left)} >= hessian_field(node.sums.total);
 }
 
 // The rows of all workers by their code of one feature; the last code is that of missing values.
@@ -113,18 +129,17 @@ std::vector<int64_t> NodeSearch::count_rows(const OpenNode& node, int32_t featur
   return counts;
 }
 
-bool NodeSearch::has_missing(const OpenNode& node, int32_t feature) const {
+bool NodeSearch::has_missing_sums(const OpenNode& node, int32_t feature) const {
   const HistogramLayout& layout = state_.layout;
-  if (!layout.missing[feature]) return false;
-  if (node.histogram[layout.start[feature] + layout.n_bins[feature]] != 0) return true;
-  return node.rows_counted && count_rows(node, feature).back() > 0;
+  return layout.missing[feature] &&
+         node.histogram[layout.start[feature] + layout.n_bins[feature]] != 0;
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
 // the rows of each feature that comes out best are counted; where several have too few, as sparse
 // features do, those of all features at once. (Noise compares features by any of their splits, so
 // that all must be known to have enough rows.)
-Split NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
+SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
   std::vector<uint8_t> counted(by_feature.size(), 0);
   const int few = node.sums.noise ? 0 : kFewCounts;
   for (int n_counted = 0;; ++n_counted) {
@@ -132,22 +147,15 @@ Split NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<Split>
       count_all_rows(node, by_feature);
       counted.assign(by_feature.size(), 1);
     }
-    size_t best = by_feature.size();
-    double greatest = kNoGain;
-    for (size_t f = 0; f < by_feature.size(); ++f) {
-      if (!by_feature[f].found()) continue;
-      const double worth = preference(node, by_feature[f]);
-      if (worth > greatest) {
-        best = f;
-        greatest = worth;
-      }
+    const SplitOffer best = best_offers(state_.share, {own_offer(node, by_feature)})[0];
+    const int32_t feature = best.split.rule.feature;
+    if (!best.split.found() || counted[feature]) return best;
+    const std::vector<int64_t> rows = count_rows(node, feature);
+    if (state_.searched.has(feature)) {
+      by_feature[feature] =
+          search_.best_of_feature(feature, node.histogram, node.sums, state_.packed, rows.data());
     }
-    if (best == by_feature.size()) return {};
-    if (counted[best]) return by_feature[best];
-    const auto feature = static_cast<int32_t>(best);
-    by_feature[best] = search_.best_of_feature(feature, node.histogram, node.sums, state_.packed,
-                                               count_rows(node, feature).data());
-    counted[best] = 1;
+    counted[feature] = 1;
   }
 }
 
@@ -156,15 +164,15 @@ void NodeSearch::count_all_rows(const OpenNode& node, std::vector<Split>& by_fea
   const HistogramLayout& layout = state_.layout;
   int64_t* counts = histograms_.acquire();
   histograms_.build_row_counts(node.begin, node.end, counts);
-  parallel_for(layout.n_features(), n_threads(), kNanosecondsPerCountedBin * layout.mean_bins(),
-               [&](int64_t i) {
-                 if (!by_feature[i].found()) return;
-                 const auto f = static_cast<int32_t>(i);
-                 std::vector<int64_t> rows(counts + layout.start[f], counts + layout.start[f + 1]);
-                 rows.resize(layout.n_bins[f] + 1, 0);
-                 by_feature[i] = search_.best_of_feature(f, node.histogram, node.sums,
-                                                         state_.packed, rows.data());
-               });
+  const double cost = kNanosecondsPerCountedBin * layout.mean_bins();
+  parallel_for(state_.searched.count(), n_threads(), cost, [&](int64_t i) {
+    const auto f = static_cast<int32_t>(state_.searched.begin + i);
+    if (!by_feature[f].found()) return;
+    std::vector<int64_t> rows(counts + layout.start[f], counts + layout.start[f + 1]);
+    rows.resize(layout.n_bins[f] + 1, 0);
+    by_feature[f] =
+        search_.best_of_feature(f, node.histogram, node.sums, state_.packed, rows.data());
+  });
   histograms_.release(counts);
 }
 

@@ -2,7 +2,8 @@
 //
 // SplitSearch knows one feature of one histogram; NodeSearch goes over features, on several
 // threads, and chooses. Two siblings are searched together, and their histograms are completed on
-// the way, feature by feature, while the bins are in the cache.
+// the way, feature by feature, while the bins are in the cache. Each of several workers searches
+// its own features, and offers the others the best splits that it has found.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "trees/growth_state.hpp"
 #include "trees/histogram_pool.hpp"
 #include "trees/open_node.hpp"
+#include "trees/split_offers.hpp"
 #include "trees/split_search.hpp"
 
 namespace rankgrove {
@@ -50,11 +52,12 @@ class NodeSearch {
   };
 
   double preference(const OpenNode& node, const Split& split) const;
-  void choose_split(OpenNode& node, std::vector<Split>& by_feature);
-  Split best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
+  SplitOffer own_offer(const OpenNode& node, const std::vector<Split>& by_feature) const;
+  void set_split(OpenNode& node, const SplitOffer& chosen) const;
+  SplitOffer best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
   void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature);
   std::vector<int64_t> count_rows(const OpenNode& node, int32_t feature) const;
-  bool has_missing(const OpenNode& node, int32_t feature) const;
+  bool has_missing_sums(const OpenNode& node, int32_t feature) const;
   int n_threads() const;
 
   const GrowthState& state_;

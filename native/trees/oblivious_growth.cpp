@@ -27,8 +27,8 @@ struct ObliviousGrowth::LevelNode {
 ObliviousGrowth::LevelNode ObliviousGrowth::make_root() {
   LevelNode root{0, state_.partition.size(), 0, histograms_.acquire()};
   histograms_.build(root.begin, root.end, root.histogram);
-  histograms_.sum_over_workers(root.histogram);
   root.total = histograms_.total(root.histogram);
+  histograms_.sum_over_workers(root.histogram, &root.total, 1);
   if (counts_rows()) {
     root.counts = histograms_.acquire();
     histograms_.build_row_counts(root.begin, root.end, root.counts);
@@ -42,25 +42,18 @@ bool ObliviousGrowth::counts_rows() const {
 }
 
 Split ObliviousGrowth::best_rule(const std::vector<LevelNode>& level, int32_t depth) const {
-  const std::vector<int32_t> features = state_.features_of(depth);
+  std::vector<int32_t> features;
+  for (const int32_t f : state_.features_of(depth)) {
+    if (state_.searched.has(f)) features.push_back(f);
+  }
   std::vector<Split> by_feature(features.size());
   const double cost =
       kNanosecondsPerBin * state_.layout.mean_bins() * static_cast<double>(level.size());
   parallel_for(std::ssize(features), state_.n_threads, cost,
                [&](int64_t i) { by_feature[i] = best_of_feature(level, depth, features[i]); });
-  Split best;
-  double greatest = -std::numeric_limits<double>::infinity();
-  for (const Split& split : by_feature) {
-    const double worth = preference(level, depth, split);
-    if (worth > greatest) {
-      best = split;
-      greatest = worth;
-    }
-  }
-  if (best.found() && !best.rule.missing_left) {
-    best.rule.missing_left = unseen_go_left(level, best.rule);
-  }
-  return best;
+  SplitOffer best;
+  for (const Split& split : by_feature) best.improve(split, preference(level, depth, split));
+  return best_offers(state_.share, {best})[0].split;
 }
 
 // By what the best rules of features are compared: their gains, unless noise is wanted.
@@ -170,8 +163,24 @@ int64_t ObliviousGrowth::left_total(const LevelNode& node, const CodeRule& rule)
                          with_missing ? bins[state_.layout.n_bins[rule.feature]] : int64_t{0});
 }
 
-// Where no node of the level has a missing value of the rule's feature, one that comes later
-// follows the heavier children.
+// The packed sums of each node's rows that a rule sends left, which the worker that searches the
+// feature tells the others; missing values that come later follow the heavier children, unless the
+// rule says where missing values go or some node has one.
+std::vector<int64_t> ObliviousGrowth::left_totals(const std::vector<LevelNode>& level,
+                                                  CodeRule& rule) const {
+  std::vector<int64_t> left(level.size() + 1, 0);  // and whether the rule is changed
+  if (state_.searched.has(rule.feature)) {
+    if (!rule.missing_left) rule.missing_left = unseen_go_left(level, rule);
+    for (size_t i = 0; i < level.size(); ++i) left[i] = left_total(level[i], rule);
+    left.back() = rule.missing_left ? 1 : 0;
+  }
+  state_.share.sum(left.data(), left.size());
+  rule.missing_left = left.back() != 0;
+  left.pop_back();
+  return left;
+}
+
+// Whether no node of the level has a missing value of the rule's feature, and most go left.
 bool ObliviousGrowth::unseen_go_left(const std::vector<LevelNode>& level,
                                      const CodeRule& rule) const {
   int64_t left = 0, total = 0;
@@ -187,11 +196,11 @@ bool ObliviousGrowth::unseen_go_left(const std::vector<LevelNode>& level,
 }
 
 // Appends the children of a node to the next level; histograms they get unless it is the last.
-void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, bool last,
-                                 std::vector<LevelNode>& next) {
+void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, int64_t left_total,
+                                 bool last, std::vector<LevelNode>& next) {
   const int64_t middle = state_.partition.split(parent.begin, parent.end, rule, state_.n_threads);
   LevelNode left{parent.begin, middle}, right{middle, parent.end};
-  left.total = left_total(parent, rule);
+  left.total = left_total;
   right.total = parent.total - left.total;
   if (last) {
     histograms_.release(parent.histogram);
@@ -224,15 +233,16 @@ std::vector<GrownLeaf> ObliviousGrowth::grow(Tree& tree) {
   std::vector<LevelNode> level{make_root()};
   tree.add_leaf(0.0, 0);
   for (int32_t depth = 0; depth < max_depth; ++depth) {
-    const Split best = best_rule(level, depth);
+    Split best = best_rule(level, depth);
     if (!best.found()) break;
-    const CodeRule& rule = best.rule;
+    CodeRule& rule = best.rule;
+    const std::vector<int64_t> left = left_totals(level, rule);
     const float threshold = state_.threshold(rule);
     const auto first_node = static_cast<int32_t>(tree.n_nodes() - std::ssize(level));
     const int32_t set = rule.categories ? tree.categories.add(*rule.categories) : -1;
     std::vector<LevelNode> next;
     for (int32_t j = 0; j < std::ssize(level); ++j) {
-      split_node(level[j], rule, depth + 1 == max_depth, next);
+      split_node(level[j], rule, left[j], depth + 1 == max_depth, next);
       const int32_t child = tree.add_leaf(0.0, 0);
       tree.add_leaf(0.0, 0);
       // The gain is that of the whole level, and stands at its first node.

@@ -9,6 +9,7 @@
 #include "trees/growth_state.hpp"
 #include "trees/histogram_pool.hpp"
 #include "trees/leaf_sums.hpp"
+#include "trees/split_offers.hpp"
 #include "trees/split_search.hpp"
 #include "trees/tree.hpp"
 
@@ -41,8 +42,9 @@ class ObliviousGrowth {
   double preference(const std::vector<LevelNode>& level, int32_t depth, const Split& split) const;
   bool counts_rows() const;
   int64_t left_total(const LevelNode& node, const CodeRule& rule) const;
+  std::vector<int64_t> left_totals(const std::vector<LevelNode>& level, CodeRule& rule) const;
   bool unseen_go_left(const std::vector<LevelNode>& level, const CodeRule& rule) const;
-  void split_node(const LevelNode& parent, const CodeRule& rule, bool last,
+  void split_node(const LevelNode& parent, const CodeRule& rule, int64_t left_total, bool last,
                   std::vector<LevelNode>& next);
 
   GrowthState& state_;

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgrove.distributed import Hub, WorkerFailed, WorkerLost, join
+from rankgrove.distributed.handshake import HandshakeError, connect
 from rankgrove.distributed.join_listener import JoinListener
 
 TOKEN = secrets.token_bytes(32)
@@ -109,7 +110,8 @@ def test_traffic_counts_messages_bytes_and_waiting():
 
     (hub, waited, elapsed), (late, *_) = together(2, work)
     assert hub.messages == late.messages == 2
-    assert hub.bytes_sent == late.bytes_received == 8016 + 24
+    assert hub.frames_sent == late.frames_sent == 2
+    assert hub.bytes_sent == late.bytes_received == (16 + 8 + 8000) + (16 + 8 + 8)
     assert 0 < waited <= elapsed
 
 
@@ -162,6 +164,77 @@ def test_a_silent_worker_is_named_after_the_patience():
         assert "kept the others waiting" in str(results[rank])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [4, 7])
+def test_the_silent_worker_is_named_by_all_not_one_that_waits_for_it(size):
+    """Most workers wait for one that waits itself."""
+    others_failed = threading.Semaphore(0)
+
+    def work(communicator):
+        communicator.barrier()
+        if communicator.rank == 2:
+            for _ in range(size - 1):
+                assert others_failed.acquire(timeout=SECONDS)
+            return
+        try:
+            communicator.sum_scatter(
+                np.zeros(size, np.int64), np.arange(size + 1), np.zeros(1, np.int64)
+            )
+        finally:
+            others_failed.release()
+
+    for rank, error in enumerate(together(size, work, patience=3.0)):
+        if rank != 2:
+            assert isinstance(error, WorkerLost), rank
+            assert error.rank == 2, error
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data(), st.integers(1, 9))
+def test_a_reduce_scatter_gives_each_worker_its_part_and_all_the_extra_values(data, size):
+    lengths = data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
+    bounds = np.r_[0, np.cumsum(lengths)].astype(np.int64)
+    rng = np.random.default_rng(size)
+    values = rng.integers(-(2**60), 2**60, (size, bounds[-1])) // size
+    extra = rng.integers(-(2**60), 2**60, (size, data.draw(st.integers(0, 3)))) // size
+
+    def work(communicator):
+        own, more = values[communicator.rank].copy(), extra[communicator.rank].copy()
+        communicator.sum_scatter(own, bounds, more)
+        return own, more
+
+    for rank, (own, more) in enumerate(together(size, work)):
+        part = slice(bounds[rank], bounds[rank + 1])
+        np.testing.assert_array_equal(own[part], values.sum(axis=0)[part])
+        np.testing.assert_array_equal(more, extra.sum(axis=0))
+
+
+def test_bounds_that_do_not_cut_the_values_are_refused():
+    def work(communicator):
+        communicator.sum_scatter(np.zeros(5, np.int64), np.array([0, 2, 4]), np.zeros(0, np.int64))
+
+    for error in together(2, work):
+        assert isinstance(error, ValueError)
+        assert "one part for each worker" in str(error)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_a_worker_sends_no_more_the_more_workers_there_are(size):
+    n = 60_000
+
+    def work(communicator):
+        bounds = (np.arange(size + 1) * n // size).astype(np.int64)
+        communicator.sum_scatter(np.ones(n, np.int64), bounds, np.zeros(1, np.int64))
+        scattered = communicator.traffic
+        communicator.sum(np.ones(n, np.int64))
+        return scattered, communicator.traffic
+
+    for scattered, both in together(size, work):
+        assert scattered.bytes_sent == pytest.approx(8 * n * (size - 1) / size, rel=0.01)
+        assert scattered.frames_sent <= np.ceil(np.log2(size))
+        assert both.bytes_sent - scattered.bytes_sent < 3 * 8 * n
+
+
 def test_workers_that_do_different_things_are_told_so():
     def work(communicator):
         if communicator.rank == 0:
@@ -194,7 +267,7 @@ def test_a_wrong_token_is_turned_away_on_both_sides():
     listening = JoinListener(listener, [1], 2, TOKEN, lambda *worker: joined.put(worker))
     with pytest.raises(WorkerLost, match=r"worker 0 \(127.*does not know the token"):
         join(address, 1, 2, secrets.token_bytes(32), timeout=SECONDS)
-    with join(address, 1, 2, TOKEN, timeout=SECONDS):
+    with connect("127.0.0.1", listener.getsockname()[1], 1, 2, TOKEN, SECONDS):
         rank, link, _ = joined.get(timeout=SECONDS)
         assert rank == 1
         link.close()
@@ -230,10 +303,10 @@ def test_silent_connections_do_not_keep_a_worker_out():
 
 def test_a_worker_whose_connection_is_cut_off_joins_again():
     listener = socket.create_server(("127.0.0.1", 0))
-    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    port = listener.getsockname()[1]
     joined = []
     joining = threading.Thread(
-        target=lambda: joined.append(join(address, 1, 2, TOKEN, timeout=SECONDS)), daemon=True
+        target=lambda: joined.append(connect("127.0.0.1", port, 1, 2, TOKEN, SECONDS)), daemon=True
     )
     joining.start()
     listener.accept()[0].close()
@@ -249,7 +322,7 @@ def test_a_hub_without_the_token_is_not_believed():
 
     def false_hub():
         link, _ = listener.accept()
-        link.sendall(b"rankgrv1" + np.uint32(0x01020304).tobytes() + bytes(32))
+        link.sendall(b"rankgrv2" + np.uint32(0x01020304).tobytes() + bytes(32))
         link.recv(1000)
         link.sendall(bytes(33))
 
@@ -260,7 +333,7 @@ def test_a_hub_without_the_token_is_not_believed():
     listener.close()
 
 
-@pytest.mark.parametrize("noise", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(100_000), b"rankgrv1" * 9])
+@pytest.mark.parametrize("noise", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(100_000), b"rankgrv2" * 9])
 def test_strangers_do_not_disturb_those_who_join(noise):
     hub = Hub()
     host, port = hub.address.split(":")
@@ -284,21 +357,30 @@ def test_strangers_do_not_disturb_those_who_join(noise):
 
 def test_a_rank_that_is_taken_or_another_size_is_refused():
     hub = Hub()
-    accepted = []
-    accepting = threading.Thread(
-        target=lambda: accepted.append(hub.accept(3, TOKEN, timeout=SECONDS)), daemon=True
-    )
-    accepting.start()
-    with join(hub.address, 1, 3, TOKEN, timeout=SECONDS):
-        for rank, size, message in (
-            (1, 3, "worker 1 has joined already"),
-            (2, 4, "another number of workers than 4"),
-        ):
-            with pytest.raises(WorkerLost, match=message):
-                join(hub.address, rank, size, TOKEN, timeout=SECONDS)
-        with join(hub.address, 2, 3, TOKEN, timeout=SECONDS):
-            accepting.join(SECONDS)
-    accepted[0].close()
+    joined: queue.Queue = queue.Queue()
+
+    def take_part(make):
+        with make() as communicator:
+            communicator.barrier()
+            joined.put(communicator.rank)
+
+    def start(make):
+        threading.Thread(target=take_part, args=(make,), daemon=True).start()
+
+    start(lambda: hub.accept(3, TOKEN, timeout=SECONDS))
+    start(lambda: join(hub.address, 1, 3, TOKEN, timeout=SECONDS))
+    host, port = hub.address.split(":")
+    deadline = time.monotonic() + SECONDS
+    refused = ""
+    while "has joined already" not in refused and time.monotonic() < deadline:
+        with pytest.raises(HandshakeError) as caught:  # worker 1 comes at any moment
+            connect(host, int(port), 1, 4, TOKEN, SECONDS)
+        assert "another number of workers than 4" in str(caught.value)
+        with pytest.raises(HandshakeError) as caught:
+            connect(host, int(port), 0, 3, TOKEN, SECONDS)
+        refused = str(caught.value)
+    start(lambda: join(hub.address, 2, 3, TOKEN, timeout=SECONDS))
+    assert {joined.get(timeout=SECONDS) for _ in range(3)} == {0, 1, 2}
 
 
 def test_nobody_listens():

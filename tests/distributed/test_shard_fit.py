@@ -15,7 +15,15 @@ from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.loading import load
 from rankgrove.data.scanning.scan import scan
-from rankgrove.distributed import Communicator, Hub, Shard, WorkerFailed, fit_shard, join
+from rankgrove.distributed import (
+    Communicator,
+    Hub,
+    Shard,
+    WorkerFailed,
+    consistency,
+    fit_shard,
+    join,
+)
 from rankgrove.distributed.shard_fit import _settings
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
@@ -334,6 +342,9 @@ class PlainCommunicator(Communicator):
     def maximum(self, values):
         self.inner.maximum(values)
 
+    def sum_scatter(self, values, bounds, extra):
+        self.inner.sum_scatter(values, bounds, extra)
+
     def gather(self, data):
         return self.inner.gather(data)
 
@@ -381,3 +392,30 @@ def test_workers_must_continue_the_same_model():
     ]
     assert said[0] == said[1]
     assert len(set(said)) == 3
+
+
+def test_a_worker_of_another_build_is_refused_by_name(monkeypatch):
+    digests = iter(["aaaa", "bbbb"])
+    monkeypatch.setattr(consistency, "build_digest", lambda: next(digests))
+    hub, token = Hub(), secrets.token_bytes(32)
+    results: list = [None, None]
+
+    def run(rank):
+        try:
+            make = hub.accept(2, token) if rank == 0 else join(hub.address, 1, 2, token)
+            with make as communicator:
+                fit_shard(quick("mart"), make_shards(DATA, 2)[rank], communicator)
+        except Exception as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert any(isinstance(error, DataError) for error in results)
+    for error in results:
+        assert "rankgrove is" in str(error)
+        assert "build aaaa" in str(error)
+        assert "build bbbb" in str(error)
+        assert "worker 1" in str(error)

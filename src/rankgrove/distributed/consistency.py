@@ -7,12 +7,19 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from rankgrove import __version__
+from rankgrove._build import build_digest
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError
 from rankgrove.workers.communicator import Communicator
+
+
+def refuse_other_builds(communicator: Communicator) -> None:
+    """Refuse workers of another version or build of rankgrove, whose bits could differ."""
+    refuse_differences(communicator, {"rankgrove": f"{__version__} (build {build_digest()})"})
 
 
 def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> None:

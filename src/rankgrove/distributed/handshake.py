@@ -22,10 +22,11 @@ HANDSHAKE_SECONDS = 30.0
 """Time-out of one handshake."""
 _RETRY_SECONDS = 0.05
 
-_MAGIC = b"rankgrv1" + struct.pack("=I", 0x01020304)  # the byte order must be the same, too
+_MAGIC = b"rankgrv2" + struct.pack("=I", 0x01020304)  # the byte order must be the same, too
 _CHALLENGE = 32
 _PROOF = 32
 _WHO = struct.Struct("!II")
+_LENGTH = struct.Struct("!I")
 _HELLO = len(_MAGIC) + _CHALLENGE
 _CLAIM = _HELLO + _WHO.size + _PROOF
 
@@ -38,6 +39,11 @@ _REFUSALS = {
 
 class HandshakeError(Exception):
     """The other side refuses this one, or is not a worker of this fit; trying again is useless."""
+
+
+def token_of(token: bytes, rank: int) -> bytes:
+    """Return the token with which one joins the worker of this rank, and no other one."""
+    return hmac.digest(token, b"worker %d" % rank, "sha256")
 
 
 def check_token(token: bytes) -> bytes:
@@ -128,6 +134,18 @@ def keep_alive(link: socket.socket) -> None:
     for name, value in options.items():
         if hasattr(socket, name):
             link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def send_text(link: socket.socket, text: str, deadline: float) -> None:
+    """Send a text to a worker that has been authenticated."""
+    data = text.encode()
+    _send(link, _LENGTH.pack(len(data)) + data, deadline)
+
+
+def receive_text(link: socket.socket, deadline: float) -> str:
+    """Receive a text of a worker that has been authenticated."""
+    (length,) = _LENGTH.unpack(_receive(link, _LENGTH.size, deadline))
+    return _receive(link, length, deadline).decode()
 
 
 def _proof(token: bytes, *parts: bytes) -> bytes:

@@ -51,7 +51,7 @@ class MPICommunicator(Communicator):
         self._comm = self._mpi.COMM_WORLD if comm is None else comm
         self._patience = patience
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
-        self._messages = self._sent = self._received = 0
+        self._messages = self._frames = self._sent = self._received = 0
         self._seconds = 0.0
         self._gave_up = False
 
@@ -69,6 +69,7 @@ class MPICommunicator(Communicator):
                 time.sleep(min(_PAUSE_SECONDS, waited / 10))
         self._seconds += waited
         self._messages += 1
+        self._frames += 1
         self._sent += sent
         self._received += received
 
@@ -112,6 +113,29 @@ class MPICommunicator(Communicator):
         """All-reduce in place: replace each value by its maximum over all workers."""
         self._reduce(values, self._mpi.MAX)
 
+    def sum_scatter(
+        self,
+        values: npt.NDArray[np.int64],
+        bounds: npt.NDArray[np.int64],
+        extra: npt.NDArray[np.int64],
+    ) -> None:
+        """Reduce-scatter in place: sum this worker's part of the values, and ``extra``.
+
+        MPI sums parts alone, so that every part goes with its own copy of the extra values.
+        """
+        parts = [part for own in np.split(values, bounds[1:-1]) for part in (own, extra)]
+        counts = np.diff(bounds) + len(extra)
+        own = np.empty(counts[self.rank], np.int64)
+        sent = np.concatenate(parts)
+        kind = self._mpi.INT64_T
+        request = self._comm.Ireduce_scatter(
+            [sent, kind], [own, kind], counts.tolist(), self._mpi.SUM
+        )
+        self._wait(request, sent.nbytes, own.nbytes)
+        n_values = len(own) - len(extra)
+        values[bounds[self.rank] : bounds[self.rank + 1]] = own[:n_values]
+        extra[:] = own[n_values:]
+
     def gather(self, data: bytes) -> list[bytes]:
         """All-gather: return the data of every worker, in order of rank, on every worker."""
         sizes = np.empty(self.size, np.int64)
@@ -153,8 +177,8 @@ class MPICommunicator(Communicator):
 
     @property
     def traffic(self) -> Traffic:
-        """Counts of what was sent and waited for so far; MPI's own copies are not counted."""
-        return Traffic(self._messages, self._sent, self._received, self._seconds)
+        """Counts of what was sent and waited for so far; MPI's own frames are not counted."""
+        return Traffic(self._messages, self._frames, self._sent, self._received, self._seconds)
 
     def abort(self, reason: str) -> None:
         """Print the reason for giving up, and end all workers."""

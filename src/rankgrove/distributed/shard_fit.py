@@ -10,7 +10,11 @@ from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
-from rankgrove.distributed.consistency import refuse_differences, refuse_shared_queries
+from rankgrove.distributed.consistency import (
+    refuse_differences,
+    refuse_other_builds,
+    refuse_shared_queries,
+)
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError, ModelError, WorkerError
 from rankgrove.rankers.base.estimator import BaseRanker
@@ -113,6 +117,7 @@ def _fit(
             f"{type(ranker).__name__} cannot be fitted in shards: it needs all documents in one "
             "place"
         )
+    refuse_other_builds(communicator)
     refuse_differences(communicator, _settings(ranker, options) | shard.settings())
     refuse_shared_queries(communicator, shard)
     own = [b"records are kept" if on_step is not None else b"", *resume]

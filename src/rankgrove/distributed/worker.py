@@ -12,6 +12,7 @@ from typing import Any
 from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.distributed.consistency import refuse_other_builds
 from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
 from rankgrove.distributed.messages import MessageKind
 from rankgrove.distributed.partitions import Partition, read_partition
@@ -94,6 +95,7 @@ def _run(
         for partitions, options in zip(sets, task.reading, strict=True)
     ]
     with _connect(task, rank, link) as communicator:
+        refuse_other_builds(communicator)
         held = [whole_queries(parts, communicator, task.split_queries) for parts in local]
         local.clear()
         share = _fit_rows if ranker.shares[0] == "rows" else _fit_trees

@@ -1,4 +1,4 @@
-"""Collective operations between the workers of one fit: all-reduce, all-gather, broadcast."""
+"""Collective operations between the workers of one fit: sums, all-gather, broadcast, exchange."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ class Traffic:
     Attributes
     ----------
     messages : collective operations that all workers took part in
+    frames_sent : what this worker sent one other worker at a time, as one piece
     bytes_sent, bytes_received : of this worker
     seconds_waiting : spent in collective operations, almost all of it waiting for other workers
     """
 
     messages: int
+    frames_sent: int
     bytes_sent: int
     bytes_received: int
     seconds_waiting: float
@@ -51,6 +53,19 @@ class Communicator(ABC):
     @abstractmethod
     def maximum(self, values: npt.NDArray[np.int64]) -> None:
         """All-reduce in place: replace each value by its maximum over all workers."""
+
+    @abstractmethod
+    def sum_scatter(
+        self,
+        values: npt.NDArray[np.int64],
+        bounds: npt.NDArray[np.int64],
+        extra: npt.NDArray[np.int64],
+    ) -> None:
+        """Reduce-scatter in place: sum this worker's part of the values, and ``extra``, over all.
+
+        The part of worker r is ``values[bounds[r]:bounds[r + 1]]``. What the other parts become is
+        not defined. ``extra`` holds a few values that every worker gets the sums of.
+        """
 
     @abstractmethod
     def gather(self, data: bytes) -> list[bytes]:

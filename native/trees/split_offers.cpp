@@ -1,0 +1,84 @@
+#include "trees/split_offers.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace rankgrove {
+namespace {
+
+struct PackedOffer {
+  double gain, preference, worth;
+  int64_t left, values;
+  int32_t feature, bin;
+  uint8_t missing_left, branch, flag, has_categories;
+  uint32_t n_words;  // of the set of categories that follows
+};
+
+std::string to_bytes(const std::vector<SplitOffer>& offers) {
+  std::string bytes;
+  for (const auto& [split, worth, flag] : offers) {
+    const auto& categories = split.rule.categories;
+    const PackedOffer head{split.gain,
+                           split.preference,
+                           worth,
+                           split.left,
+                           split.values,
+                           split.rule.feature,
+                           split.rule.bin,
+                           split.rule.missing_left,
+                           split.branch,
+                           flag,
+                           categories != nullptr,
+                           categories ? static_cast<uint32_t>(categories->size()) : 0};
+    bytes.append(reinterpret_cast<const char*>(&head), sizeof(head));
+    if (categories) {
+      bytes.append(reinterpret_cast<const char*>(categories->data()),
+                   categories->size() * sizeof(uint32_t));
+    }
+  }
+  return bytes;
+}
+
+std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n) {
+  const auto take = [&](void* target, size_t length) {
+    if (bytes.size() < length) throw std::runtime_error("a message between workers is damaged");
+    if (length > 0) std::memcpy(target, bytes.data(), length);
+    bytes.remove_prefix(length);
+  };
+  std::vector<SplitOffer> offers(n);
+  for (auto& [split, worth, flag] : offers) {
+    PackedOffer head{};
+    take(&head, sizeof(head));
+    split.gain = head.gain;
+    split.preference = head.preference;
+    split.left = head.left;
+    split.values = head.values;
+    split.branch = head.branch != 0;
+    split.rule = {head.feature, head.bin, head.missing_left != 0};
+    worth = head.worth;
+    flag = head.flag != 0;
+    if (head.has_categories) {
+      const size_t length = head.n_words * sizeof(uint32_t);
+      std::vector<uint32_t> words(length <= bytes.size() ? head.n_words : 0);
+      take(words.data(), length);
+      split.rule.categories = std::make_shared<const std::vector<uint32_t>>(std::move(words));
+    }
+  }
+  return offers;
+}
+
+}  // namespace
+
+std::vector<SplitOffer> best_offers(const RowShare& share, std::vector<SplitOffer> own) {
+  if (share.alone() || own.empty()) return own;
+  std::vector<SplitOffer> best(own.size());
+  for (const std::string& part : share.gather(to_bytes(own))) {
+    const std::vector<SplitOffer> theirs = from_bytes(part, own.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (theirs[i].split.found() && theirs[i].worth > best[i].worth) best[i] = theirs[i];
+    }
+  }
+  return best;
+}
+
+}  // namespace rankgrove
