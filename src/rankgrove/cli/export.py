@@ -2,7 +2,8 @@
 
 --check scores your data with the written file, in the target's own arithmetic and, if it is
 installed, by the target's own library, and fails if a document changes its rank. If the file takes
-missing values for 0, it is compared with the model as trained, too.
+missing values for 0, it is compared with the model as trained, too. --check-response compares the
+file with the scores that the live engine returned, computed again from the features that it logged.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ EXAMPLES = """\
   rankgrove export model.rg --to lightgbm --out model.txt --check test.txt
   rankgrove export model.rg --to opensearch --out model.json --with-request
   rankgrove export model.rg --to solr --out model.json --known-features features.txt
+  rankgrove export model.rg --to opensearch --out model.json --check-response response.json
   rankgrove export model.rg --to c --out model.c"""
 
 
@@ -59,6 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", metavar="DATA", type=data_path, help="compare the scores of these documents"
     )
     parser.add_argument(
+        "--check-response",
+        metavar="FILE",
+        help="compare with the scores in a response of the live engine (with logged features)",
+    )
+    parser.add_argument(
+        "--log-name", metavar="NAME", help="name of the log, where the response has several"
+    )
+    parser.add_argument(
         "--allow-changed-ranks",
         type=int,
         default=0,
@@ -74,7 +84,10 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove import load_model
 
     named = (arguments.feature_names, arguments.known_features)
-    refuse_overwriting(arguments.out, arguments.model, arguments.check, *named)
+    response = arguments.check_response
+    if arguments.log_name is not None and response is None:
+        raise ValueError("--log-name belongs to --check-response")
+    refuse_overwriting(arguments.out, arguments.model, arguments.check, response, *named)
     ranker = load_model(arguments.model)
     export = ranker.export(
         arguments.out,
@@ -85,6 +98,10 @@ def run(arguments: argparse.Namespace) -> None:
         with_request=arguments.with_request,
     )
     found = [] if arguments.check is None else _check(ranker, export, arguments)
+    if response is not None:
+        from rankgrove.formats.response_check import check_response
+
+        found += check_response(ranker.model_, export, response, log_name=arguments.log_name)
     _report(export, found, arguments.json)
     changed = max((agreement.changed_ranks for agreement in found), default=0)
     if changed > arguments.allow_changed_ranks:
@@ -95,6 +112,10 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.out}: {changed} documents change their rank against {worst.against}; "
             f"--allow-changed-ranks {changed} accepts that"
         )
+    if response is not None:
+        from rankgrove.formats.response_check import refuse_other_scores
+
+        refuse_other_scores(found, response)
 
 
 def _lines(path: str | None) -> list[str] | None:
@@ -130,6 +151,7 @@ def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
                 "missing": export.missing,
                 "reason": export.reason,
                 "shift": export.shift,
+                "features": list(export.used),
                 "requests": [str(path) for path in export.requests],
                 "check": [vars(agreement) for agreement in found],
             }

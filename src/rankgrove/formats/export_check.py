@@ -34,6 +34,7 @@ class Agreement:
     rows : documents that were scored
     against : what the scores were compared with
     metric_lost : NDCG@10 of ``against`` minus that of the file; None if no labels were given
+    largest_score : magnitude of the largest score that was compared
     """
 
     by: str
@@ -42,6 +43,7 @@ class Agreement:
     rows: int
     against: str = "the model"
     metric_lost: float | None = None
+    largest_score: float = 0.0
 
 
 def check_export(
@@ -61,7 +63,7 @@ def check_export(
     groups : their queries
     y : their labels, to report what a metric loses
     """
-    found = _scores_of_file(export, X)
+    found = file_scores(export, X)
     expected = {"the model": model.scores(X)}
     if export.missing == "zero":
         with_zeros = model.scores(np.where(np.isnan(X), 0, X).astype(X.dtype))
@@ -71,7 +73,7 @@ def check_export(
                 "the model as trained": expected["the model"],
             }
     agreements = [
-        _agreement(by, against, own, scores, groups, y)
+        agreement(by, against, own, scores, groups, y)
         for by, scores in found
         for against, own in expected.items()
     ]
@@ -95,12 +97,12 @@ def _check_categories(model: Model, export: Export, X: npt.NDArray[Any]) -> list
     documents = np.concatenate(given)
     expected = model.scores(np.concatenate(missing))
     groups = QueryGroups.from_sizes(np.array([len(documents)]))
-    found = _scores_of_file(export, documents)
+    found = file_scores(export, documents)
     against = "the model on missing and unknown categories"
-    return [_agreement(by, against, expected, scores, groups, None) for by, scores in found]
+    return [agreement(by, against, expected, scores, groups, None) for by, scores in found]
 
 
-def _scores_of_file(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floats]]:
+def file_scores(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floats]]:
     """Return who scored the documents with the file, and the scores without the file's shift."""
     evaluate = export.target.evaluate_linear if export.linear else export.target.evaluate
     assert evaluate is not None
@@ -112,7 +114,7 @@ def _scores_of_file(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floa
     return [(by, scores - export.shift) for by, scores in found]
 
 
-def _agreement(
+def agreement(
     by: str,
     against: str,
     expected: Floats,
@@ -120,6 +122,7 @@ def _agreement(
     groups: QueryGroups,
     y: npt.NDArray[Any] | None,
 ) -> Agreement:
+    """Compare two scores of each document; labels are for the metric."""
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise ValueError(f"{by} gives row {row} the score {scores[row]}")
@@ -129,7 +132,8 @@ def _agreement(
     if y is not None:
         measure = metric("ndcg@10")
         lost = measure(y, expected, groups=groups) - measure(y, scores, groups=groups)
-    return Agreement(by, difference, changed, len(expected), against, lost)
+    largest = float(np.abs(expected).max(initial=0.0))
+    return Agreement(by, difference, changed, len(expected), against, lost, largest)
 
 
 def _ranks(scores: Floats, groups: QueryGroups) -> npt.NDArray[np.int64]:

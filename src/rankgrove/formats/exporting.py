@@ -120,6 +120,7 @@ class Export:
     shift : what the file adds to the scores of the model, so that none is negative
     linear : whether it is a linear model
     names : of the model's columns, as the target knows them
+    used : names of the features that the model uses; empty if features have no names
     requests : files written beside it for uploading
     """
 
@@ -130,6 +131,7 @@ class Export:
     shift: float = 0.0
     linear: bool = False
     names: tuple[str, ...] | None = None
+    used: tuple[str, ...] = ()
     requests: Sequence[Path] = field(default_factory=tuple)
 
     def __repr__(self) -> str:
@@ -204,13 +206,14 @@ def export_model(
         data, names = target.write(plain), plain.names
         missing = "zero" if plain.missing_is_zero else "keep"
         used = plain.used_names
+    used_names = () if names is None else tuple(used())
     if known_features is not None:
         names_or_refusal(names, to)
-        _check_known(used(), known_features)
+        _check_known(used_names, known_features)
     bodies: Mapping[str, str] = {}
     if with_request and target.requests is not None:
         names_or_refusal(names, to)
-        bodies = target.requests(_model_name(path), tuple(used()), data)
+        bodies = target.requests(_model_name(path), used_names, data)
     with replacing(path) as stream:
         stream.write(data)
     beside = []
@@ -219,7 +222,9 @@ def export_model(
         with replacing(beside[-1]) as stream:
             stream.write(text.encode())
     linear = isinstance(model, LinearModel)
-    return Export(target, Path(path), missing, reason, shift, linear, names, tuple(beside))
+    return Export(
+        target, Path(path), missing, reason, shift, linear, names, used_names, tuple(beside)
+    )
 
 
 def _reason_for_zero(model: Model, target: Target) -> str:

@@ -126,17 +126,17 @@ def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, st
     feature_set = {"featureset": {"features": templates}}
     kind = "model/linear" if linear else "model/xgboost+json"
     model = {"model": {"name": name, "model": {"type": kind, "definition": data.decode()}}}
+    asked = {"params": {"keywords": "your words"}, "model": name}
     query = {
         "query": {"multi_match": {"query": "your words"}},  # in all fields
         "rescore": {
             "window_size": 100,
             "query": {
-                "rescore_query": {
-                    "sltr": {"params": {"keywords": "your words"}, "model": name},
-                },
+                "rescore_query": {"sltr": asked},
                 "query_weight": 0,
             },
         },
+        "ext": {"ltr_log": {"log_specs": {"name": "features", "rescore_index": 0}}},
     }
     return {
         "featureset.json": json.dumps(feature_set, indent=2) + "\n",

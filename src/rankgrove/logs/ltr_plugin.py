@@ -29,12 +29,13 @@ def recognises(head: bytes, path: Path) -> bool:
 
 def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features of every hit."""
-    return responses.feature_tables(path, options, counts, _documents)
+    return responses.feature_tables(path, options, counts, documents)
 
 
-def _documents(
+def documents(
     response: Mapping[str, Any], options: LogOptions, place: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the id and the logged features of every hit of the response."""
     hits = response.get("hits")
     if not isinstance(hits, dict) or not isinstance(hits.get("hits"), list):
         raise DataError(f"{place}: this is no search response: it has no hits.hits")

@@ -32,7 +32,7 @@ def recognises(head: bytes, path: Path) -> bool:
 
 def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features of every document."""
-    return responses.feature_tables(path, options, counts, _documents, _query)
+    return responses.feature_tables(path, options, counts, documents, _query)
 
 
 def _query(response: Mapping[str, Any]) -> str | None:
@@ -41,9 +41,10 @@ def _query(response: Mapping[str, Any]) -> str | None:
     return query if isinstance(query, str) and query not in ("", "*:*") else None
 
 
-def _documents(
+def documents(
     response: Mapping[str, Any], options: LogOptions, place: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the id and the logged features of every document of the response."""
     body = response.get("response")
     if not isinstance(body, dict) or not isinstance(body.get("docs"), list):
         raise DataError(f"{place}: this is no response of Solr: it has no response.docs")

@@ -31,12 +31,13 @@ def recognises(head: bytes, path: Path) -> bool:
 
 def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features of every hit."""
-    return responses.feature_tables(path, options, counts, _documents)
+    return responses.feature_tables(path, options, counts, documents)
 
 
-def _documents(
+def documents(
     response: Mapping[str, Any], options: LogOptions, place: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the id and the logged features of every hit of the response."""
     root = response.get("root")
     if not isinstance(root, dict):
         raise DataError(f"{place}: this is no response of Vespa: it has no root")
