@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,10 @@ from rankgrove.models.model import (
     Matrix,
     Model,
     kind,
-    pack_model,
-    unpack_model,
     with_prefix,
     without_prefix,
 )
+from rankgrove.models.wrapper import WrapperModel
 from rankgrove.trees.scorer import Scorer
 
 
@@ -54,45 +53,20 @@ class Head:
 
 @kind("calibrated")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CalibratedModel(Model):
+class CalibratedModel(WrapperModel):
     """Scores like its inner model; ``probability_of`` is the head.
 
     Attributes
     ----------
-    inner : the model that ranks
-    head : from its scores to probabilities
+    head : from scores of the inner model to probabilities
     """
 
-    inner: Model
     head: Head
-
-    @property
-    def needs_queries(self) -> bool:
-        """Whether the inner model does."""
-        return self.inner.needs_queries
-
-    @property
-    def constant(self) -> bool:
-        """Whether the inner model is."""
-        return self.inner.constant
 
     @property
     def n_steps(self) -> int:
         """Steps of the inner model."""
         return self.inner.n_steps
-
-    @property
-    def size(self) -> str:
-        """Size of the inner model."""
-        return self.inner.size
-
-    def uncertain(self, X: Matrix) -> int:
-        """Return the count of the inner model."""
-        return self.inner.uncertain(X)
-
-    def work(self, n_rows: int, groups: QueryGroups | None = None) -> int:
-        """Return the work of the inner model."""
-        return self.inner.work(n_rows, groups)
 
     def scores(
         self, X: Matrix, groups: QueryGroups | None = None, n_jobs: int | None = None
@@ -132,27 +106,18 @@ class CalibratedModel(Model):
         """Return the leaves of the inner model."""
         return self.inner.leaves(X, n_jobs)
 
-    def importances(self, kind: str) -> Floats:
-        """Return the importances of the inner model."""
-        return self.inner.importances(kind)
-
-    def with_columns(self, columns: Columns) -> CalibratedModel:
-        """Return the model for data with these columns."""
-        return replace(self, columns=columns, inner=self.inner.with_columns(columns))
-
     def get_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the state of the inner model, and the head."""
-        values, arrays = pack_model(self.inner)
+        state, arrays = super().get_state()
         head = {"scores": self.head.scores, "values": self.head.values}
-        state = {"inner": values, "log_odds": self.head.log_odds}
-        return state, {**with_prefix("inner", arrays), **with_prefix("head", head)}
+        return {**state, "log_odds": self.head.log_odds}, {**arrays, **with_prefix("head", head)}
 
     @classmethod
     def from_state(
         cls, values: Mapping[str, Any], arrays: Arrays, columns: Columns
     ) -> CalibratedModel:
         """Build the inner model and the head, and check them."""
-        inner = unpack_model(values["inner"], without_prefix("inner", arrays))
+        inner = cls.inner_model(values, arrays, columns)
         head = without_prefix("head", arrays)
         scores, heights, log_odds = head["scores"], head["values"], values["log_odds"]
         for array in (scores, heights):
@@ -164,6 +129,4 @@ class CalibratedModel(Model):
             raise ModelError("the head of a calibrated model is no non-decreasing function")
         if not log_odds and (heights.min() < 0 or heights.max() > 1):
             raise ModelError("the head of a calibrated model has values that are no probabilities")
-        if inner.columns != columns:
-            raise ModelError("the calibrated model has other columns")
         return cls(columns=columns, inner=inner, head=Head(scores, heights, log_odds))
