@@ -65,7 +65,7 @@ class TestRefusals:
         linear.export(tmp_path / "model", "solr", **options)
 
     def test_unknown_words(self, tmp_path):
-        self.refused(model_of("zero"), "pmml", tmp_path, "there are lightgbm")
+        self.refused(model_of("zero"), "weka", tmp_path, "there are lightgbm")
         self.refused(model_of("zero"), "c", tmp_path, "missing must be", missing="no")
         self.refused(model_of("zero"), "c", tmp_path, "nothing to upload", with_request=True)
         self.refused(model_of("zero"), "c", tmp_path, "8 different names", feature_names=["a"])
