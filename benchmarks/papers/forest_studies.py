@@ -13,8 +13,7 @@ from papers import published, rows
 from papers.cells import Cells, Method
 from papers.collections import COLLECTIONS
 from papers.rows import Settings
-from papers.significance import one_sided_t
-from papers.tables import OWN, TITLES
+from papers.tables import OWN, TITLES, one_sided_t
 from rankgrove import make_ranker
 from rankgrove.rankers.base.registry import ranker_class
 
@@ -58,7 +57,7 @@ def points(
         if against:
             ours = cells.by_query(collection, method, OWN[0])
             known = bool(ours and base) and label != against
-            line.append(_p(ours, base) if known else "")
+            line.append(two_sided(ours, base) if known else "")
         line += [f"{values[-2]:.0f}", f"{values[-1]:.2f}"]
         if paper:
             line += [f"{value:.4f}" for value in paper.get(label, ())] or ["-"] * len(measures)
@@ -73,7 +72,7 @@ def points(
     report.table(columns, lines, caption=f"{name}: {caption}")
 
 
-def _p(ours: Any, base: Any) -> str:
+def two_sided(ours: Any, base: Any) -> str:
     """Two-sided, from the one-sided t-test of LETOR."""
     p = one_sided_t(np.concatenate(ours), np.concatenate(base))
     return f"{2 * min(p, 1 - p):.4f}"

@@ -12,7 +12,8 @@ from papers import published, rows
 from papers.cells import Cells, Method
 from papers.collections import COLLECTIONS
 from papers.rows import Row, Settings
-from papers.significance import marks, one_sided_t
+from rankgrove.experiments.paper_tests import paper_mark
+from rankgrove.experiments.significance import paired_t
 
 OWN = ("own ndcg@10", "own map")
 Figures = Mapping[str, Sequence[float]]
@@ -158,7 +159,7 @@ def _tests(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> N
             continue
         strongest = max(baselines, key=lambda label: np.nanmean(baselines[label]))
         tested = {
-            label: marks(folds, baselines[strongest])
+            label: paper_mark(_counted(folds, baselines[strongest]))
             for label, folds in found.items()
             if "BROOF" in label
         }
@@ -316,6 +317,17 @@ def plain_table(
     titles = [TITLES[measure] for measure in measures]
     caption = f"{name}, preset {collection.preset}"
     report.table(["", *titles, "CPU s", "runs"], lines, caption=caption)
+
+
+def one_sided_t(better: Any, worse: Any) -> float:
+    """Return the p-value that LETOR's script prints: ``better`` is no better in the mean."""
+    return float(paired_t(_counted(better, worse), "greater")[0])
+
+
+def _counted(first: Any, second: Any) -> Any:
+    """Return the differences of the queries that count."""
+    differences = np.asarray(first) - np.asarray(second)
+    return differences[~np.isnan(differences)]
 
 
 def _mean(runs: Any) -> str:

@@ -11,6 +11,9 @@ from rankgrove._svg import PALE, PALETTE, Drawing, round_ticks
 
 _WIDTH, _HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 36, 46
+_COST_HEIGHT, _COST_TOP = 180, 30  # of a panel that shows costs
+# What the points of a curve took: the title of its axis, and the field that holds it.
+COSTS = {"fit seconds": "fit_seconds", "score microseconds per document": "score_microseconds"}
 
 
 @dataclass(frozen=True)
@@ -79,50 +82,95 @@ def steps_title(source: Any) -> str:
     return "iteration" if kept is None or rule is None else f"iteration ({kept} kept by {rule!r})"
 
 
+def cost_curves(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
+    """Return what the points of curves took, as curves by the title of their axis."""
+    panels = {}
+    for title, field_name in COSTS.items():
+        known = [
+            Curve(curve.name, [math.nan if v is None else v for v in costs], curve.steps)
+            for curve in curves
+            if (costs := getattr(curve, field_name)) is not None
+        ]
+        if any(math.isfinite(value) for curve in known for value in curve.values):
+            panels[title] = known
+    return panels
+
+
 def draw_curves(
     curves: Sequence[Curve], title: str = "", x_title: str = "iteration", y_title: str = ""
 ) -> Drawing:
-    """Draw curves."""
+    """Draw curves, and what their points took in panels below."""
     finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
     finite += [value for curve in curves for _, value in curve.outline()]
     if not finite:
         raise ValueError("there is no finite value to plot")
-    first = min(min(curve.x) for curve in curves)
-    last = max(first + 1, max(max(curve.x) for curve in curves))
-    x_ticks = round_ticks(first, last, whole=True)
-    y_ticks = round_ticks(min(finite), max(finite))
-    low, high = y_ticks[0], y_ticks[-1]
-
-    def x(step: float) -> float:
-        return _LEFT + (step - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
-
-    def y(value: float) -> float:
-        return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
-
-    drawing = Drawing(_WIDTH, _HEIGHT, title)
-    for value in y_ticks:
-        drawing.line(_LEFT, y(value), _WIDTH - _RIGHT, y(value))
-        drawing.text(_LEFT - 8, y(value) + 4, f"{value:.6g}", anchor="end", colour=PALE)
-    for value in x_ticks:
-        if first <= value <= last:
-            drawing.text(
-                x(value), _HEIGHT - _BOTTOM + 18, f"{value:g}", anchor="middle", colour=PALE
-            )
-    drawing.line(_LEFT, y(low), _WIDTH - _RIGHT, y(low), PALE)
-    drawing.text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, x_title, anchor="middle", colour=PALE)
+    costs = cost_curves(curves)
+    drawing = Drawing(_WIDTH, _HEIGHT + _COST_HEIGHT * len(costs), title)
     drawing.text(_LEFT, 20, title, bold=True)
     drawing.text(_LEFT - 8, _TOP - 6, y_title, anchor="end", colour=PALE)
+    main = _Panel(drawing, curves, _TOP, _HEIGHT - _BOTTOM, finite)
+    main.draw(curves, x_title)
+    colours = {curve.name: PALETTE[i % len(PALETTE)] for i, curve in enumerate(curves)}
     for number, curve in enumerate(curves):
-        colour = PALETTE[number % len(PALETTE)]
-        points = [
-            (x(i), y(v)) for i, v in zip(curve.x, curve.values, strict=True) if math.isfinite(v)
-        ]
-        drawing.area([(x(i), y(v)) for i, v in curve.outline()], colour)
-        drawing.polyline(points, colour)
-        if curve.has_few_points:
-            for across, down in points:
-                drawing.dot(across, down, colour)
         legend = _HEIGHT - _BOTTOM - 14 - 16 * (len(curves) - 1 - number)
-        drawing.line(_WIDTH - 190, legend - 4, _WIDTH - 170, legend - 4, colour, 3)
+        drawing.line(_WIDTH - 190, legend - 4, _WIDTH - 170, legend - 4, colours[curve.name], 3)
         drawing.text(_WIDTH - 164, legend, curve.name)
+    top = _HEIGHT
+    for cost, known in costs.items():
+        values = [value for curve in known for value in curve.values if math.isfinite(value)]
+        bottom = top + _COST_HEIGHT - _BOTTOM
+        drawing.text(_LEFT, top + _COST_TOP - 8, cost, colour=PALE)
+        panel = _Panel(drawing, curves, top + _COST_TOP, bottom, [0.0, *values])
+        panel.draw(known, x_title, colours)
+        top += _COST_HEIGHT
     return drawing
+
+
+class _Panel:
+    """Axes over the steps of some curves, between two heights of a drawing."""
+
+    def __init__(
+        self,
+        drawing: Drawing,
+        curves: Sequence[Curve],
+        top: float,
+        bottom: float,
+        values: Sequence[float],
+    ) -> None:
+        self._drawing, self._top, self._bottom = drawing, top, bottom
+        self._first = min(min(curve.x) for curve in curves)
+        self._last = max(self._first + 1, max(max(curve.x) for curve in curves))
+        self._ticks = round_ticks(min(values), max(values))
+
+    def _x(self, step: float) -> float:
+        share = (step - self._first) / (self._last - self._first)
+        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+    def _y(self, value: float) -> float:
+        share = (value - self._ticks[0]) / (self._ticks[-1] - self._ticks[0])
+        return self._bottom - share * (self._bottom - self._top)
+
+    def draw(
+        self, curves: Sequence[Curve], x_title: str, colours: Mapping[str, str] | None = None
+    ) -> None:
+        """Draw axes and curves; ``colours`` by the names of the curves, else by their order."""
+        drawing = self._drawing
+        for value in self._ticks:
+            drawing.line(_LEFT, self._y(value), _WIDTH - _RIGHT, self._y(value))
+            drawing.text(_LEFT - 8, self._y(value) + 4, f"{value:.6g}", anchor="end", colour=PALE)
+        for value in round_ticks(self._first, self._last, whole=True):
+            if self._first <= value <= self._last:
+                across, below = self._x(value), self._bottom + 18
+                drawing.text(across, below, f"{value:g}", anchor="middle", colour=PALE)
+        drawing.line(_LEFT, self._bottom, _WIDTH - _RIGHT, self._bottom, PALE)
+        middle = (_LEFT + _WIDTH) / 2
+        drawing.text(middle, self._bottom + _BOTTOM - 8, x_title, anchor="middle", colour=PALE)
+        for number, curve in enumerate(curves):
+            colour = PALETTE[number % len(PALETTE)] if colours is None else colours[curve.name]
+            places = zip(curve.x, curve.values, strict=True)
+            points = [(self._x(i), self._y(v)) for i, v in places if math.isfinite(v)]
+            drawing.area([(self._x(i), self._y(v)) for i, v in curve.outline()], colour)
+            drawing.polyline(points, colour)
+            if curve.has_few_points:
+                for across, down in points:
+                    drawing.dot(across, down, colour)

@@ -113,11 +113,14 @@ def test_a_value_of_an_option_that_has_another_name_now(words, answer, data_file
 
 
 # Fields of StudyOptions without a flag. Only a study file sets a title; a curve marks no baseline
-# and is not cut by early stopping; a search fits settings of one ranker, once per fold.
+# and is not cut by early stopping; a search fits settings of one ranker on all data, once per fold.
 WITHOUT_FLAG = {
     "compare": {"title"},
     "curve": {"title", "baseline", "early_stopping_rounds", "blend", "naive_twin"},
-    "tune": {"title", "baseline", "label_shift", "repeats", "blend", "naive_twin"},
+    "tune": {
+        *("title", "baseline", "label_shift", "repeats", "blend", "naive_twin"),
+        *("train_share", "best_features", "feature_order"),
+    },
 }
 
 

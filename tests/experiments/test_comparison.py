@@ -20,7 +20,7 @@ from rankgrove.experiments.sources import read_study_data
 from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.study_options import StudyOptions
-from rankgrove.experiments.tables import as_html, as_json, as_latex, as_markdown
+from rankgrove.experiments.tables import MoreTables, as_html, as_json, as_latex, as_markdown
 
 N_QUERIES = 40
 
@@ -222,7 +222,7 @@ def test_frames(real):
 
 
 def test_tables_in_all_formats(real):
-    markdown, latex = as_markdown(real, folds=True), as_latex(real)
+    markdown, latex = as_markdown(real, MoreTables(folds=True)), as_latex(real)
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert all(row.count("|") == rows[0].count("|") for row in rows[:5])
     assert "by fold" in markdown

@@ -70,6 +70,7 @@ MODELS = {
     "fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="median", random_state=0)),
     "zero": lambda: fitted(rankgrove.LambdaMART(n_estimators=8, missing="zero", random_state=0)),
     "infinite fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="inf", random_state=0)),
+    "branches": lambda: fitted(rankgrove.MART(n_estimators=8, missing="branch", random_state=0)),
     "base score": with_base_score,
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,

@@ -40,6 +40,7 @@ from rankgrove.cli.options import (
     add_repeats_option,
     add_seed_option,
     add_significance_options,
+    add_view_options,
     add_workers_option,
     checked,
     data_options,
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed_option(parser)
     add_early_stopping_option(parser)
     add_label_shift_option(parser)
+    add_view_options(parser)
     parser.add_argument(
         "--blend",
         action="store_true",
@@ -146,6 +148,14 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     add_significance_options(group)
     group.add_argument("--by-fold", action="store_true", help="also a table of the folds")
     group.add_argument(
+        "--by-setting", action="store_true", help="also every setting of the grids, as papers do"
+    )
+    group.add_argument(
+        "--paper-tests",
+        action="store_true",
+        help="also t and Wilcoxon tests against the baseline side by side, with papers' marks",
+    )
+    group.add_argument(
         "--table-format",
         choices=("text", "markdown", "latex"),
         default="text",
@@ -164,6 +174,10 @@ def run(arguments: argparse.Namespace) -> None:
         refuse_overwriting(arguments.save_best, *arguments.data)
         require_place(arguments.save_best)
     study = _study(arguments)
+    if arguments.paper_tests and study.baseline is None:
+        raise ValueError("--paper-tests compares rankers with a baseline: give one by --baseline")
+    if arguments.save_best and study.awaits_its_models:
+        raise ValueError("--save-best takes --feature-order lambdamart, not study")
     gate = None if arguments.fail_if_worse is None else _gate_metric(study, arguments)
     comparison = run_and_compare(study, arguments)
     if arguments.json:
@@ -273,13 +287,14 @@ def print_how_to_resume(folder: str) -> None:
 
 def show_comparison(comparison: Comparison, arguments: argparse.Namespace) -> None:
     """Print the tables in the chosen format."""
-    from rankgrove.experiments.tables import FORMATS, convention, text_tables
+    from rankgrove.experiments.tables import FORMATS, MoreTables, convention, text_tables
 
+    more = MoreTables(arguments.by_fold, arguments.by_setting, arguments.paper_tests)
     if arguments.table_format != "text":
-        text = FORMATS[arguments.table_format](comparison, folds=arguments.by_fold)
+        text = FORMATS[arguments.table_format](comparison, more)
         sys.stdout.write(text)
         return
-    for found in text_tables(comparison, folds=arguments.by_fold):
+    for found in text_tables(comparison, more):
         show(table(found.columns, found.rows, title=found.title))
         for note in found.notes:
             show(_plain(note))

@@ -5,10 +5,11 @@ KIND is one of
   size          ensemble size (n_estimators)       subsample     sample of each tree
   n-min         min_samples_split (forests)        levels        listwise_levels (rf-hybrid)
   strength      single trees, split by split       features      number of features, best first
+  variance      bias and variance over samples of the training queries (--repeats: their number)
 
 Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
-bootstrap interval of each mean over queries (not for strength). Fits are stored
-there like those of `compare`, and go on where they were stopped.
+bootstrap interval of each mean over queries and the time of fits and scores (not for strength).
+Fits are stored there like those of `compare`, and go on where they were stopped.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from rankgrove.cli.options import (
     add_ranker_option,
     add_repeats_option,
     add_seed_option,
+    add_view_options,
     data_options,
 )
 from rankgrove.cli.output import print_json, show
@@ -40,7 +42,13 @@ from rankgrove.cli.paths import DataPaths
 EXAMPLES = """\
   rankgrove curve learning train.txt --ranker lambdamart --ranker rf-point
   rankgrove curve size MQ2008/ --ranker rf-list --points 10 50 100 500
-  rankgrove curve levels train.txt --ranker rf-hybrid:n_estimators=100 --metric ndcg@10"""
+  rankgrove curve levels train.txt --ranker rf-hybrid:n_estimators=100 --metric ndcg@10
+  rankgrove curve features train.txt --ranker rcrank --train-share 0.1 --feature-order study
+  rankgrove curve variance train.txt --ranker lambdamart --ranker rf-point --repeats 10"""
+
+
+# Training samples of each size for variance, unless --repeats says otherwise.
+_SAMPLES = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,10 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_preset_option(parser)
     add_fold_options(parser)
     add_label_shift_option(parser)
+    add_view_options(parser)
     add_repeats_option(parser)
     add_seed_option(parser)
     add_run_options(parser)
-    parser.set_defaults(out="curves")
+    parser.set_defaults(out="curves", repeats=None)
     add_json_option(parser)
     add_data_options(parser)
 
@@ -93,14 +102,15 @@ def run(arguments: argparse.Namespace) -> None:
     for curve in curves:
         own = [row for row in rows if row["curve"] == curve.name]
         x = KINDS[arguments.kind].title
-        points = [_point(row[x], row[metric], row.get("low"), row.get("high")) for row in _few(own)]
+        points = [_point(row, row[x], row[metric]) for row in _few(own)]
         show(f"{curve.name}  {'  '.join(points)}")
     show(f"written: {', '.join(str(path) for path in written)}")
 
 
-def _point(x: float, y: float, low: float | None = None, high: float | None = None) -> str:
-    interval = "" if low is None else f" [{low:.4f}, {high:.4f}]"
-    return f"{x:g}: {y:.4f}{interval}"
+def _point(row: dict[str, Any], x: float, y: float) -> str:
+    interval = f" [{row['low']:.4f}, {row['high']:.4f}]" if "low" in row else ""
+    seconds = row.get("fit seconds")
+    return f"{x:g}: {y:.4f}{interval}" + ("" if seconds is None else f" in {seconds:.2g} s")
 
 
 def _few(points: list[Any], most: int = 10) -> list[Any]:
@@ -115,7 +125,10 @@ def _study(arguments: argparse.Namespace) -> Any:
 
     # Strength is the whole list's unless a metric is given.
     default = "ndcg" if arguments.kind == "strength" else "ndcg@10"
-    options = {"metrics": [default], **given_study_options(arguments)}
+    options: dict[str, Any] = {"metrics": [default]}
+    if arguments.kind == "variance":
+        options["repeats"] = _SAMPLES
+    options |= given_study_options(arguments)
     return make_study(arguments.data, arguments.rankers, **options, **data_options(arguments))
 
 

@@ -130,6 +130,25 @@ def add_label_shift_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_view_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what part of the training data rankers see."""
+    parser.add_argument(
+        "--train-share", type=float, metavar="X", help="learn from this share of the queries only"
+    )
+    parser.add_argument(
+        "--best-features",
+        type=int,
+        metavar="N",
+        help="keep the N features with the most splits in models of the training part",
+    )
+    parser.add_argument(
+        "--feature-order",
+        choices=["lambdamart", "study"],
+        help="models whose splits count: one of LambdaMART (the default), or all of the study, "
+        "which are fitted to the whole training part first",
+    )
+
+
 def add_repeats_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--repeats``."""
     parser.add_argument(

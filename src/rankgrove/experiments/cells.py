@@ -59,9 +59,12 @@ class CellOutcome:
     curve_steps, curve_values : the first metric on the test part after part of the steps; if the
         cell's view asks for it, after every step, or of single trees after so many splits
     curve_per_query : the same query by query, (n_steps, n_queries); only after every step
+    curve_seconds : of training up to every step; trees of a forest share its time alike
     reliability : per bin of probabilities, the number of documents, their mean probability and
         relevance, (n_bins, 3); empty if the ranker tells no probabilities
     importances : share of each feature in the gain of the splits, empty if the model has none
+    splits : number of the model's splits on each feature, empty if it has none
+    scores : of the test documents in grouped order, if the cell's view asks for them
     top : positions of the leading documents of each query in grouped order, (n_queries, DEPTH);
         -1 where a query is shorter
     error : why there is no result, "" if there is one
@@ -79,8 +82,11 @@ class CellOutcome:
     curve_steps: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     curve_values: Floats = field(default_factory=lambda: np.empty(0))
     curve_per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    curve_seconds: Floats = field(default_factory=lambda: np.empty(0))
     reliability: Floats = field(default_factory=lambda: np.empty((0, 3)))
     importances: Floats = field(default_factory=lambda: np.empty(0))
+    splits: Floats = field(default_factory=lambda: np.empty(0))
+    scores: Floats = field(default_factory=lambda: np.empty(0))
     top: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, DEPTH), np.int32))
     error: str = ""
     warnings: tuple[str, ...] = ()
@@ -92,8 +98,11 @@ class CellOutcome:
         "curve_steps",
         "curve_values",
         "curve_per_query",
+        "curve_seconds",
         "reliability",
         "importances",
+        "splits",
+        "scores",
         "top",
     )
 
@@ -122,6 +131,7 @@ class Fitted:
     validation: float | None = None
     n_steps: int | None = None
     ranker: Any = None
+    step_seconds: Sequence[float] = ()
 
 
 def run_cell(
@@ -181,10 +191,12 @@ def _outcome(
     outcome.per_query, outcome.means = result.per_query, result.means
     outcome.tie_free_means = _tie_free_means(cell.metrics, outcome.means, fold.test, scores, n_jobs)
     outcome.top = _leading(fold.test, scores)
+    if cell.view.sample is not None:
+        outcome.scores = fold.test.groups.grouped(scores)
     if cell.spec.trained:
         outcome.validation = _validation(cell, fold, fitted, n_jobs)
     if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
-        _describe(outcome, fitted.ranker, fold.test, cell)
+        _describe(outcome, fitted, fold.test, cell)
     return outcome
 
 
@@ -236,6 +248,12 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
     metric = cell.metrics[0]
     if not _shows_all_steps(cell):  # validation would cut the model
         options |= {"eval_set": fold.validation, "eval_metric": metric}
+    step_times: list[float] = []
+    if ranker.learns_in_steps and _shows_all_steps(cell):
+        options["callbacks"] = [
+            *(callbacks or []),
+            lambda _: step_times.append(time.perf_counter()),
+        ]
     start = time.perf_counter()
     ranker.fit(fold.train, **options)
     seconds = time.perf_counter() - start
@@ -247,6 +265,7 @@ def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | 
         validation=history[best - 1] if history else None,
         n_steps=ranker.model_.n_steps or None,
         ranker=ranker,
+        step_seconds=[step - start for step in step_times],
     )
 
 
@@ -319,10 +338,12 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
     return top
 
 
-def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> None:
+def _describe(outcome: CellOutcome, fitted: Fitted, test: Dataset, cell: Cell) -> None:
     """Return the description of a model for the report, if its kind supports it."""
+    ranker = fitted.ranker
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
+        outcome.splits = np.asarray(ranker.importances("split"))
     if hasattr(ranker, "predict_proba"):
         relevance = (
             test.y / ranker.max_grade
@@ -341,6 +362,15 @@ def _describe(outcome: CellOutcome, ranker: Any, test: Dataset, cell: Cell) -> N
         outcome.curve_values = np.asarray(curve.values, np.float64)
         if every:
             outcome.curve_per_query = curve.per_query
+            outcome.curve_seconds = _seconds_by_step(fitted, len(curve.steps))
+
+
+def _seconds_by_step(fitted: Fitted, n_steps: int) -> Floats:
+    """Return the time of training up to each step: of a forest, in proportion to its trees."""
+    if len(fitted.step_seconds) == n_steps:
+        return np.array(fitted.step_seconds)
+    shares: Floats = np.arange(1, n_steps + 1) / n_steps
+    return shares * (fitted.seconds or 0.0)
 
 
 def _shows_all_steps(cell: Cell) -> bool:

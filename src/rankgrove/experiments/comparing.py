@@ -15,6 +15,7 @@ from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import Study, make_study
 from rankgrove.experiments.study_options import DEFAULT_METRICS, NAMES
+from rankgrove.experiments.views import viewed
 
 
 def compare(
@@ -30,6 +31,9 @@ def compare(
     seed: int = 0,
     early_stopping_rounds: int | None = None,
     label_shift: int = 0,
+    train_share: float | None = None,
+    best_features: int | None = None,
+    feature_order: str = "lambdamart",
     blend: bool = False,
     naive_twin: bool = False,
     fold_order: str = "random",
@@ -64,6 +68,10 @@ def compare(
     seed : of the division into folds, and of the first repeat of every ranker
     early_stopping_rounds : for rankers that learn in steps
     label_shift : added to all labels
+    train_share : learn from so much of the training queries, the same ones for every ranker
+    best_features : keep so many features, those with the most splits in models of the training part
+    feature_order : the models that count: ``"lambdamart"``, one of 50 trees, or ``"study"``, all
+        models of the study, which are fitted to all training queries and features before
     naive_twin : whether to add, beside each ranker with a ``position_bias``, the same one without;
         the table says whether their difference is real
     blend : whether to add a ``Blend`` of all rankers, whose weights come from validation data
@@ -118,7 +126,8 @@ def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) ->
         parts = Fold(concatenate([parts.train, parts.test]), parts.validation, parts.test)
     for cell in study.cells(fold):
         if cell.spec.label == label and cell.all_params == params:
-            fitted = fit_cell(cell, parts, fold.test_rows, n_jobs)
+            seen = viewed(parts, cell.view, n_jobs=n_jobs)
+            fitted = fit_cell(cell, seen, fold.test_rows, n_jobs)
             if fitted.ranker is None:
                 raise ValueError(
                     f"the best is {label}, which rankgrove cannot save: to save the best of the "

@@ -22,7 +22,9 @@ class Comparison(ComparisonResults):
         ----------
         by : ``"ranker"`` (means with tiers, marks and costs), ``"fold"`` (means per fold),
             ``"cell"`` (every fit with its setting and validation value), ``"query"`` (one row per
-            query and ranker) or ``"pair"`` (tests of the first metric over all pairs)
+            query and ranker), ``"pair"`` (tests of the first metric over all pairs), ``"test"``
+            (t and Wilcoxon tests against the baseline, as in papers) or ``"setting"`` (every point
+            of the grids)
         """
         if by not in FRAMES:
             raise ValueError(f"by must be one of {', '.join(FRAMES)}, not {by!r}")

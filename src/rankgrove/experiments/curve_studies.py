@@ -7,7 +7,7 @@ processes and are tested like comparisons.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import DataWarning
+from rankgrove.experiments.bias_variance import PARTS, bias_variance, pooled
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
@@ -22,7 +23,7 @@ from rankgrove.experiments.significance import bootstrap_interval
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Study
-from rankgrove.experiments.views import View
+from rankgrove.experiments.views import check_share
 from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.registry import ranker_class
 
@@ -38,14 +39,14 @@ class Kind:
     title : of the x axis
     points : where it is measured unless said otherwise
     parameter : of the ranker that is varied, None if it is the data
-    view : what a point sees of the data, None if it is the ranker that is varied
+    view : field of the view of the data that is varied, None if it is the ranker
     summary : for help texts
     """
 
     title: str
     points: tuple[float, ...]
     parameter: str | None = None
-    view: Callable[[float], View] | None = None
+    view: str | None = None
     summary: str = ""
 
 
@@ -53,7 +54,7 @@ KINDS = {
     "learning": Kind(
         "share of the training queries",
         (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-        view=lambda share: View(train_share=share),
+        view="train_share",
         summary="less training data",
     ),
     "convergence": Kind("steps", (), summary="after each step of a fit"),
@@ -82,13 +83,23 @@ KINDS = {
     "features": Kind(
         "features",
         (5, 10, 20, 40),
-        view=lambda number: View(n_features=number),
+        view="n_features",
         summary="number of features, best first",
+    ),
+    "variance": Kind(
+        "share of the training queries in a sample",
+        (0.5,),
+        view="train_share",
+        summary="bias and variance over training samples",
     ),
 }
 
 _BLOCK_ROWS = 256
 _NO_STEPS = "rankgrove knows no steps of its model"
+_OPTIONS = {
+    "train_share": "train_share (--train-share)",
+    "n_features": "best_features (--best-features)",
+}
 
 
 def run_curve(
@@ -106,9 +117,12 @@ def run_curve(
     Returns
     -------
     a Curve of the first metric per data set and ranker: pooled means over the test queries, with
-    their 95 % bootstrap intervals (not of strength, whose means are over trees). One of convergence
-    has all steps of models that are neither stopped early nor cut by validation, up to the last of
-    the longest fold; a fold that ended before counts with its last value
+    their 95 % bootstrap intervals (not of strength, whose means are over trees), and the seconds
+    that a fit and a document's score took. One of convergence has all steps of models that are
+    neither stopped early nor cut by validation, up to the last of the longest fold; a fold that
+    ended before counts with its last value, and scoring takes its time in proportion to the steps.
+    Of variance there are three curves per ranker, its loss, bias and variance over ``repeats``
+    training samples of each size (see ``bias_variance``); its seed is the same for all
 
     Raises
     ------
@@ -118,6 +132,10 @@ def run_curve(
     for spec in study.specs:
         if len(spec.settings) > 1:
             raise ValueError(f"a curve varies one thing: give {spec.label} without a grid")
+        if chosen.view is not None and getattr(spec.view, chosen.view) is not None:
+            raise ValueError(
+                f"a curve of {kind} varies the {chosen.title}: leave {_OPTIONS[chosen.view]} out"
+            )
     if points is not None and not chosen.points:
         raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
@@ -125,6 +143,8 @@ def run_curve(
     if kind == "convergence":
         return _drawn(_convergence(study, store, run, progress))
     values = chosen.points if points is None else tuple(points)
+    if kind == "variance":
+        return _drawn(_variance(values, study, store, run, progress))
     return _drawn(_varying(chosen, values, study, store, run, progress))
 
 
@@ -154,7 +174,8 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
     """Return the ranker at one point under its own label, or the reason why there is none."""
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
-        return replace(spec, label=label, view=kind.view(float(value)))
+        varied: dict[str, Any] = {kind.view: float(value)}
+        return replace(spec, label=label, view=replace(spec.view, **varied))
     (setting,) = spec.settings
     name = str(kind.parameter)
     known = spec.parameters()
@@ -246,7 +267,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
     if own:
         whole = replace(
             study,
-            specs=[replace(spec, view=View(curve="convergence")) for spec in own],
+            specs=[replace(spec, view=replace(spec.view, curve="convergence")) for spec in own],
             early_stopping_rounds=None,
             baseline=None,
         )
@@ -258,7 +279,13 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
             name, result = _name(study, data, spec.label), results[spec.label]
             values = [] if result.failure else _mean_by_step(result.cells)
             if values:
-                yield Curve(name, values, interval=_step_intervals(result.cells, study.metrics[0]))
+                yield Curve(
+                    name,
+                    values,
+                    None,
+                    _step_intervals(result.cells, study.metrics[0]),
+                    *_costs_by_step(result.cells, len(values)),
+                )
             else:
                 yield f"{name} has no convergence: {result.failure or _NO_STEPS}"
     for spec in study.specs:
@@ -287,6 +314,22 @@ def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
     return [float(value) for value in mean]
 
 
+def _costs_by_step(
+    cells: Sequence[CellResult], n_steps: int
+) -> tuple[list[float], list[float]] | tuple[None, None]:
+    """Return the mean seconds of a fit, and microseconds of a score, up to each step."""
+    stepped = [cell.outcome for cell in cells if len(cell.outcome.curve_seconds)]
+    if not stepped:
+        return None, None
+    fit = [np.pad(o.curve_seconds, (0, n_steps - len(o.curve_seconds)), "edge") for o in stepped]
+    score = [
+        (o.score_microseconds or 0.0)
+        * np.minimum(np.arange(1, n_steps + 1) / len(o.curve_seconds), 1)
+        for o in stepped
+    ]
+    return np.mean(fit, axis=0).tolist(), np.mean(score, axis=0).tolist()
+
+
 def _step_intervals(
     cells: Sequence[CellResult], metric: Metric
 ) -> tuple[list[float], list[float]] | None:
@@ -303,13 +346,88 @@ def _step_intervals(
     return _row_intervals(np.concatenate(folds, axis=1), metric)
 
 
+def _variance(
+    shares: Sequence[float], study: Study, store: Store, run: Run, progress: Any
+) -> Iterator[Curve | str]:
+    """Return loss, bias and variance over training samples of each size."""
+    metric, n_samples = study.metrics[0], study.repeats
+    if n_samples < 2:
+        raise ValueError(
+            f"variance needs at least 2 training samples of each size, not {n_samples}: repeats "
+            "(--repeats) is their number"
+        )
+    if metric.of_probabilities:
+        raise ValueError(f"{metric} measures probabilities: variance needs a metric of scores")
+    for share in shares:
+        check_share(share)
+    trained = [spec for spec in study.specs if spec.trained]
+    samples = {
+        (spec.label, share): [
+            replace(
+                spec,
+                label=f"{spec.label} @ {share:g}, sample {number}",
+                view=replace(spec.view, train_share=share, sample=number),
+            )
+            for number in range(n_samples)
+        ]
+        for spec in trained
+        for share in shares
+    }
+    if trained:
+        points = [point for points in samples.values() for point in points]
+        run_study(replace(study, specs=points, repeats=1, baseline=None), store, run, progress)
+        comparison = Comparison.from_store(store)
+        for data in comparison.datasets:
+            for spec in trained:
+                own = {share: [p.label for p in samples[spec.label, share]] for share in shares}
+                yield from _divided(comparison, metric, data, own, _name(study, data, spec.label))
+    for spec in study.specs:
+        if not spec.trained:
+            yield f"{spec.label} is not trained: it has no variance over training samples"
+
+
+def _divided(
+    comparison: Comparison, metric: Metric, data: str, own: Mapping[float, list[str]], name: str
+) -> Iterator[Curve | str]:
+    """Return the three curves of one ranker on one data set."""
+    results = {result.ranker: result for result in comparison.results(data)}
+    failures = [f for labels in own.values() for label in labels if (f := results[label].failure)]
+    if failures:
+        yield f"{name} has no variance: {failures[0]}"
+        return
+    found = []
+    for labels in own.values():
+        folds = [
+            bias_variance(
+                metric,
+                comparison.queries(data, fold),
+                np.stack([comparison.chosen(data, r, fold)[0].outcome.scores for r in labels]),
+            )
+            for fold in comparison.folds(data)
+        ]
+        found.append(pooled(metric, folds))
+    costs = [
+        [float(np.mean([getattr(results[r], cost) for r in labels])) for labels in own.values()]
+        for cost in ("fit_seconds", "score_microseconds")
+    ]
+    for place, part in enumerate(PARTS):
+        rows = np.stack([divided.per_query[place] for divided in found])
+        yield Curve(
+            f"{name}: {part}",
+            [float(divided.values[place]) for divided in found],
+            list(own),
+            _row_intervals(rows, metric),
+            *costs,
+        )
+
+
 def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
     """Return the strength of each forest's trees, the mean over the test parts of all folds."""
     forests = [spec for spec in study.specs if _is_forest(spec)]
     if forests:
         shown = replace(
             study,
-            specs=[replace(spec, view=View(curve="strength")) for spec in forests],
+            specs=[replace(spec, view=replace(spec.view, curve="strength")) for spec in forests],
             repeats=1,
             baseline=None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankgrove._curves import Curve, draw_curves, history_curves, steps_title
+from rankgrove._curves import Curve, cost_curves, draw_curves, history_curves, steps_title
 from rankgrove._optional import require
 from rankgrove._svg import PALETTE
 
@@ -27,19 +27,24 @@ def plot_history(source: Any, metric: str | None = None, title: str = "") -> Any
 def plot_curves(
     curves: Sequence[Curve], title: str = "", x_title: str = "iteration", y_title: str = ""
 ) -> Any:
-    """Plot curves as a plotly figure."""
-    graph_objects = require("plotly.graph_objects", "plots", "plotting")
-    figure = graph_objects.Figure()
+    """Plot curves as a plotly figure, with what their points took in panels below."""
+    require("plotly.graph_objects", "plots", "plotting")
+    subplots = require("plotly.subplots", "plots", "plotting")
+    costs = cost_curves(curves)
+    heights = [3.0, *(1.0 for _ in costs)]
+    figure = subplots.make_subplots(
+        len(heights), 1, shared_xaxes=True, row_heights=heights, vertical_spacing=0.06
+    )
     for number, curve in enumerate(curves):
         colour = PALETTE[number % len(PALETTE)]
-        mode = "lines+markers" if curve.has_few_points else "lines"
+        shared = {"legendgroup": str(number), "row": 1, "col": 1}
         figure.add_scatter(
             x=list(curve.x),
             y=list(curve.values),
             name=curve.name,
-            mode=mode,
+            mode=_mode(curve),
             line={"color": colour},
-            legendgroup=str(number),
+            **shared,
         )
         if outline := curve.outline():
             across, down = zip(*outline, strict=True)
@@ -52,12 +57,32 @@ def plot_curves(
                 mode="none",
                 hoverinfo="skip",
                 showlegend=False,
-                legendgroup=str(number),
+                **shared,
             )
-    figure.update_layout(
-        title=title, xaxis_title=x_title, yaxis_title=y_title, template="plotly_white"
-    )
+    numbers = {curve.name: number for number, curve in enumerate(curves)}
+    for row, (cost, known) in enumerate(costs.items(), 2):
+        for curve in known:
+            number = numbers[curve.name]
+            figure.add_scatter(
+                x=list(curve.x),
+                y=list(curve.values),
+                name=f"{curve.name}, {cost}",
+                mode=_mode(curve),
+                line={"color": PALETTE[number % len(PALETTE)]},
+                legendgroup=str(number),
+                showlegend=False,
+                row=row,
+                col=1,
+            )
+        figure.update_yaxes(title_text=cost, rangemode="tozero", row=row, col=1)
+    figure.update_yaxes(title_text=y_title, row=1, col=1)
+    figure.update_xaxes(title_text=x_title, row=len(heights), col=1)
+    figure.update_layout(title=title, template="plotly_white")
     return figure
+
+
+def _mode(curve: Curve) -> str:
+    return "lines+markers" if curve.has_few_points else "lines"
 
 
 def history_svg(source: Any, metric: str | None = None, title: str = "") -> str:

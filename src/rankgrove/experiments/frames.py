@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from rankgrove.experiments.paper_tests import paper_tests
 from rankgrove.experiments.results import ComparisonResults
 
 Rows = list[dict[str, Any]]
@@ -125,6 +128,42 @@ def by_pair(comparison: ComparisonResults) -> Rows:
     return rows
 
 
+def by_test(comparison: ComparisonResults) -> Rows:
+    """One row per data set, metric, fold (and all) and ranker: both tests against the baseline."""
+    return [
+        {
+            "data": data,
+            "metric": metric,
+            "fold": "all" if fold is None else str(fold),
+            **vars(test),
+        }
+        for data in comparison.datasets
+        for metric in comparison.metrics
+        for fold in [None, *comparison.folds(data)]
+        for test in paper_tests(comparison, data, metric, fold)
+    ]
+
+
+def by_setting(comparison: ComparisonResults) -> Rows:
+    """One row per data set, ranker and setting: test means, whatever validation chose."""
+    rows = []
+    for data in comparison.datasets:
+        for ranker in comparison.rankers:
+            for params, cells in comparison.settings(data, ranker):
+                done = cells and all(cell.status == "done" for cell in cells)
+                means = np.mean([c.outcome.means for c in cells], axis=0) if done else ()
+                rows.append(
+                    {
+                        "data": data,
+                        "ranker": ranker,
+                        "params": params,
+                        **dict(zip(comparison.metrics, map(float, means), strict=False)),
+                        "fits": len(cells),
+                    }
+                )
+    return rows
+
+
 def _against_baseline(comparison: ComparisonResults, data: str) -> dict[str, dict[str, Any]]:
     if comparison.baseline is None:
         return {}
@@ -146,4 +185,6 @@ FRAMES: dict[str, Callable[[ComparisonResults], Rows]] = {
     "cell": by_cell,
     "query": by_query,
     "pair": by_pair,
+    "test": by_test,
+    "setting": by_setting,
 }

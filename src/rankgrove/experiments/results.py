@@ -172,6 +172,14 @@ class ComparisonResults:
 
         return max(whole.values(), key=value)  # the first of equals
 
+    def settings(self, data: str, ranker: str) -> list[tuple[dict[str, Any], list[CellResult]]]:
+        """Return the points of a ranker's grid with the cells of all folds and repeats."""
+        found: dict[int, list[CellResult]] = {}
+        for fold in self.folds(data):
+            for setting, cells in self._by_setting.get((data, ranker, fold), {}).items():
+                found.setdefault(setting, []).extend(cells)
+        return [(cells[0].params, cells) for _, cells in sorted(found.items())]
+
     def per_query(self, data: str, ranker: str, metric: str, fold: int | None = None) -> Floats:
         """Return the values of test queries averaged over repeats, of one fold or of all."""
         place = self.metrics.index(metric)

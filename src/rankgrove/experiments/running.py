@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
+import numpy.typing as npt
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
@@ -24,9 +26,10 @@ from rankgrove.experiments.own_modules import OwnModules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.sources import RowsOf, StudyFold
-from rankgrove.experiments.store import Store
+from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Cell, Study
 from rankgrove.experiments.study_warnings import StudyWarnings
+from rankgrove.experiments.views import WHOLE
 from rankgrove.rankers.base.registry import registered
 from rankgrove.trees.bin_cache import bin_cache
 
@@ -73,9 +76,30 @@ def run_study(
     """Compute all cells of a study that the store does not hold yet.
 
     Cells that other processes are at are waited for, and taken over from those that die. Ctrl-C
-    ends it at once; what is finished stays in the store.
+    ends it at once; what is finished stays in the store. A study whose own models rank the features
+    is run on all data and features first.
     """
-    StudyRun(study, store, run, progress or NoProgress()).execute()
+    shown = progress or NoProgress()
+    if study.awaits_its_models:
+        whole = replace(study, specs=[replace(spec, view=WHOLE) for spec in study.specs])
+        StudyRun(whole, store, run, shown).execute()
+        study = replace(study, feature_orders=features_by_splits(store.results()))
+    StudyRun(study, store, run, shown).execute()
+
+
+def features_by_splits(cells: Sequence[CellResult]) -> dict[str, list[int]]:
+    """Return the features of each fold, by its fingerprint, those with the most splits first."""
+    total: dict[str, npt.NDArray[np.float64]] = {}
+    for cell in cells:
+        if len(cell.outcome.splits):
+            total[cell.fingerprint] = cell.outcome.splits + total.get(cell.fingerprint, 0)
+    for cell in cells:
+        if cell.fingerprint not in total:
+            raise ValueError(
+                f"feature_order='study' counts splits, and no model of {cell.data}, fold "
+                f"{cell.fold}, has any: give a ranker with trees, or feature_order='lambdamart'"
+            )
+    return {key: np.argsort(-counts, kind="stable").tolist() for key, counts in total.items()}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.reading.folds import Fold, kfold, load_folds
+from rankgrove.data.reading.folds import (
+    Fold,
+    data_sets,
+    kfold,
+    load_folds,
+    load_folds_of_set,
+)
 from rankgrove.data.reading.loading import is_table, load
 from rankgrove.errors import DataError
 from rankgrove.experiments.score_columns import Read, ScoreColumn
@@ -63,6 +69,7 @@ class StudyData:
     label_shift : added to all labels
     options : how to read files, as of ``load``
     score_columns : columns that hold scores made elsewhere
+    of_set : one of several data sets in the folder (``set1``); None: it holds one
     """
 
     name: str
@@ -74,6 +81,7 @@ class StudyData:
     label_shift: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     score_columns: tuple[str, ...] = ()
+    of_set: str | None = None
 
     def folds(self) -> Iterator[StudyFold]:
         """Yield the folds, one in memory at a time where they are files."""
@@ -93,7 +101,7 @@ class StudyData:
         """Return the options of reading columns beside the features; None if there are none."""
         origin = self.origin
         if isinstance(origin, str | os.PathLike) and Path(origin).is_dir():
-            return lambda options: (fold.test for fold in load_folds(origin, **options))
+            return lambda options: (fold.test for fold in self._folds_of_folder(options))
         if isinstance(origin, str | os.PathLike) or is_table(origin):
             return lambda options: [load(origin, **options)]
         return None
@@ -103,11 +111,16 @@ class StudyData:
             return self._cut(self.origin)
         if isinstance(self.origin, str | os.PathLike):
             if Path(self.origin).is_dir():
-                return ((fold, None) for fold in load_folds(self.origin, **self.options))
+                return ((fold, None) for fold in self._folds_of_folder(self.options))
             return self._cut(load(self.origin, **self.options))
         if is_table(self.origin):
             return self._cut(load(self.origin, **self.options))
         return ((Fold(*fold), None) for fold in self.origin)
+
+    def _folds_of_folder(self, options: Mapping[str, Any]) -> Iterator[Fold]:
+        if self.of_set is None:
+            return load_folds(self.origin, **options)
+        return load_folds_of_set(self.origin, self.of_set, **options)
 
     def _cut(self, data: Dataset) -> Iterator[tuple[Fold, RowsOf]]:
         # Row numbers go the way of the rows, in two columns that float32 holds exactly.
@@ -126,7 +139,7 @@ def read_study_data(data: Any, **options: Any) -> list[StudyData]:
     Parameters
     ----------
     data : a path, a Dataset, a data frame or a list of Folds; a list of those, or a dict that names
-        them
+        them. A folder with set1 and set2 of Yahoo! is two data sets
     options : of ``StudyData``
     """
     if isinstance(data, Mapping):
@@ -142,7 +155,17 @@ def read_study_data(data: Any, **options: Any) -> list[StudyData]:
             f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
             "these are in memory"
         )
-    return [StudyData(name, origin, **options) for name, origin in named]
+    return [
+        StudyData(name if of_set is None else f"{name} {of_set}", origin, of_set=of_set, **options)
+        for name, origin in named
+        for of_set in _sets_of(origin)
+    ]
+
+
+def _sets_of(origin: Any) -> list[str] | list[None]:
+    """Return the names of the data sets of a folder that holds several, else only None."""
+    is_folder = isinstance(origin, str | os.PathLike) and Path(origin).is_dir()
+    return (data_sets(origin) if is_folder else []) or [None]
 
 
 def _in_memory(origin: Any) -> bool:

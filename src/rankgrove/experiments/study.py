@@ -29,7 +29,7 @@ from rankgrove.experiments.specs import (
     with_naive_twins,
 )
 from rankgrove.experiments.study_options import NAMES, split_options
-from rankgrove.experiments.views import WHOLE, View
+from rankgrove.experiments.views import FEATURE_ORDERS, WHOLE, View, leading
 from rankgrove.metrics.metric import Metric
 from rankgrove.rankers.base.fit_key import code_digests
 from rankgrove.rankers.base.parameter_encoding import encoded_param
@@ -56,6 +56,9 @@ class Study:
     early_stopping_rounds : for rankers that learn in steps
     baseline : label of the ranker that others are marked against, None: none
     title : for reports
+    feature_order : whose splits rank the features of views that keep some: of a ``"lambdamart"``
+        model, or of all models that the ``"study"`` fits to the whole training part before
+    feature_orders : by the fingerprint of a fold, once the models of the study are fitted
     """
 
     sources: Sequence[StudyData]
@@ -66,6 +69,8 @@ class Study:
     early_stopping_rounds: int | None = None
     baseline: str | None = None
     title: str = "Comparison of rankers"
+    feature_order: str = FEATURE_ORDERS[0]
+    feature_orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.specs:
@@ -78,6 +83,12 @@ class Study:
         for spec in self.specs:
             if spec.library in PEER_LIBRARIES:
                 peer_version(str(spec.library))
+
+    @property
+    def awaits_its_models(self) -> bool:
+        """Whether models of the study must rank the features before it can be run."""
+        chosen = any(spec.view.n_features is not None for spec in self.specs)
+        return self.feature_order == "study" and chosen and not self.feature_orders
 
     def describe(self) -> dict[str, Any]:
         """Return everything that decides the results, for the store and the report."""
@@ -112,6 +123,7 @@ class Study:
             "seed": self.seed,
             "early_stopping_rounds": self.early_stopping_rounds,
             "baseline": self.baseline,
+            "feature_order": self.feature_order,
         }
 
     def cells(self, fold: StudyFold) -> Iterator[Cell]:
@@ -132,9 +144,16 @@ class Study:
                         rounds=self.early_stopping_rounds,
                         metrics=tuple(self.metrics),
                         fingerprint=fold.fingerprint,
-                        view=spec.view,
+                        view=self._view(spec, fold),
                         scores=None if spec.column is None else fold.scores[spec.column],
                     )
+
+    def _view(self, spec: Spec, fold: StudyFold) -> View:
+        """Return what a ranker sees of a fold: with features by number, if models ranked them."""
+        order = self.feature_orders.get(fold.fingerprint)
+        if order is None or spec.view.n_features is None:
+            return spec.view
+        return replace(spec.view, features=tuple(leading(order, spec.view.n_features)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +251,8 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
         specs = with_naive_twins(specs)
     if options.blend:
         specs = read_specs([*specs, blend_spec(specs, str(metrics[0]))])
+    seen = View(train_share=options.train_share, n_features=options.best_features)
+    specs = [replace(spec, view=seen) if spec.trained else spec for spec in specs]
     sources = read_study_data(
         data,
         n_folds=options.folds,
@@ -251,6 +272,7 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
         early_stopping_rounds=options.early_stopping_rounds,
         baseline=options.baseline,
         title=options.title,
+        feature_order=options.feature_order,
     )
 
 

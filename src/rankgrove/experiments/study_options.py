@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rankgrove.data.reading.folds import FOLD_ORDERS
+from rankgrove.experiments.views import FEATURE_ORDERS, check_share
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parsing import distinct
 from rankgrove.metrics.parsing import metric as as_metric
@@ -29,6 +30,9 @@ class StudyOptions:
     seed: int = 0
     early_stopping_rounds: int | None = None
     label_shift: int = 0
+    train_share: float | None = None
+    best_features: int | None = None
+    feature_order: str = FEATURE_ORDERS[0]
     blend: bool = False
     naive_twin: bool = False
     title: str = "Comparison of rankers"
@@ -39,10 +43,18 @@ class StudyOptions:
                 "folds must be at least 3, for training, validation and testing, not "
                 f"{self.folds} (--folds on the command line)"
             )
-
         if self.fold_order not in FOLD_ORDERS:
             raise ValueError(
                 f"fold_order must be one of {', '.join(FOLD_ORDERS)}, not {self.fold_order!r}"
+            )
+        if self.train_share is not None:
+            check_share(self.train_share)
+        if self.best_features is not None and self.best_features < 1:
+            raise ValueError(f"best_features must be at least 1, not {self.best_features}")
+        if self.feature_order not in FEATURE_ORDERS:
+            raise ValueError(
+                f"feature_order must be one of {', '.join(FEATURE_ORDERS)}, not "
+                f"{self.feature_order!r}"
             )
 
     @property

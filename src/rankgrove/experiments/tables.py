@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from rankgrove._counts import counted
 from rankgrove._html import html_table
-from rankgrove.experiments.frames import by_fold, by_ranker
+from rankgrove.experiments.frames import by_fold, by_ranker, by_setting, by_test
+from rankgrove.experiments.paper_tests import paper_tests
 from rankgrove.experiments.results import ComparisonResults, RankerResult
 from rankgrove.experiments.specs import naive_label
 from rankgrove.metrics.parameters import format_value
@@ -52,15 +53,28 @@ class TextTable:
     leading: frozenset[tuple[int, int]] = frozenset()  # row and column of the values of first tiers
 
 
-def text_tables(comparison: ComparisonResults, *, folds: bool = False) -> list[TextTable]:
-    """The tables of a comparison, for each data set: means, the baseline, and folds if asked."""
+@dataclass(frozen=True)
+class MoreTables:
+    """Which tables follow those of means and of the baseline: of folds, settings, papers' tests."""
+
+    folds: bool = False
+    settings: bool = False
+    tests: bool = False
+
+
+def text_tables(comparison: ComparisonResults, more: MoreTables = MoreTables()) -> list[TextTable]:
+    """The tables of a comparison, for each data set: means, the baseline, and more if asked."""
     found = []
     for data in comparison.datasets:
         found.append(_main_table(comparison, data))
         if comparison.baseline is not None:
             found.append(_baseline_table(comparison, data))
-        if folds:
+        if more.folds:
             found.append(_fold_table(comparison, data))
+        if more.settings:
+            found += setting_tables(comparison, data)
+        if more.tests:
+            found += paper_test_tables(comparison, data, folds=more.folds)
     return found
 
 
@@ -145,10 +159,10 @@ def as_text(comparison: ComparisonResults) -> str:
     return "\n\n".join([*parts, "\n".join(convention(comparison))])
 
 
-def as_markdown(comparison: ComparisonResults, *, folds: bool = False) -> str:
+def as_markdown(comparison: ComparisonResults, more: MoreTables = MoreTables()) -> str:
     """All tables in Markdown."""
     parts = []
-    for table in text_tables(comparison, folds=folds):
+    for table in text_tables(comparison, more):
         rule = "|:---" + "|---:" * (len(table.columns) - 1) + "|"
         lines = [_markdown_row(table.columns), rule, *map(_markdown_row, table.rows)]
         parts += [f"**{_markdown_text(table.title)}**", "\n".join(lines)]
@@ -156,14 +170,14 @@ def as_markdown(comparison: ComparisonResults, *, folds: bool = False) -> str:
     return "\n\n".join([*parts, *map(_markdown_text, convention(comparison))]) + "\n"
 
 
-def as_latex(comparison: ComparisonResults, *, folds: bool = False) -> str:
+def as_latex(comparison: ComparisonResults, more: MoreTables = MoreTables()) -> str:
     """All tables in LaTeX, for the packages booktabs and amssymb.
 
     Values of the first tier are bold. Captions are short; what the signs mean stands below the
     first table.
     """
     parts = []
-    for number, table in enumerate(text_tables(comparison, folds=folds)):
+    for number, table in enumerate(text_tables(comparison, more)):
         header = " & ".join(map(_latex_text, table.columns))
         rows = [
             " & ".join(
@@ -216,6 +230,8 @@ def as_json(comparison: ComparisonResults) -> dict[str, Any]:
         "significance": vars(comparison.significance),
         "results": by_ranker(comparison),
         "folds": by_fold(comparison),
+        "settings": by_setting(comparison),
+        "tests": by_test(comparison),
         "best_on_validation": {"ranker": ranker, "params": settings},
     }
 
@@ -309,6 +325,62 @@ def _fold_table(comparison: ComparisonResults, data: str) -> TextTable:
     ]
     columns = ["ranker", *(f"fold {fold}" for fold in folds)]
     return TextTable(f"{data}: {_short(comparison)} by fold", columns, rows)
+
+
+def setting_tables(comparison: ComparisonResults, data: str) -> list[TextTable]:
+    """A table for each ranker with a grid: every setting, with its test means over folds."""
+    found = []
+    for ranker in comparison.rankers:
+        points = [
+            row for row in by_setting(comparison) if (row["data"], row["ranker"]) == (data, ranker)
+        ]
+        varied = [
+            name
+            for name in (points[0]["params"] if points else ())
+            if len({str(row["params"][name]) for row in points}) > 1
+        ]
+        if not varied:
+            continue
+        rows = [
+            [
+                ", ".join(f"{name}={row['params'][name]}" for name in varied),
+                *(_number(row.get(metric), 4) for metric in comparison.metrics),
+            ]
+            for row in points
+        ]
+        title = f"{data}: settings of {ranker}, means of the folds' test parts"
+        found.append(TextTable(title, ["setting", *comparison.short_names.values()], rows))
+    return found
+
+
+def paper_test_tables(comparison: ComparisonResults, data: str, *, folds: bool) -> list[TextTable]:
+    """The t test and Wilcoxon's test side by side against the baseline, for every metric."""
+    columns = ["ranker", "difference", "t: p better", "t: p", "Wilcoxon: p better", "Wilcoxon: p"]
+    note = (
+        "p better is one-sided, as LETOR's script prints it: small where the ranker is better; the "
+        "others are two-sided; none is corrected. Marks: * by Wilcoxon, + by t at "
+        f"{comparison.significance.alpha:g}, - before them: worse, =: neither."
+    )
+    found = []
+    for metric in comparison.metrics:
+        for fold in [None, *(comparison.folds(data) if folds else [])]:
+            rows = [
+                [
+                    test.ranker,
+                    _signed(test.difference),
+                    *(f"{p:.4f}" for p in (test.t_better, test.t)),
+                    *(f"{p:.4f}" for p in (test.wilcoxon_better, test.wilcoxon)),
+                    test.mark,
+                ]
+                for test in paper_tests(comparison, data, metric, fold)
+            ]
+            where = "" if fold is None else f", fold {fold}"
+            title = f"{data}{where}: {comparison.short_names[metric]} against {comparison.baseline}"
+            if rows:
+                found.append(TextTable(f"{title}, tests of papers", [*columns, "mark"], rows))
+    if found:
+        found[0] = replace(found[0], notes=[note])
+    return found
 
 
 def _fold_marks(comparison: ComparisonResults, data: str, fold: int) -> dict[str, str]:

@@ -39,17 +39,16 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
       Istella); one set of the three files in the folder itself is one fold
     - ``S1.txt`` ... ``S5.txt`` (LETOR partitions): of n parts, fold i trains on all parts from the
       i-th on except two, validates on the next one and tests on the last, counted round
-    - ``set1.train.txt``, ``set1.valid.txt``, ``set1.test.txt``, ``set2...`` (Yahoo!): a fold each
+    - ``set1.train.txt``, ``set1.valid.txt``, ``set1.test.txt``, ``set2...`` (Yahoo!): a fold each;
+      they are different data, which ``load_folds_of_set`` loads one at a time
 
     ``options`` go to ``load``. All three sets of a fold get the same features: those that a file
     does not mention are absent (0, or NaN with ``absent="missing"``).
     """
-    root = Path(folder)
-    if not root.is_dir():
-        raise DataError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
+    root = _existing(folder)
     named = _named_triples(root)
     if named:
-        return (_load_triple(triple, options) for triple in named)
+        return (_load_triple(triple, options) for _, triple in named)
     parts = _parts(root)
     if parts:
         return _folds_of_parts(parts, options)
@@ -57,6 +56,26 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
         f"{root}: no folds found: expected Fold1/train.txt, vali.txt and test.txt, or S1.txt to "
         "S5.txt, or set1.train.txt, set1.valid.txt and set1.test.txt"
     )
+
+
+def data_sets(folder: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the data sets (``set1``, ``set2``) in a folder that holds several."""
+    names = [name for name, _ in _named_triples(_existing(folder))]
+    sets = [name for name in names if re.fullmatch(r"(.*[ ._-])?set[ _-]?\d+", name)]
+    return sets if len(sets) > 1 else []
+
+
+def load_folds_of_set(folder: str | os.PathLike[str], name: str, **options: Any) -> Iterator[Fold]:
+    """Load one of the ``data_sets`` of a folder; ``options`` go to ``load``."""
+    named = _named_triples(_existing(folder))
+    return (_load_triple(triple, options) for found, triple in named if found == name)
+
+
+def _existing(folder: str | os.PathLike[str]) -> Path:
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
+    return root
 
 
 def kfold(
@@ -214,23 +233,24 @@ def _roles(files: list[Path], pattern: str) -> dict[str, dict[str, Path]]:
     return found
 
 
-def _named_triples(root: Path) -> list[dict[str, Path]]:
+def _named_triples(root: Path) -> list[tuple[str, dict[str, Path]]]:
+    """Return the three files of each fold, with what stands before their roles (``set1``)."""
     folders = [path for path in root.iterdir() if path.is_dir()]
     folds = [path for path in folders if re.fullmatch(r"fold[ _-]?\d+", path.name.lower())]
     folds.sort(key=lambda path: int(re.sub(r"\D", "", path.name)))
-    triples: list[tuple[Path, dict[str, Path]]] = []
+    triples: list[tuple[Path, str, dict[str, Path]]] = []
     for folder in folds or [root]:
         sets = _roles(_files(folder), r"(?P<set>)(?P<role>[a-z]+)")
         if not sets and not folds:
             sets = _roles(_files(folder), r"(?P<set>.*?\d+)[._-](?P<role>[a-z]+)")
         if not sets and folds:
             raise DataError(f"{folder}: no train, vali and test files")
-        triples += [(folder, sets[name]) for name in sorted(sets)]
-    for folder, triple in triples:
+        triples += [(folder, name, sets[name]) for name in sorted(sets)]
+    for folder, _, triple in triples:
         for role in ("train", "validation", "test"):
             if role not in triple:
                 raise DataError(f"{folder}: there is no {role} file beside {_names(triple)}")
-    return [triple for _, triple in triples]
+    return [(name, triple) for _, name, triple in triples]
 
 
 def _names(triple: dict[str, Path]) -> str:
