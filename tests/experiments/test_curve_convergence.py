@@ -216,4 +216,8 @@ def test_the_command_writes_all_steps_everywhere(tiny_data, tmp_path, monkeypatc
     assert [float(row["ndcg@10"]) for row in rows] == [point["ndcg@10"] for point in points]
     study = make_study("data.txt", [BROOF_TEXT], folds=3, metrics="ndcg@10")
     assert list(convergence_of(study).values) == [point["ndcg@10"] for point in points]
-    assert (tmp_path / "mine" / "convergence.svg").read_text().count("<circle") == 8
+    drawn = (tmp_path / "mine" / "convergence.svg").read_text()
+    assert drawn.count("<circle") == 3 * 8  # of the metric, of training and of scoring
+    assert "fit seconds" in drawn
+    seconds = [point["fit seconds"] for point in points]
+    assert seconds == sorted(seconds)
