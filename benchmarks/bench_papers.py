@@ -80,8 +80,8 @@ def main() -> None:
 
 
 def _without_places(words: list[str]) -> list[str]:
-    """Return the command without the folders of this machine: files say how they were measured."""
-    kept, places = [], ("--data", "--out")
+    """Return the command without folders and time of this machine: files say what was measured."""
+    kept, places = [], ("--data", "--out", "--minutes")
     for i, word in enumerate(words):
         given = word in places or (i > 0 and words[i - 1] in places)
         if not given and not word.startswith(tuple(f"{place}=" for place in places)):

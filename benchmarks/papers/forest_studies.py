@@ -13,8 +13,9 @@ from papers import published, rows
 from papers.cells import Cells, Method
 from papers.collections import COLLECTIONS
 from papers.rows import Settings
-from papers.tables import OWN, TITLES, one_sided_t
+from papers.tables import OWN, TITLES, differences
 from rankgrove import make_ranker
+from rankgrove.experiments.significance import paired_t
 from rankgrove.rankers.base.registry import ranker_class
 
 MEASURES = ("own ndcg@10", "yahoo err", "own map")
@@ -73,9 +74,8 @@ def points(
 
 
 def two_sided(ours: Any, base: Any) -> str:
-    """Two-sided, from the one-sided t-test of LETOR."""
-    p = one_sided_t(np.concatenate(ours), np.concatenate(base))
-    return f"{2 * min(p, 1 - p):.4f}"
+    """Return the p-value of the paired t test over the queries of all folds."""
+    return f"{paired_t(differences(np.concatenate(ours), np.concatenate(base)))[0]:.4f}"
 
 
 def samples(report: Report, cells: Cells, settings: Settings) -> None:

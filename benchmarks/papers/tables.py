@@ -159,7 +159,7 @@ def _tests(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> N
             continue
         strongest = max(baselines, key=lambda label: np.nanmean(baselines[label]))
         tested = {
-            label: paper_mark(_counted(folds, baselines[strongest]))
+            label: paper_mark(differences(folds, baselines[strongest]))
             for label, folds in found.items()
             if "BROOF" in label
         }
@@ -321,13 +321,13 @@ def plain_table(
 
 def one_sided_t(better: Any, worse: Any) -> float:
     """Return the p-value that LETOR's script prints: ``better`` is no better in the mean."""
-    return float(paired_t(_counted(better, worse), "greater")[0])
+    return float(paired_t(differences(better, worse), "greater")[0])
 
 
-def _counted(first: Any, second: Any) -> Any:
+def differences(first: Any, second: Any) -> Any:
     """Return the differences of the queries that count."""
-    differences = np.asarray(first) - np.asarray(second)
-    return differences[~np.isnan(differences)]
+    found = np.asarray(first) - np.asarray(second)
+    return found[~np.isnan(found)]
 
 
 def _mean(runs: Any) -> str:
