@@ -51,3 +51,26 @@ def test_propensities_are_printed(log, capsys):
 def test_options_without_effect_are_refused(log, options, message, capsys):
     assert main(["clicks", log, *options]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_log_without_clicks_is_refused_and_writes_nothing(tmp_path, capsys):
+    path, out = tmp_path / "log.csv", tmp_path / "judgments.csv"
+    path.write_text("query,document,position,clicked,session\nq,a,1,0,s\nq,b,2,0,s\n")
+    for options in (["--out", str(out)], ["--propensities", "rank-changes"]):
+        assert main(["clicks", str(path), *options]) == 1
+        assert "none of the 2 impressions was clicked" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_log_of_clicks_alone_is_told(tmp_path, capsys):
+    path, out = tmp_path / "log.csv", tmp_path / "judgments.csv"
+    path.write_text("query,document,position,clicked,session\nq,a,1,1,s\nq,b,2,1,s\n")
+    assert main(["clicks", str(path), "--out", str(out)]) == 0
+    assert "all 2 impressions were clicked" in capsys.readouterr().err
+
+
+def test_more_impressions_than_any_pair_has_are_refused(log, tmp_path, capsys):
+    out = tmp_path / "judgments.csv"
+    assert main(["clicks", log, "--min-impressions", "100000", "--out", str(out)]) == 1
+    assert "was shown --min-impressions 100000 times: the most" in capsys.readouterr().err
+    assert not out.exists()

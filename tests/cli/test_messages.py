@@ -45,3 +45,49 @@ def files(data_file, tmp_path, monkeypatch):
 def test_the_message_names_the_option(files, words, message, capsys):
     assert main(words.split()) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "predict n.rg t.csv --categorical f",
+            "'f' is in --categorical, but the model was trained",
+        ),
+        ("predict n.rg t.csv --categorical name", "in --categorical, but the model has no such"),
+        ("predict n.rg s.parquet", "'f'; the model was trained with numbers there\n"),
+        ("train mart data.txt --categorical f1 --stream --out x.rg", "(--categorical) cannot be"),
+        ("join j.csv r.json --out x.parquet", "--judgment-document or --feature-document names"),
+        ("join j.csv f.csv --out x.parquet --disagreement error", ": --disagreement says which"),
+        ("join k.csv f.csv --out x.parquet", "lower --min-matched, the least share, which is 0.5"),
+        ("compare --study bad.toml", "'fold_order', 'max_folds'"),
+        ("compare --study worse.toml", "max_folds"),
+    ],
+)
+def test_words_of_python_do_not_reach_the_command_line(files, tmp_path, words, message, capsys):
+    import pandas as pd
+
+    table = pd.read_csv("t.csv", dtype={"name": str})
+    table.astype({"f": str}).to_parquet("s.parquet")
+    (tmp_path / "j.csv").write_text("query,document,grade\nq,a,1\nq,a,2\n")
+    (tmp_path / "k.csv").write_text("query,document,grade\nq,a,1\nq,b,2\nq,c,2\n")
+    (tmp_path / "f.csv").write_text("query,document,x\nq,a,1\n")
+    (tmp_path / "r.json").write_text(
+        '{"query": "q", "response": {"responseHeader": {"params": {"q": "q"}}, '
+        '"response": {"docs": [{"key": "a", "[features]": "x=1"}]}}}'
+    )
+    (tmp_path / "bad.toml").write_text("fold_orders = 3\n")
+    (tmp_path / "worse.toml").write_text(
+        'data = "data.txt"\nfolds = 3\nmax_folds = -1\n[[ranker]]\nuse = "mart"\n'
+    )
+    training = "train mart t.csv --label rating --query search --ignore name --quiet --out n.rg"
+    assert main([*training.split(), "--n-estimators", "2", "--min-samples-leaf", "1"]) == 0
+    capsys.readouterr()
+    if "t.csv" in words or "s.parquet" in words:
+        words += " --label rating --query search"
+    assert main(words.split()) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert "like=" not in said
+    assert "--fold-order" not in said
+    assert "--max-folds" not in said

@@ -228,8 +228,21 @@ def test_ctrl_c_writes_the_trees_so_far_and_exits_with_130(run, monkeypatch):
     code, out, err = interrupted_training(run, monkeypatch, f"{TRAIN} --quiet --out cut.rg", 2)
     assert code == 130
     assert "written to cut.rg" in out
-    assert "interrupted: the model is what was finished" in err
+    assert "interrupted: what was finished (1 trees) is written to cut.rg\n" in err
     assert rankgrove.load_model("cut.rg").model_.ensemble.n_trees == 1
+
+
+def test_ctrl_c_replaces_no_model_that_is_there(run, monkeypatch, folder):
+    command = f"{TRAIN} --quiet --out good.rg --card good.md"
+    assert run(command)[0] == 0
+    before = {name: (folder / name).read_bytes() for name in ("good.rg", "good.md")}
+    code, out, err = interrupted_training(run, monkeypatch, command, 2)
+    assert code == 130
+    assert "written to good.interrupted.rg" in out
+    assert "is written to good.interrupted.rg; good.rg stays as it was" in err
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert rankgrove.load_model("good.interrupted.rg").model_.ensemble.n_trees == 1
+    assert (folder / "good.interrupted.md").exists()
 
 
 def test_ctrl_c_before_the_first_tree_writes_nothing(run, monkeypatch, folder):

@@ -55,3 +55,15 @@ def test_given_propensities_are_looked_up_by_position():
         known.of([1, 3])
     with pytest.raises(ValueError, match="above 0 and at most 1"):
         given_propensities([1.0, 0.0])
+
+
+def test_deep_lists_without_a_click_at_the_top_have_no_answer():
+    columns = {
+        "query": ["q", "q", "q"],
+        "document": ["a", "b", "c"],
+        "position": [1, 1, 2],
+        "clicked": [1, 0, 1],
+        "session": ["s", "t", "t"],
+    }
+    with pytest.raises(DataError, match="no list that reaches position 2 has a click at position"):
+        propensities_of_random_lists(pa.table(columns))

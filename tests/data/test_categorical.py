@@ -237,6 +237,40 @@ def test_csv_has_no_types_until_a_model_says(tmp_path):
     np.testing.assert_array_equal(recoding(data.categories[0], texts, "c"), [0, np.nan])
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("brand", 7, r"'brand' holds whole numbers .*7.*holds texts"),
+        ("brand", True, r"'brand' holds booleans .*True.*holds texts"),
+        ("store", "x", r"'store' holds texts .*'x'.*holds whole numbers"),
+        ("flag", "x", r"'flag' holds texts .*'x'.*holds booleans"),
+    ],
+)
+def test_files_of_another_kind_than_the_model_are_refused(tmp_path, suffix, column, value, message):
+    path = tmp_path / f"other.{suffix}"
+    changed = FRAME.assign(**{column: value})
+    changed.to_csv(path, index=False) if suffix == "csv" else changed.to_parquet(path)
+    with pytest.raises(DataError, match=message):
+        rg.load(path, like=MODEL)
+    with pytest.raises(DataError, match=message):
+        MODEL.predict(rg.scan(path))
+
+
+def test_a_field_of_csv_takes_the_kind_that_the_model_has(tmp_path):
+    path = tmp_path / "codes.csv"
+    codes = FRAME.assign(brand=(np.arange(240) % 5).astype(str))
+    codes.to_csv(path, index=False)
+    of_texts = fitted(rg.load(codes, categorical=NAMES))
+    of_numbers = fitted(rg.load(codes.astype({"brand": int}), categorical=NAMES))
+    for model in (of_texts, of_numbers):
+        own = codes if model is of_texts else codes.astype({"brand": int})
+        np.testing.assert_array_equal(model.predict(rg.load(path, like=model)), model.predict(own))
+    codes.assign(brand="9").to_csv(path, index=False)
+    with pytest.warns(DataWarning, match="240 of 240 values of 'brand'"):
+        rg.load(path, like=of_texts)
+
+
 def test_files_of_other_kinds_are_not_mixed():
     one = pd.DataFrame({"label": [0, 1], "qid": [1, 1], "c": pd.Categorical([1, 2])})
     other = pd.DataFrame({"label": [0, 1], "qid": [2, 2], "c": pd.Categorical(["1", "2"])})

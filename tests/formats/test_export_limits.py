@@ -48,6 +48,19 @@ class TestRefusals:
     def test_features_without_names(self, to, tmp_path):
         self.refused(model_of("zero"), to, tmp_path, "knows features by name")
 
+    @pytest.mark.parametrize("to", [name for name in TARGETS if target_of(name).needs_names])
+    def test_names_that_only_number_the_columns(self, to, tmp_path):
+        path = tmp_path / "train.txt"
+        path.write_text("0 qid:1 1:1 2:5\n1 qid:1 1:2 2:4\n" * 20)
+        judged = rankgrove.load(path)
+        path.unlink()
+        for name in ("mart", "coordinate-ascent"):
+            ranker = rankgrove.make_ranker(name, random_state=0).fit(judged)
+            if name == "mart" or target_of(to).write_linear is not None:
+                match = rf"{to} knows features by name.*\(f1, \.\.\.\) only number its columns"
+                self.refused(ranker, to, tmp_path, match)
+        ranker.export(tmp_path / "model", "solr", feature_names=["f1", "f2"])
+
     def test_features_that_the_target_does_not_have(self, tmp_path):
         options = {"feature_names": NAMES, "known_features": NAMES[:2]}
         self.refused(model_of("zero"), "solr", tmp_path, "'feature 2'", **options)

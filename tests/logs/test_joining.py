@@ -47,11 +47,12 @@ def test_join_is_the_join_of_dictionaries(judged, logged, rule, unjudged):
         for key, value in values.items()
         if key in grades or unjudged is not None
     }
-    if not expected:
+    options = {"repeated_features": rule, "unjudged": unjudged, "min_matched": 0}
+    if not grades.keys() & values.keys():
         with pytest.raises(DataError, match="no judgment of judgments has features"):
-            join(judgments, features)
+            join(judgments, features, **options)
         return
-    joined = join(judgments, features, repeated_features=rule, unjudged=unjudged)
+    joined = join(judgments, features, **options)
     data = joined.data
     found = dict(
         zip(
@@ -69,8 +70,9 @@ def test_join_is_the_join_of_dictionaries(judged, logged, rule, unjudged):
     )
     rows_without = [key for key, _ in logged if key not in grades]
     assert counts["documents with features but without a judgment"] == len(rows_without)
-    if unjudged is None:
-        assert counts["judged documents without features"] == len(grades.keys() - values.keys())
+    assert counts["judged documents without features"] == len(grades.keys() - values.keys())
+    unknown = {query for query, _ in grades} - {query for query, _ in grades.keys() & values.keys()}
+    assert counts["judged queries without features"] == len(unknown)
 
 
 def test_rows_of_a_query_stand_together_in_the_order_of_judgments():
@@ -126,6 +128,23 @@ def test_weights_and_missing_values_reach_the_data_set(tmp_path):
     assert data.sample_weight.tolist() == [0.5, 2]
     np.testing.assert_array_equal(data.X, [[3, 4], [np.nan, 1]])
     assert data.feature_names == ("x", "y")
+
+
+@pytest.mark.parametrize("unjudged", [None, 0.0])
+def test_few_matches_are_refused_with_counts_and_examples(unjudged):
+    rows = [("q", f"d{i:02}", 1) for i in range(50)]
+    judgments = log("judgments", rows, ["query", "document", "grade"])
+    others = [("q", f"D{i:02}" if i else "d00", 1) for i in range(50)]
+    features = log("features", others, ["query", "document", "x"])
+    said = (
+        r"only 1 of the 50 judged documents of judgments \(2\.0%\) have features in the feature "
+        r"log: .*no features of 'q', 'd01', and no judgment of 'q', 'D01'.*min_matched.*is 0\.5"
+    )
+    with pytest.raises(DataError, match=said):
+        join(judgments, features, unjudged=unjudged)
+    assert join(judgments, features, unjudged=unjudged, min_matched=0.02).data.y[0] == 1
+    with pytest.raises(ValueError, match="min_matched must be a share from 0 to 1, not 2"):
+        join(judgments, features, min_matched=2)
 
 
 @pytest.mark.process

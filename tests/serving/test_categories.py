@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import rankgrove as rg
+from rankgrove.serving import make_app
 from rankgrove.serving.arrow_body import read_arrow
 from rankgrove.serving.errors import RequestError
 from rankgrove.serving.json_body import read_json
@@ -86,3 +87,34 @@ def test_values_of_another_kind_are_refused(change, column):
 def test_malformed_rows_are_refused(rows):
     with pytest.raises(RequestError):
         read_json(json.dumps({"rows": rows}).encode(), MODEL, 1000)
+
+
+def test_unknown_categories_are_counted_in_answers_metrics_and_log(tmp_path, caplog):
+    from starlette.testclient import TestClient
+
+    RANKER.save(tmp_path / "shop.rg")
+    some = FRAME.copy()
+    some.loc[:49, "brand"] = "unknown"
+    some.loc[0, "shop"] = 99
+    some.loc[60:64, "brand"] = None  # missing, not unknown
+    counts = {"brand": 50, "shop": 1}
+    arrow = {"content-type": "application/vnd.apache.arrow.stream"}
+    with TestClient(make_app({"shop": tmp_path / "shop.rg"})) as client:
+        client.headers["content-type"] = "application/json"
+        answer = client.post("/score", content=body(FRAME)).json()
+        assert "unknown_categories" not in answer
+        assert not caplog.records
+        for _ in range(3):
+            answer = client.post("/score", content=body(some)).json()
+            assert answer["unknown_categories"] == counts
+        answer = client.post("/score", content=stream(pa.Table.from_pandas(some)), headers=arrow)
+        metadata = pa.ipc.open_stream(answer.content).schema.metadata
+        assert json.loads(metadata[b"unknown_categories"]) == counts
+        answer = client.post("/score?top_k=1", content=body(some, qid=1)).json()
+        assert answer["unknown_categories"] == counts
+        measured = client.get("/metrics").text
+    assert 'rankgrove_unknown_categories_total{column="brand",model="shop"} 250.0' in measured
+    assert 'rankgrove_unknown_categories_total{column="shop",model="shop"} 5.0' in measured
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert "model shop: 50 of 400 values of 'brand'" in told[0]

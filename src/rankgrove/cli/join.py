@@ -7,7 +7,8 @@ Elasticsearch or OpenSearch, Solr or Vespa logged (one JSON document, or one per
 with one column per feature. Both may be a folder of files.
 
 Rows are matched by query and document, as they are written. What does not match is counted and
-left out; the counts are printed.
+left out; the counts are printed. If less than half of the judged documents have features, nothing
+is written (--min-matched).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    from rankgrove.logs.joining import Disagreement, Repeated
+    from rankgrove.logs.joining import MIN_MATCHED, Disagreement, Repeated
 
     parser.add_argument("judgments", metavar="JUDGMENTS", help="file or folder of judgments")
     parser.add_argument("features", metavar="FEATURES", help="file or folder of logged features")
@@ -63,15 +64,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GRADE",
         help="grade of documents with features but without a judgment (default: they are left out)",
     )
+    parser.add_argument(
+        "--min-matched",
+        type=float,
+        default=MIN_MATCHED,
+        metavar="SHARE",
+        help="least share of the judged documents that must have features, 0 to 1 (default: "
+        f"{MIN_MATCHED:g})",
+    )
+    names: dict[str, list[str]] = {}
     for kind, prefix in (("judgments", "judgment"), ("features", "feature")):
-        _add_reading_options(parser, kind, prefix)
+        for argument, option in _add_reading_options(parser, kind, prefix).items():
+            names.setdefault(argument, []).append(option)
+    parser.set_defaults(option_names={name: " or ".join(given) for name, given in names.items()})
     add_omit_option(parser)
     add_threads_option(parser)
     add_json_option(parser)
 
 
-def _add_reading_options(parser: argparse.ArgumentParser, kind: Any, prefix: str) -> None:
-    """Add the options of a kind of log; those that both kinds have get a prefix."""
+def _add_reading_options(parser: argparse.ArgumentParser, kind: Any, prefix: str) -> dict[str, str]:
+    """Add the options of a kind of log, and return them by argument in Python.
+
+    Those that both kinds have get a prefix.
+    """
     from rankgrove.logs.options import LogOptions
     from rankgrove.logs.reading import accepted_options, format_names
 
@@ -82,16 +97,19 @@ def _add_reading_options(parser: argparse.ArgumentParser, kind: Any, prefix: str
         help="format (default: found by the content)",
     )
     others = accepted_options("features" if kind == "judgments" else "judgments")
+    added = {"format": f"--{prefix}-format"}
     for option in fields(LogOptions):
         if option.name not in accepted_options(kind):
             continue
         name = f"{prefix}_{option.name}" if option.name in others else option.name
+        added[option.name] = f"--{name.replace('_', '-')}"
         group.add_argument(
-            f"--{name.replace('_', '-')}",
+            added[option.name],
             dest=f"{prefix}_{option.name}",
             help=option.metadata["meaning"],
             **_argument_of(option.name, option.metadata["choices"]),
         )
+    return added
 
 
 def _argument_of(name: str, choices: tuple[str, ...]) -> dict[str, Any]:
@@ -130,6 +148,7 @@ def run(arguments: argparse.Namespace) -> None:
         disagreement=arguments.disagreement,
         repeated_features=arguments.repeated_features,
         unjudged=arguments.unjudged,
+        min_matched=arguments.min_matched,
         judgment_options=_given(arguments, "judgment"),
         feature_options=_given(arguments, "feature"),
     )

@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    warnings.showwarning = partial(_show_warning, arguments.verb, warnings.showwarning)
+    warnings.showwarning = partial(_show_warning, arguments, warnings.showwarning)
     try:
         arguments.run(arguments)
         sys.stdout.flush()
@@ -120,9 +120,12 @@ def _drop_unwritten() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _show_warning(verb: str, usual: Callable[..., None], message: Any, *where: Any) -> None:
+def _show_warning(
+    arguments: argparse.Namespace, usual: Callable[..., None], message: Any, *where: Any
+) -> None:
     if isinstance(message, DataWarning):
-        print(f"rankgrove {verb}: {message}", file=sys.stderr)
+        said = in_options(str(message), arguments)
+        print(f"rankgrove {arguments.verb}: {said}", file=sys.stderr)
     else:
         usual(message, *where)
 

@@ -9,8 +9,10 @@ import re
 _BOTH = re.compile(r"\w+=(?:\[[^]]*\]|'[^']*'|\w*) \((--[^)]+?)(?: on the command line)?\)")
 _HINT = re.compile(r"(--[\w-]+(?: [^)]*?)?) on the command line")
 _PARAMETER = re.compile(r"parameter (\w+)(?: of \w+)?\b")
-_ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|[\w.]+)")
-_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+_ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|[\w.]*\w)")
+_BARE_ARGUMENT = re.compile(r"\b(\w+)=(?![\w'\"\[({])")
+_NAME = re.compile(r"(?<!['\w])[a-z]+(?:_[a-z]+)+\b(?!')")
+_LIKE = " (like=)"  # the model, in Python
 
 # Arguments in Python whose options have other names.
 _OTHER_NAMES = {"random_state": "seed", "n_trials": "trials"}
@@ -19,7 +21,8 @@ _OTHER_NAMES = {"random_state": "seed", "n_trials": "trials"}
 def in_options(message: str, arguments: argparse.Namespace) -> str:
     """Name options instead of Python's arguments, as far as the verb has them.
 
-    ``parameter subsample of MART must be ...`` becomes ``--subsample must be ...``.
+    ``parameter subsample of MART must be ...`` becomes ``--subsample must be ...``. Names in quotes
+    stay as they are: they are columns, or keys of a file.
     """
     options = _options(arguments)
 
@@ -32,15 +35,25 @@ def in_options(message: str, arguments: argparse.Namespace) -> str:
     def name(match: re.Match[str]) -> str:
         return options.get(match[0], match[0])
 
-    message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message))
+    def bare(match: re.Match[str]) -> str:
+        return options.get(match[1], match[0])
+
+    message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message.replace(_LIKE, "")))
     message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
-    return _NAME.sub(name, message)
+    return _NAME.sub(name, _BARE_ARGUMENT.sub(bare, message))
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the option of each argument in Python that the verb has."""
+    """Return the option of each argument in Python that the verb has.
+
+    A verb whose options are not called like the arguments says so in ``option_names``. What a study
+    file may hold is an option only if it was given as one.
+    """
     options = {}
-    for dest in vars(arguments):
+    in_file = getattr(arguments, "study", None) is not None
+    for dest, value in vars(arguments).items():
+        if in_file and value is None:
+            continue
         name = dest.removeprefix("set_")
         option = "train-metric" if dest == "set_metric" else name.replace("_", "-")
         options[name] = f"--{option}"
@@ -49,4 +62,4 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
             options[name] = f"--{option}"
     for positional in ("data", "model", "results", "kind", "ranker", "verb", "run", "metrics"):
         options.pop(positional, None)
-    return options
+    return {**options, **getattr(arguments, "option_names", {})}

@@ -210,7 +210,7 @@ def _reader(constraint: Constraint, words: str) -> Callable[[str], Any]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train, save and print a summary; a model that Ctrl-C cut short is saved, too."""
+    """Train, save and print a summary; what Ctrl-C leaves is saved, but replaces no other model."""
     from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
     from rankgrove.data.core.dataset import Dataset
@@ -245,6 +245,8 @@ def run(arguments: argparse.Namespace) -> None:
     }
     start = time.perf_counter()
     interrupted = _interrupted(ranker, train, options)
+    if interrupted:
+        _keep_finished_models(ranker, arguments)
     seconds = time.perf_counter() - start
     measured = _measured(ranker, sets, metrics)
     ranker.provenance_ = _provenance(train, measured, options["init_model"], arguments)
@@ -356,9 +358,24 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
     except KeyboardInterrupt:
         if not hasattr(ranker, "model_"):
             raise
-        print("rankgrove train: interrupted: the model is what was finished", file=sys.stderr)
         return True
     return False
+
+
+def _keep_finished_models(ranker: Any, arguments: argparse.Namespace) -> None:
+    """Let the outputs of an interrupted fit replace no file, and say what is written where."""
+    kept = arguments.out if Path(arguments.out).exists() else None
+    for name in ("out", "card"):
+        given = getattr(arguments, name)
+        if given is not None and Path(given).exists():
+            path = Path(given)
+            setattr(arguments, name, str(path.with_name(f"{path.stem}.interrupted{path.suffix}")))
+    stays = "" if kept is None else f"; {kept} stays as it was"
+    print(
+        f"rankgrove train: interrupted: what was finished ({ranker.model_.size}) is written to "
+        f"{arguments.out}{stays}",
+        file=sys.stderr,
+    )
 
 
 def _summary_text(summary: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 from rankgrove.logs.reading import LogTable, read_impressions
 
 if TYPE_CHECKING:
@@ -90,6 +91,22 @@ class ClickLog:
         first = np.full(self.n_sessions, self.n_rows, np.int64)
         np.minimum.at(first, self.session, rows)
         return np.where(first == self.n_rows, self.offsets[1:], first)
+
+    def require_clicks(self) -> None:
+        """Refuse a log from which nothing can be learnt: without a click. Warn of clicks alone."""
+        n_clicks = int(self.clicked.sum())
+        if n_clicks == 0:
+            raise DataError(
+                f"none of the {self.n_rows:,} impressions was clicked: nothing can be learnt from "
+                "them. Does the column 'clicked' hold 0 and 1, and are the clicks part of the log?"
+            )
+        if n_clicks == self.n_rows:
+            warnings.warn(
+                f"all {self.n_rows:,} impressions were clicked: a log should also hold what was "
+                "shown and not clicked, else every document looks relevant",
+                DataWarning,
+                stacklevel=3,
+            )
 
     def sum_by_pair(self, values: Floats) -> Floats:
         """Add up values of rows by query-document pair."""

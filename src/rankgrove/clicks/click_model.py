@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankgrove.clicks.click_log import ClickLog, Floats
+from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,11 +56,16 @@ class ClickModelFit:
         """Return a table of judgments: query, document, grade, weight, impressions, clicks.
 
         The grade is the relevance, the weight the number of trials divided by its mean. Pairs with
-        fewer than ``min_impressions`` are left out.
+        fewer than ``min_impressions`` are left out; it is an error if none is left.
         """
         import pyarrow as pa
 
         impressions = np.bincount(self.log.pair, minlength=self.log.n_pairs)
+        if impressions.max() < min_impressions:
+            raise DataError(
+                f"no query-document pair was shown min_impressions={min_impressions} times: the "
+                f"most frequent one has {impressions.max():,} impressions"
+            )
         table = pa.table(
             {
                 "query": self.log.queries,
@@ -93,6 +99,7 @@ def fit_click_model(
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, not {max_iter!r}")
     log = ClickLog.of(impressions)
+    log.require_clicks()
     module = importlib.import_module(f"rankgrove.clicks.models.{model}")
     fit: ClickModelFit = module.estimate(log, prior, max_iter)
     return fit

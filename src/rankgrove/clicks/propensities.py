@@ -54,6 +54,7 @@ def propensities_of_random_lists(impressions: Any) -> Propensities:
     k (short lists may be those of other queries). The caller vouches for the randomisation.
     """
     log = ClickLog.of(impressions)
+    log.require_clicks()
     shown = log.sum_by_position(np.ones(log.n_rows))
     clicks = log.sum_by_position(log.clicked)
     _require_clicks(clicks)
@@ -63,6 +64,12 @@ def propensities_of_random_lists(impressions: Any) -> Propensities:
     reach = log.position[log.offsets[1:] - 1]  # the last position of each list
     lists = np.cumsum(np.bincount(reach)[::-1])[::-1][1:]  # that reach position 1, 2, ...
     first_clicks = np.cumsum(np.bincount(reach, log.clicked[first])[::-1])[::-1][1:]
+    without = np.flatnonzero(first_clicks <= 0)
+    if len(without):
+        raise DataError(
+            f"no list that reaches position {without[0] + 1} has a click at position 1: the "
+            "propensity cannot be estimated (leave positions from there on out of the log)"
+        )
     return Propensities((clicks / shown) / (first_clicks / lists), shown, "random lists")
 
 
@@ -84,6 +91,7 @@ def propensities_of_rank_changes(impressions: Any) -> Propensities:
     from scipy.optimize import minimize
 
     log = ClickLog.of(impressions)
+    log.require_clicks()
     clicks, others, support = _swaps(log)
     _require_clicks(clicks.sum(axis=1))
     _require_connected(clicks + others)

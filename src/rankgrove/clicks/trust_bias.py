@@ -51,6 +51,7 @@ def estimate_trust_bias(impressions: Any, *, max_iter: int = 500) -> TrustBias:
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, not {max_iter!r}")
     log = ClickLog.of(impressions)
+    log.require_clicks()
     place = log.position - 1
     shown, clicks = np.bincount(place), np.bincount(place, log.clicked)
     without = np.flatnonzero(clicks == 0)

@@ -304,7 +304,8 @@ def read_study_file(name: str) -> dict[str, Any]:
 def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
     unknown = [key for key in table if key not in _FILE_KEYS]
     if unknown:
-        raise ValueError(f"{name}: unknown key {unknown[0]!r}: keys are {', '.join(_FILE_KEYS)}")
+        known = ", ".join(map(repr, _FILE_KEYS))
+        raise ValueError(f"{name}: unknown key {unknown[0]!r}: keys are {known}")
     arguments = {key: value for key, value in table.items() if key not in ("ranker", "read")}
     rankers = table.get("ranker", [])
     if not isinstance(rankers, list):

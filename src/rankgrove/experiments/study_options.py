@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any
 
 from rankgrove.data.reading.folds import FOLD_ORDERS
@@ -14,6 +15,13 @@ from rankgrove.metrics.parsing import metric as as_metric
 from rankgrove.metrics.python_metric import register_plain
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
+# Options that are whole numbers, with the least value; None: there is none.
+_LEAST: dict[str, int | None] = {
+    **dict.fromkeys(("folds", "label_shift"), None),
+    **dict.fromkeys(("max_folds", "repeats", "early_stopping_rounds"), 1),
+    "seed": 0,
+}
+_OPTIONAL = ("max_folds", "early_stopping_rounds")
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,14 @@ class StudyOptions:
     title: str = "Comparison of rankers"
 
     def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if value is None and name in _OPTIONAL:
+                continue
+            if not whole or (least is not None and value < least):
+                words = "" if least is None else f" of at least {least}"
+                raise ValueError(f"{name} must be a whole number{words}, not {value!r}")
         if self.folds < 3:
             raise ValueError(
                 "folds must be at least 3, for training, validation and testing, not "

@@ -25,6 +25,7 @@ from rankgrove.formats.plain_trees import (
     missing_as_zero,
     names_or_refusal,
     plain_trees,
+    refuse_numbers,
     tells_missing_from_zero,
 )
 from rankgrove.models.linear import LinearModel
@@ -245,7 +246,9 @@ def _trees(
     if names is not None:
         plain = replace(plain, names=_checked_names(names, plain.n_features))
     if target.needs_names:
-        names_or_refusal(plain.names, target.name)
+        own = names_or_refusal(plain.names, target.name)
+        if names is None:
+            refuse_numbers(own, target.name)
     if any(tree.left_codes for tree in plain.trees) and not target.carries_categories:
         used = sorted({int(t.feature[node]) for t in plain.trees for node in t.left_codes})
         shown = ", ".join(repr(model.columns.all_names[j]) for j in used)
@@ -288,7 +291,9 @@ def _linear(
         )
     known = model.columns.names if names is None else _checked_names(names, model.columns.count)
     if target.needs_names:
-        names_or_refusal(known, target.name)
+        own = names_or_refusal(known, target.name)
+        if names is None:
+            refuse_numbers(own, target.name)
     return LinearWeights(known, model.weights)
 
 

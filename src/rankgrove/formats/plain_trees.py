@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.categories import CategoriesByColumn, Value
+from rankgrove.data.core.names import numbering
 from rankgrove.errors import ModelError
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
@@ -338,3 +339,13 @@ def names_or_refusal(names: Sequence[str] | None, target: str) -> tuple[str, ...
             f"{target} knows features by name, and this model has none: give feature_names"
         )
     return tuple(names)
+
+
+def refuse_numbers(names: Sequence[str], target: str) -> None:
+    """Refuse names that only number the columns, which nobody gave (LETOR text, arrays)."""
+    if numbering(names) is not None:
+        raise ModelError(
+            f"{target} knows features by name, and the names of this model ({names[0]}, ...) only "
+            "number its columns: give feature_names (these again, if the features of the target "
+            "are really called so)"
+        )

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 Disagreement = Literal["mean", "median", "max", "min", "last", "error"]
 Repeated = Literal["first", "last", "error"]
 _KEYS = ["query", "document"]
+_BY_KEYS = [(key, "ascending") for key in _KEYS]
 _ROW = "__row__"  # of the judgments, beside the columns of a feature log
 _ORDER = "__order__"  # of the rows of a feature log
+MIN_MATCHED = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def join(
     disagreement: Disagreement = "mean",
     repeated_features: Repeated = "last",
     unjudged: float | None = None,
+    min_matched: float = MIN_MATCHED,
     judgment_options: dict[str, Any] | None = None,
     feature_options: dict[str, Any] | None = None,
 ) -> Joined:
@@ -77,6 +80,8 @@ def join(
     repeated_features : which row counts of a document whose features were logged several times,
         with different values
     unjudged : grade of documents with features but without a judgment; None leaves them out
+    min_matched : least share of the judged documents that must have features, from 0 to 1; fewer
+        are an error, for ids that are written in two ways match nearly nothing
     judgment_options, feature_options : options of reading, such as ``{"format": "qrels"}``
     """
     if disagreement not in get_args(Disagreement):
@@ -87,6 +92,8 @@ def join(
         raise ValueError(
             f"repeated_features must be one of {_listed(Repeated)}, not {repeated_features!r}"
         )
+    if not 0 <= min_matched <= 1:
+        raise ValueError(f"min_matched must be a share from 0 to 1, not {min_matched!r}")
     judged = (
         judgments
         if isinstance(judgments, LogTable)
@@ -97,15 +104,13 @@ def join(
     counts = Counter(judged.counts)
     grades = _distinct(judged.table, disagreement, counts)
     batches = _feature_batches(features, feature_options or {}, counts)
-    matched = _matched(grades, batches, unjudged, counts)
+    matched, not_judged = _matched(grades, batches, unjudged, counts)
     matched = _without_repetition(matched, repeated_features, counts)
-    if unjudged is None:
-        rows = np.asarray(matched[_ROW])
-        found = np.unique(rows)
-        counts["judged documents without features"] = grades.num_rows - len(found)
-        _count_queries(grades, found, counts)
-    if matched.num_rows == 0:
-        raise _nothing_matches(grades, judged.source, features)
+    found = np.unique(matched[_ROW].drop_null().to_numpy().astype(np.int64))
+    counts["judged documents without features"] = grades.num_rows - len(found)
+    _count_queries(grades, found, counts)
+    if len(found) == 0 or len(found) < min_matched * grades.num_rows:
+        raise _few_match(grades, found, not_judged, judged.source, features, min_matched)
     return Joined(_dataset(grades, matched, unjudged), counts)
 
 
@@ -172,12 +177,15 @@ _COMBINED: dict[str, Any] = {
 
 def _matched(
     grades: pa.Table, batches: Iterator[pa.Table], unjudged: float | None, counts: Counter[str]
-) -> pa.Table:
-    """Return the feature rows of judged documents with the row of their judgment (or all rows)."""
+) -> tuple[pa.Table, dict[str, Any] | None]:
+    """Return the feature rows of judged documents with the row of their judgment (or all rows).
+
+    The second result is the first document with features but without a judgment, if there is one.
+    """
     import pyarrow as pa
 
     keys = grades.select(_KEYS).append_column(_ROW, pa.array(np.arange(grades.num_rows)))
-    kept, n_rows = [], 0
+    kept, n_rows, not_judged = [], 0, None
     for batch in batches:
         order = pa.array(np.arange(n_rows, n_rows + batch.num_rows))
         n_rows += batch.num_rows
@@ -185,10 +193,13 @@ def _matched(
         found = batch.append_column(_ORDER, order).join(keys, keys=_KEYS, join_type=how)
         without = batch.num_rows - found.num_rows + found[_ROW].null_count
         counts["documents with features but without a judgment"] += without
+        if without and not_judged is None:
+            others = batch.select(_KEYS).join(keys, keys=_KEYS, join_type="left anti")
+            not_judged = others.sort_by(_BY_KEYS).slice(0, 1).to_pylist()[0]
         kept.append(found)
     if not kept:
         raise DataError("the feature log is empty")
-    return pa.concat_tables(kept, promote_options="default").sort_by(_ORDER)
+    return pa.concat_tables(kept, promote_options="default").sort_by(_ORDER), not_judged
 
 
 def _without_repetition(matched: pa.Table, rule: Repeated, counts: Counter[str]) -> pa.Table:
@@ -254,12 +265,29 @@ def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dat
     )
 
 
-def _nothing_matches(grades: pa.Table, source: str, features: Any) -> DataError:
-    example = grades.slice(0, 1).to_pylist()[0]
+def _few_match(
+    grades: pa.Table,
+    found: npt.NDArray[np.int64],
+    not_judged: dict[str, Any] | None,
+    source: str,
+    features: Any,
+    min_matched: float,
+) -> DataError:
+    """Return the error of judgments of which none, or too few, have features."""
     where = str(features) if isinstance(features, (str, os.PathLike)) else "the feature log"
+    lacking = np.setdiff1d(np.arange(grades.num_rows), found, assume_unique=True)
+    judged = grades.slice(int(lacking[0]), 1).to_pylist()[0]
+    examples = f"there are no features of {judged['query']!r}, {judged['document']!r}"
+    if not_judged is not None:
+        examples += f", and no judgment of {not_judged['query']!r}, {not_judged['document']!r}"
+    how = f"queries and documents are matched as they are written ({examples})"
+    if not len(found):
+        return DataError(f"no judgment of {source} has features in {where}: {how}")
+    share = len(found) / grades.num_rows
     return DataError(
-        f"no judgment of {source} has features in {where}: queries and documents are matched as "
-        f"they are written, such as {example['query']!r}, {example['document']!r}"
+        f"only {len(found):,} of the {grades.num_rows:,} judged documents of {source} "
+        f"({share:.1%}) have features in {where}: {how}. If that is expected, lower min_matched, "
+        f"the least share, which is {min_matched:g}"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -50,20 +51,21 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
             check_rows(len(X), max_rows)
             return RequestDocuments(X)
         parts, ids, n_rows = [], [], 0
+        unknown: Counter[str] = Counter()
         for batch in plan.batches(messages, body):
             n_rows += batch.num_rows
             check_rows(n_rows, max_rows)
             batch.validate(full=True)
-            parts.append(plan.matrix(batch))
+            parts.append(plan.matrix(batch, unknown))
             ids.append(plan.query_ids(batch, n_rows - batch.num_rows))
     except (pa.ArrowException, OSError, EOFError, struct.error, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _unsound(f"{reason:.300}") from None
     X = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.width))])
     if plan.query is None:
-        return RequestDocuments(X)
+        return RequestDocuments(X, unknown=unknown)
     codes, named = query_codes([query for part in ids for query in part])
-    return RequestDocuments(X, QueryGroups.from_qid(codes), named)
+    return RequestDocuments(X, QueryGroups.from_qid(codes), named, unknown)
 
 
 def _unsound(reason: str) -> RequestError:
@@ -134,6 +136,7 @@ class _Plan:
         # Of floats alone, as usual, no more is asked: looking at many types takes its time.
         kinds = {types[j].id for j in self.features}
         self.categories = model.columns.categories
+        self.names = model.columns.all_names
         plain = len(kinds) == 1 and not self.categories
         self.floats = _FLOATS.get(kinds.pop()) if plain else None
         others = set() if self.floats else {t for t in set(types) if not holds_numbers(t)}
@@ -172,20 +175,20 @@ class _Plan:
             raise _unsound(f"a message of type {message.type!r} among the record batches")
         return pa.ipc.read_record_batch(message, self.schema)
 
-    def matrix(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
-        """Return the features: float32 if all columns are, else float64."""
+    def matrix(self, batch: pa.RecordBatch, unknown: Counter[str]) -> npt.NDArray[Any]:
+        """Return the features: float32 if all columns are, else float64; count unknown values."""
         if batch.num_rows == 0 or self.width == 0:
             return np.empty((batch.num_rows, self.width))
         wanted = batch if self.all_in_order else batch.select(self.features)
         if self.categories:
-            return self._coded(wanted)
+            return self._coded(wanted, unknown)
         if self.floats is None:
             wanted = pa.RecordBatch.from_arrays(
                 [_as_float64(column) for column in wanted.columns], wanted.schema.names
             )
         return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=False).to_numpy())
 
-    def _coded(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
+    def _coded(self, batch: pa.RecordBatch, unknown: Counter[str]) -> npt.NDArray[Any]:
         """Return the features, some of which are categories, with the codes of the model."""
         X = np.empty((batch.num_rows, self.width))
         for place, name in enumerate(batch.schema.names):
@@ -193,7 +196,9 @@ class _Plan:
             if known is None:
                 X[:, place] = _as_float64(column).to_numpy(zero_copy_only=False)
             else:
-                X[:, place] = codes_of_column(column, known, name)
+                X[:, place], n_unknown = codes_of_column(column, known, name)
+                if n_unknown:
+                    unknown[self.names[place]] += n_unknown
         return X
 
     def query_ids(self, batch: pa.RecordBatch, start: int) -> list[Any]:

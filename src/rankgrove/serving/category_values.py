@@ -36,11 +36,12 @@ def read_rows(body: bytes) -> list[list[Any]] | None:
 
 def codes_of_values(
     values: Sequence[Any], categories: Categories, name: str | int
-) -> npt.NDArray[np.float64]:
-    """Return the codes of JSON values: NaN for null, and for categories that are not known."""
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Return the codes of JSON values, NaN for null and unknown categories; count the latter."""
     known = categories.codes
     kinds = {kind for kind, _ in known}
     codes = np.full(len(values), np.nan)
+    n_unknown = 0
     for row, value in enumerate(values):
         if value is None:
             continue
@@ -59,8 +60,12 @@ def codes_of_values(
                 column=name,
                 value=shown(value),
             )
-        codes[row] = known.get(key(meant), np.nan)
-    return codes
+        code = known.get(key(meant))
+        if code is None:
+            n_unknown += 1
+        else:
+            codes[row] = code
+    return codes, n_unknown
 
 
 def numbers_of_values(values: Sequence[Any], name: str | int) -> npt.NDArray[np.float64]:
@@ -80,11 +85,14 @@ def numbers_of_values(values: Sequence[Any], name: str | int) -> npt.NDArray[np.
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
-def codes_of_column(column: Any, categories: Categories, name: str) -> npt.NDArray[np.float32]:
-    """Return a column of an Arrow table with the codes of the model."""
+def codes_of_column(
+    column: Any, categories: Categories, name: str
+) -> tuple[npt.NDArray[np.float32], int]:
+    """Return a column of an Arrow table with the codes of the model; count unknown categories."""
     try:
         coded = coded_arrow(column, name)
         table = recoding(coded.categories, categories, f"column {name!r}", "the model")
     except DataError as error:
         raise RequestError(WRONG, "type", str(error), field="columns", column=name) from None
-    return looked_up(table, coded.codes)
+    codes = looked_up(table, coded.codes)
+    return codes, int(np.isnan(codes).sum() - np.isnan(coded.codes).sum())

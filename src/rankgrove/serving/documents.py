@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,13 @@ class RequestDocuments:
     X : a row per document, in the order of the request; the columns of the model
     groups : the queries, None if the request does not tell them
     query_ids : the id of each query as the client wrote it, in order of first appearance
+    unknown : by column, the number of values that are categories which the model does not know
     """
 
     X: npt.NDArray[Any]
     groups: QueryGroups | None = None
     query_ids: Sequence[Any] = ()
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
 
 def query_codes(ids: Sequence[int | str]) -> tuple[npt.NDArray[np.int64], list[int | str]]:

@@ -87,18 +87,20 @@ def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocumen
             raise _wrong_width(number, len(row), names, model)
     X = np.empty((len(rows), model.columns.count))
     columns = list(zip(*rows, strict=True)) if rows else [()] * width
+    unknown = {}
     for j in range(model.columns.count):
         place = j if places is None else places[j]
         name = _column_name(place, names, model)
         known = model.columns.categories.get(j)
         values = columns[place]
-        X[:, j] = (
-            numbers_of_values(values, name)
-            if known is None
-            else codes_of_values(values, known, name)
-        )
+        if known is None:
+            X[:, j] = numbers_of_values(values, name)
+            continue
+        X[:, j], n_unknown = codes_of_values(values, known, name)
+        if n_unknown:
+            unknown[model.columns.all_names[j]] = n_unknown
     groups, ids = _queries(asked, len(rows))
-    return RequestDocuments(X, groups, ids)
+    return RequestDocuments(X, groups, ids, unknown)
 
 
 def _refuse_unread(problem: Problem, max_rows: int) -> None:

@@ -38,6 +38,12 @@ class Metrics:
         self.documents = Counter(
             "rankgrove_documents", "Documents that were scored", ["model"], registry=self.registry
         )
+        self.unknown_categories = Counter(
+            "rankgrove_unknown_categories",
+            "Values of categorical columns that the model does not know, and takes for missing",
+            ["model", "column"],
+            registry=self.registry,
+        )
         self.request_seconds = Histogram(
             "rankgrove_request_seconds",
             "From the first byte of a score request to its response",
@@ -95,4 +101,7 @@ class ModelMetrics:
         self.request_seconds = metrics.request_seconds.labels(name)
         self.queue_seconds = metrics.queue_seconds.labels(name)
         self.scoring_seconds = metrics.scoring_seconds.labels(name)
+        self.unknown_categories = functools.cache(
+            lambda column: metrics.unknown_categories.labels(name, column)
+        )
         self.requests = functools.cache(lambda status: metrics.requests.labels(name, str(status)))

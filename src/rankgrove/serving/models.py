@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.container import load_model
 from rankgrove.models.model import Model
+from rankgrove.serving.category_watch import CategoryWatch
 from rankgrove.serving.documents import RequestDocuments
 
 logger = logging.getLogger("rankgrove.serving")
@@ -37,6 +38,7 @@ class ServedModel:
     modified : when its file was written, in seconds since 1970
     seconds_per_row : what a trial took
     provenance : when and from what it was trained, None if its file does not say
+    category_watch : counts the categories in requests that it does not know
     """
 
     name: str
@@ -44,6 +46,7 @@ class ServedModel:
     modified: float
     seconds_per_row: float
     provenance: dict[str, Any] | None = None
+    category_watch: CategoryWatch = field(default_factory=CategoryWatch)
 
     @classmethod
     def prepare(

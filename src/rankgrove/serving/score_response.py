@@ -83,6 +83,8 @@ def check_options(options: ScoreOptions, documents: RequestDocuments) -> None:
 def as_json(name: str, scores: Scores, documents: RequestDocuments, options: ScoreOptions) -> bytes:
     """Write a response as JSON."""
     answer: dict[str, Any] = {"model": name}
+    if documents.unknown:
+        answer["unknown_categories"] = documents.unknown
     groups = documents.groups
     if options.top_k is not None and groups is not None:
         best = groups.best_first(scores)
@@ -118,6 +120,9 @@ def as_arrow(scores: Scores, documents: RequestDocuments, options: ScoreOptions)
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values) for values in columns.values()], list(columns)
     )
+    if documents.unknown:
+        counts = msgspec.json.encode(documents.unknown)
+        batch = batch.replace_schema_metadata({"unknown_categories": counts})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)

@@ -267,7 +267,22 @@ class Service:
             ) from None
         check_documents(documents, model, self.limits.max_rows)
         score_response.check_options(call.options, documents)
+        if model.columns.categories:
+            self._note_categories(call.model, documents)
         return documents
+
+    def _note_categories(self, model: ServedModel, documents: RequestDocuments) -> None:
+        """Count the categories that a model does not know; the log tells of many."""
+        counters = self.metrics.of(model.name)
+        for column, count in documents.unknown.items():
+            counters.unknown_categories(column).inc(count)
+        if many := model.category_watch.note(len(documents.X), documents.unknown):
+            logger.warning(
+                "model %s: %s since it was loaded are categories that it does not know, and count "
+                "as missing",
+                model.name,
+                ", ".join(many),
+            )
 
     def _answer(self, call: ScoreCall, documents: RequestDocuments) -> HttpResponse:
         name = call.model.name

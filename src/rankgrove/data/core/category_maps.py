@@ -6,7 +6,8 @@ Sources without types (CSV, arrays of numbers) have ``untyped`` dictionaries. Ne
 such as a model's, the text ``"7"`` also means the whole number 7 (and ``"7.0"`` does, which is how
 a table writes whole numbers among which some are missing), ``"true"`` the boolean, and the numbers
 0 and 1 the booleans. A fit decides by all values (``typed``): they are whole numbers or booleans if
-all of them can be, else texts.
+all of them can be, else texts. Next to a model none of whose values looks like one of theirs (whole
+numbers where the model has names of brands), they are refused as those of a typed table are.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ def recoding(own: Categories, other: Categories, where: str, owner: str = "other
     refuse_other_kinds(own, other, where, owner)
     if own.untyped:
         codes = [_code(value, True, other) for value in own.values]
+        if codes.count(None) == len(codes):
+            _refuse_other_looks(own, other, where, owner)
     else:
         codes = [*map(other.codes.get, map(key, own.values))]
     if own.pooled:
@@ -149,8 +152,27 @@ def refuse_other_kinds(
     """Refuse dictionaries that have no kind of value in common; empty ones have all."""
     kinds, wanted = _kinds(own), _kinds(other)
     if kinds and wanted and not kinds & wanted:
-        mine, theirs = _shown(own), _shown(other)
-        raise DataError(f"{where} holds {mine}, but that of {owner} holds {theirs}")
+        raise _other_kinds(own, other, where, owner)
+
+
+def _other_kinds(own: Categories, other: Categories, where: str, owner: str) -> DataError:
+    mine, theirs = _shown(own), _shown(other)
+    return DataError(f"{where} holds {mine}, but that of {owner} holds {theirs}")
+
+
+def _refuse_other_looks(own: Categories, other: Categories, where: str, owner: str) -> None:
+    """Refuse untyped values that look like another kind than all values of the other dictionary."""
+    mine = {_look(value) for value in (*own.values, *own.pooled)}
+    theirs = {_look(value) for value in (*other.values, *other.pooled)}
+    if mine and theirs and not mine & theirs:
+        raise _other_kinds(own, other, where, owner)
+
+
+def _look(value: Value) -> str:
+    """Return the kind that a value would have if it came from a source without types."""
+    if isinstance(value, bool) or value in _BOOLEANS:
+        return "bool"
+    return "str" if _as_whole(value) is None else "int"
 
 
 def _kinds(categories: Categories) -> set[str]:
@@ -163,7 +185,8 @@ def _kinds(categories: Categories) -> set[str]:
 
 def _shown(categories: Categories) -> str:
     value = (*categories.values, *categories.pooled)[0]
-    return f"{_KINDS[type(value).__name__]} (such as {value!r:.60})"
+    kind = _look(value) if categories.untyped else type(value).__name__
+    return f"{_KINDS[kind]} (such as {value!r:.60})"
 
 
 def _code(value: Value, untyped: bool, other: Categories) -> int | None:

@@ -190,6 +190,12 @@ def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     ]
     if texts and columns.features != tuple(options.features or ()):
         shown = ", ".join(f"{name!r}{_example(schema.field(name))}" for name in texts)
+        known = options.like and options.like.names
+        if known and set(texts) <= set(known):
+            raise DataError(
+                f"{len(texts)} of the columns hold no numbers: {shown}; the model (like=) was "
+                "trained with numbers there"
+            )
         if options.ignore != "texts":
             able = [name for name in texts if holds_categories(schema.field(name).type)]
             take = f"take categories as they are with categorical={able} "

@@ -68,8 +68,8 @@ def load_batches(path: Path, options: LoadOptions, *, whole: bool = False) -> It
     _check_options(options, module.ACCEPTS, f"{chosen.name} files")
     if chosen.name == "letor" and options.categorical:
         raise DataError(
-            f"{path}: categorical= of text needs the data in memory: rankgrove.load reads them "
-            "(Parquet with such columns can be streamed)"
+            f"{path}: text with categories (categorical=) cannot be streamed: load it into memory, "
+            "or give Parquet or CSV"
         )
     first_row = 0
     for batch in getattr(module, chosen.batches)(path, options):

@@ -18,6 +18,7 @@ POSITION, PROPENSITY = "position", "propensity"
 # whether the columns ``position`` and ``propensity`` say where documents were shown.
 ABSENT, CATEGORICAL = "rankgrove.absent", "rankgrove.categorical"
 SHOWN = "rankgrove.shown"
+_LIKE = " (like=)"  # the model, in Python's words
 
 # Names taken by convention, compared without case; the first is the one that is written.
 _CONVENTIONS = {
@@ -164,6 +165,7 @@ def _categorical(
 ) -> tuple[str, ...]:
     """Return the columns that are categorical because the caller says so, or the model."""
     named = [_given(name, names) for name in options.categorical or ()]
+    like = options.like
     sides = _named_sides(options)
     for name in named:
         if name in ignored:
@@ -171,9 +173,15 @@ def _categorical(
         if name in sides:
             raise DataError(f"column {name!r} cannot be categorical: it is no feature")
         if features is not None and name not in features:
-            wanted = "like= has no such feature" if options.features is None else "not in features="
+            lacks = f"the model{_LIKE} has no such feature"
+            wanted = lacks if options.features is None else "not in features="
             raise DataError(f"column {name!r} is in categorical=, but {wanted}")
-    like = options.like
+        known = {like.all_names[j] for j in like.categories} if like and like.names else None
+        if known is not None and features is not None and name not in known:
+            raise DataError(
+                f"column {name!r} is in categorical=, but the model{_LIKE} was trained with "
+                "numbers in it"
+            )
     if like is not None and like.categories and features is not None:
         wanted_names = like.names or features
         named += [features[wanted_names.index(like.all_names[j])] for j in like.categories]
@@ -198,7 +206,7 @@ def answers_among(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _wanted_by(options: LoadOptions) -> str:
-    return "the model (like=) uses" if options.features is None else "features= names"
+    return f"the model{_LIKE} uses" if options.features is None else "features= names"
 
 
 def _like(names: Sequence[str], like: Columns) -> tuple[str, ...] | None:

@@ -1,0 +1,39 @@
+"""When the log tells of categories that a model does not know: once per column, if many."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+from rankgrove.data.matrix.code_maps import UNSEEN_SHARE
+
+_DOCUMENTS = 100  # fewer say little about the share
+
+
+class CategoryWatch:
+    """Unknown categories since a model was loaded; requests of several threads may be noted."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._documents = 0
+        self._unknown: Counter[str] = Counter()
+        self._told: set[str] = set()
+
+    def note(self, n_documents: int, unknown: Mapping[str, int]) -> list[str]:
+        """Note a request; return what the log should say of columns it has not told of yet."""
+        with self._lock:
+            self._documents += n_documents
+            self._unknown.update(unknown)
+            if self._documents < _DOCUMENTS or not unknown:
+                return []
+            many = [
+                name
+                for name in unknown
+                if name not in self._told and self._unknown[name] >= UNSEEN_SHARE * self._documents
+            ]
+            self._told.update(many)
+            return [
+                f"{self._unknown[name]:,} of {self._documents:,} values of {name!r}"
+                for name in many
+            ]
