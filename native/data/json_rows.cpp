@@ -243,6 +243,7 @@ bool read_json_rows(std::string_view body, int64_t max_rows, JsonRows& found) {
       text = whole;
       int64_t n_commas;
       if (!text.skip_value(n_commas)) return false;
+      if (key == "rows" && n_commas >= max_rows) found.problem = JsonProblem::kTooManyRows;
       if (key != "rows" && n_commas > std::max(max_rows, kMostEntries)) {
         found.problem = JsonProblem::kTooManyEntries;
         found.text = key;

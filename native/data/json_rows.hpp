@@ -25,7 +25,7 @@ struct JsonRows {
   int64_t n_columns = 0;
   std::string rest;  // the text with [] in place of the rows
 
-  // The first thing that is wrong with the rows, or a repeated key.
+  // Too many rows, a repeated key, or else the first thing that is wrong with the rows.
   JsonProblem problem = JsonProblem::kNone;
   int64_t row = -1;
   int64_t column = -1;

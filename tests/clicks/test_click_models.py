@@ -21,7 +21,7 @@ SESSIONS = st.lists(
     ),
     min_size=1,
     max_size=6,
-)
+).filter(lambda sessions: len({click for shown in sessions for _, click in shown}) == 2)
 
 
 def table(sessions):

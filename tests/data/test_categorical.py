@@ -205,7 +205,7 @@ def test_arrays_and_text_take_whole_numbers(tmp_path):
     assert rg.load(path, categorical=["f1"]).categories[0].values == (3, 7)
     with pytest.raises(DataError, match="f1"):
         rg.load(path, categorical=["f9"])
-    with pytest.raises(DataError, match="needs the data in memory"):
+    with pytest.raises(DataError, match="cannot be streamed"):
         rg.scan(path, categorical=["f1"]).read()
     with pytest.raises(DataError, match="may be rounded"):
         rg.load(np.array([[2.0**25]]), [0], qid=[1], categorical=[0])

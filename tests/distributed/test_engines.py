@@ -300,6 +300,7 @@ def patience(cluster, tables):
     return math.ceil(4 + 4 * (time.monotonic() - start))
 
 
+@pytest.mark.timeout(1200)  # on a busy machine, patience alone may be minutes
 def test_a_stopped_worker_is_lost_after_the_patience(cluster, data, tables, patience, killing):
     """Its connections stay open: only silence tells (SIGSTOP, a machine that swaps)."""
     killing.signal = signal.SIGSTOP
@@ -310,6 +311,7 @@ def test_a_stopped_worker_is_lost_after_the_patience(cluster, data, tables, pati
     assert to_bytes(far) == to_bytes(forest(n_estimators=300).fit(data))
 
 
+@pytest.mark.timeout(1200)
 def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(
     cluster, data, tables, patience
 ):

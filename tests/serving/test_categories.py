@@ -118,3 +118,22 @@ def test_unknown_categories_are_counted_in_answers_metrics_and_log(tmp_path, cap
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 1
     assert "model shop: 50 of 400 values of 'brand'" in told[0]
+
+
+def test_repeated_fields_are_refused():
+    row = json.dumps({"rows": [["a", 1, True, 0.5]]})[1:-1]
+    for text in (f"{{{row}, {row}}}", f'{{{row}, "qid": 1, "qid": 2}}'):
+        with pytest.raises(RequestError, match="occurs more than once"):
+            read_json(text.encode(), MODEL, 1000)
+
+
+@pytest.mark.parametrize("row", ["[]", "[1]", '["a"]', '["a", 1, true, 0.5]', "3"])
+def test_too_many_rows_are_refused_before_they_are_parsed(row, monkeypatch):
+    def parsed(body):
+        raise AssertionError("the rows were parsed")
+
+    monkeypatch.setattr("rankgrove.serving.json_body.read_rows", parsed)
+    first = '["a", 1, true, 0.5], '  # of the right width, so that the others are ragged
+    text = '{"rows": [' + first + ", ".join([row] * 1000) + "]}"
+    with pytest.raises(RequestError, match="more than 1000 documents"):
+        read_json(text.encode(), MODEL, 1000)

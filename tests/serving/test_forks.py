@@ -14,6 +14,7 @@ import time
 import httpx
 import numpy as np
 import pytest
+from tests.serving.conftest import PATIENCE
 from tests.serving.test_answers import rows_of
 
 from rankgrove import LambdaMART, load_model
@@ -93,8 +94,8 @@ def test_gunicorn_with_preloaded_models(model_files, ranker, data, tmp_path):
     )
     X = np.asarray(data.X[:30])
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-            end = time.monotonic() + 60
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
+            end = time.monotonic() + PATIENCE
             while True:
                 try:
                     assert client.get("/ready").status_code == 200
@@ -115,4 +116,4 @@ def test_gunicorn_with_preloaded_models(model_files, ranker, data, tmp_path):
                 time.sleep(0.05)
     finally:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0

@@ -207,8 +207,8 @@ def test_a_body_that_is_too_large_is_not_read(server):
     assert streamed.status_code == 413
 
 
-def test_a_body_that_does_not_arrive_is_given_up(server):
-    with server.connect() as connection:
+def test_a_body_that_does_not_arrive_is_given_up(impatient_server):
+    with impatient_server.connect() as connection:
         connection.sendall(
             b"POST /score HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
             b'content-length: 100\r\n\r\n{"rows"'

@@ -10,6 +10,8 @@ from typing import Any
 
 def data_paths(text: str) -> list[str]:
     """Return the files that a word names: itself, ``-`` for standard input, or a pattern's."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of the file is empty")
     if text == "-":
         return ["/dev/stdin"]
     if glob.has_magic(text) and not os.path.exists(text):
@@ -22,7 +24,11 @@ class DataPaths(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         """Store the files."""
-        setattr(namespace, self.dest, [path for text in values for path in data_paths(text)])
+        try:
+            paths = [path for text in values for path in data_paths(text)]
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        setattr(namespace, self.dest, paths)
 
 
 def data_path(text: str) -> str:
@@ -37,6 +43,8 @@ def data_path(text: str) -> str:
 
 def out_path(text: str) -> str:
     """Return the path of a file to write."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of the file is empty")
     if text == "-":
         raise argparse.ArgumentTypeError(
             "'-' is no name of a file: standard output is /dev/stdout, a file of that name ./-"

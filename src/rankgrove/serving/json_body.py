@@ -68,7 +68,15 @@ def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
 
 
 def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
-    """Read documents of which some values are categories: texts, whole numbers, true or false."""
+    """Read documents of which some values are categories: texts, whole numbers, true or false.
+
+    Repeated fields and too many rows are found before anything is parsed.
+    """
+    found = read_json_rows(body, max_rows)
+    if found is None:
+        _refuse(body)
+    if isinstance(found[0], tuple):
+        _refuse_unread(found[0], max_rows)
     try:
         asked = _DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

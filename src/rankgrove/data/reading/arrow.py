@@ -172,6 +172,26 @@ def from_columns(
     return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
 
 
+def _refuse_texts(texts: list[str], shown: str, schema: pa.Schema, options: LoadOptions) -> None:
+    """Raise for features that hold no numbers, unless they are to be left out."""
+    known = options.like and options.like.names
+    if known and set(texts) <= set(known):
+        raise DataError(
+            f"{len(texts)} of the columns hold no numbers: {shown}; the model (like=) was trained "
+            "with numbers there"
+        )
+    if options.ignore == "texts":
+        return
+    able = [name for name in texts if holds_categories(schema.field(name).type)]
+    take = f"take categories as they are with categorical={able} "
+    take += f"(--categorical {shlex.join(able)} on the command line), or "
+    leave = f"leave them out with ignore={texts} (--ignore {shlex.join(texts)} on the "
+    raise DataError(
+        f"{len(texts)} of the columns hold no numbers: {shown}; {take if able else ''}"
+        f"{leave}command line)"
+    )
+
+
 def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     """Find the columns; one that cannot be a feature is an error unless it is ignored."""
     columns = find_columns(schema.names, _with_shown(schema, options))
@@ -190,21 +210,7 @@ def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     ]
     if texts and columns.features != tuple(options.features or ()):
         shown = ", ".join(f"{name!r}{_example(schema.field(name))}" for name in texts)
-        known = options.like and options.like.names
-        if known and set(texts) <= set(known):
-            raise DataError(
-                f"{len(texts)} of the columns hold no numbers: {shown}; the model (like=) was "
-                "trained with numbers there"
-            )
-        if options.ignore != "texts":
-            able = [name for name in texts if holds_categories(schema.field(name).type)]
-            take = f"take categories as they are with categorical={able} "
-            take += f"(--categorical {shlex.join(able)} on the command line), or "
-            leave = f"leave them out with ignore={texts} (--ignore {shlex.join(texts)} on the "
-            raise DataError(
-                f"{len(texts)} of the columns hold no numbers: {shown}; {take if able else ''}"
-                f"{leave}command line)"
-            )
+        _refuse_texts(texts, shown, schema, options)
         features = tuple(name for name in columns.features if name not in texts)
         columns = replace(columns, features=features)
         warnings.warn(f"columns without numbers are left out: {shown}", DataWarning, stacklevel=2)

@@ -176,8 +176,8 @@ def _categorical(
             lacks = f"the model{_LIKE} has no such feature"
             wanted = lacks if options.features is None else "not in features="
             raise DataError(f"column {name!r} is in categorical=, but {wanted}")
-        known = {like.all_names[j] for j in like.categories} if like and like.names else None
-        if known is not None and features is not None and name not in known:
+        of_model = like is not None and like.names is not None and not options.own_categories
+        if of_model and features is not None and name not in _categorical_names(like):
             raise DataError(
                 f"column {name!r} is in categorical=, but the model{_LIKE} was trained with "
                 "numbers in it"
@@ -186,6 +186,10 @@ def _categorical(
         wanted_names = like.names or features
         named += [features[wanted_names.index(like.all_names[j])] for j in like.categories]
     return tuple(dict.fromkeys(named))
+
+
+def _categorical_names(columns: Columns | None) -> set[str]:
+    return set() if columns is None else {columns.all_names[j] for j in columns.categories}
 
 
 def _positions(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
