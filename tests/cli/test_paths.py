@@ -203,3 +203,21 @@ def test_a_quoted_pattern_stands_for_its_files(parts, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["score-bench", "m.rg", "parts/*.txt"])
     assert "'parts/*.txt' stands for 2 files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", ""],
+        ["train", "mart", "", "--out", "x.rg"],
+        ["train", "mart", "data.txt", "--valid", "", "--out", "x.rg"],
+        ["train", "mart", "data.txt", "--out", ""],
+        ["predict", "model.rg", ""],
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(run, words, capfd):
+    """As of a shell variable that is not set."""
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert "the name of the file is empty" in capfd.readouterr().err
