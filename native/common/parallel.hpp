@@ -4,6 +4,11 @@
 // two does not matter). From that follow the number of threads that the loop pays for and how many
 // turns a thread takes at once. The order of the turns is unspecified: bodies must not depend on
 // it, so results are the same for every n_threads.
+//
+// Each thread begins with a range of turns of its own, the same in every loop of as many turns:
+// what it wrote in one loop over rows is in its cache when it reads it in the next one. A thread
+// that has finished its range helps with the others. For example, two threads share 8 turns, and
+// the second one comes late: the first takes turns 0 to 3, then 4 and 5; the second takes 6 and 7.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "common/interrupt.hpp"
 #include "common/thread_pool.hpp"
@@ -67,13 +73,26 @@ void parallel_for(int64_t n, int n_threads, double nanoseconds, MakeState&& make
       static_cast<int>(std::min<int64_t>(inner ? 1 : paid_threads(n_threads, work), n));
   const int64_t chunk = std::clamp<int64_t>(static_cast<int64_t>(kWorkPerTurn / nanoseconds), 1,
                                             std::max<int64_t>(1, n / (kTurnsPerThread * threads)));
-  std::atomic<int64_t> next{0};
+  struct alignas(64) Range {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  std::vector<Range> ranges(threads);
+  for (int t = 0; t < threads; ++t) {
+    ranges[t].next.store(n * t / threads, std::memory_order_relaxed);
+    ranges[t].end = n * (t + 1) / threads;
+  }
+  std::atomic<int> n_workers{0};  // that have come
   const auto take_turns = [&](bool caller, auto&& stopped) {
     auto state = make_state();
-    for (int64_t first; !stopped() && (first = next.fetch_add(chunk)) < n;) {
-      const int64_t last = std::min(n, first + chunk);
-      for (int64_t i = first; i < last; ++i) body(i, state);
-      if (caller) note_work(static_cast<double>(last - first) * nanoseconds);
+    const int own = caller ? 0 : ++n_workers;
+    for (int t = 0; t < threads; ++t) {
+      auto& [next, end] = ranges[(own + t) % threads];
+      for (int64_t first; !stopped() && (first = next.fetch_add(chunk)) < end;) {
+        const int64_t last = std::min(end, first + chunk);
+        for (int64_t i = first; i < last; ++i) body(i, state);
+        if (caller) note_work(static_cast<double>(last - first) * nanoseconds);
+      }
     }
   };
   if (threads == 1) {

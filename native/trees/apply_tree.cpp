@@ -27,7 +27,7 @@ CodeRule rule_of(const Tree& tree, int32_t node, const Bins& bins) {
 std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
   RowPartition partition(binned);
   std::vector<int32_t> leaves(binned.n_rows);
-  partition.reset(nullptr, binned.n_rows, leaves.data());
+  partition.reset(nullptr, binned.n_rows, leaves.data(), n_threads);
   std::vector<std::pair<int64_t, int64_t>> range(tree.n_nodes());
   range[0] = {0, binned.n_rows};
   for (int32_t node = 0; node < tree.n_nodes(); ++node) {

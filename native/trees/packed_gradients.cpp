@@ -14,7 +14,7 @@
 namespace rankgrove {
 namespace {
 
-constexpr int64_t kBlock = 16384;
+constexpr int64_t kBlock = 4096;
 constexpr double kNanosecondsPerRow = 1.0;
 
 // A uniform number in [0, 1) for this row: a hash, so that it needs no state and no order.

@@ -9,19 +9,25 @@
 namespace rankgrove {
 namespace {
 
-constexpr int64_t kBlock = 8192;
+constexpr int64_t kBlock = 2048;
 constexpr double kNanosecondsPerRow = 2.0;
+constexpr double kNanosecondsPerCopy = 0.2;
 
 }  // namespace
 
-void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch) {
+void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch, int n_threads) {
   scratch_ = scratch;
   rows_.resize(n_rows);
-  if (rows) {
-    std::copy_n(rows, n_rows, rows_.begin());
-  } else {
-    std::iota(rows_.begin(), rows_.end(), 0);
-  }
+  parallel_for(
+      (n_rows + kBlock - 1) / kBlock, n_threads, kNanosecondsPerCopy * kBlock, [&](int64_t block) {
+        const int64_t first = block * kBlock;
+        const int64_t last = std::min(n_rows, first + kBlock);
+        if (rows) {
+          std::copy(rows + first, rows + last, rows_.begin() + first);
+        } else {
+          std::iota(rows_.begin() + first, rows_.begin() + last, static_cast<int32_t>(first));
+        }
+      });
 }
 
 // Each block writes its left rows forwards from its beginning and its right rows backwards from its

@@ -15,7 +15,7 @@ class RowPartition {
 
   // Starts over with one range that holds `rows` (all rows of the matrix if null). Splits use
   // `scratch`, a buffer of the same length whose contents are not kept between splits.
-  void reset(const int32_t* rows, int64_t n_rows, int32_t* scratch);
+  void reset(const int32_t* rows, int64_t n_rows, int32_t* scratch, int n_threads);
 
   // Reorders a range, keeping the order within each side, and returns where the right side begins.
   int64_t split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads);

@@ -20,11 +20,11 @@ constexpr double kNanosecondsPerBin = 1.0;
 constexpr int64_t kPrefetchDistance = 8;
 constexpr int64_t kCacheLine = 64;
 
-// Up to so many rows threads share features, if each gets some of them; beyond, rows.
-constexpr int64_t kFewRows = int64_t{1} << 16;
+// Threads share features if each gets so many of them, or, up to kFewRows rows, if four threads do.
 constexpr int64_t kFeaturesPerThread = 8;
-// Of all rows: those of a common node that are added up cost as much as a bin.
-constexpr int64_t kRowsPerBin = 64;
+constexpr int64_t kFewRows = int64_t{1} << 16;
+// Of all rows: a tree adds so many of them up in the time in which it searches a bin of all nodes.
+constexpr double kRowsPerBin = 64.0;
 
 // Codes that are looked at before their memory, if it is mapped, is given back.
 constexpr int64_t kSlab = int64_t{1} << 27;
@@ -55,6 +55,7 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
     : layout_(layout),
       commonest_(layout.n_features()),
       is_full_(layout.n_features()),
+      added_share_(layout.n_features()),
       sparse_(binned, layout, n_threads) {
   choose_commonest(binned, n_threads);
   make_groups(binned, n_threads);
@@ -69,34 +70,39 @@ RowStore::RowStore(const BinnedMatrix& binned, const HistogramLayout& layout, in
 void RowStore::make_groups(const BinnedMatrix& binned, int n_threads) {
   const int64_t n_shares =
       std::min<int64_t>(n_threads, std::max<int64_t>(1, layout_.n_features() / kFeaturesPerThread));
-  by_groups_ = binned.n_rows <= kFewRows && layout_.size() <= kGroupBins && sparse_.empty() &&
-               n_shares >= std::min(n_threads, 4);
-  if (by_groups_) {
-    share_features(binned.n_rows, n_shares);
-  } else {
-    fill_groups_in_turn(binned);
-  }
+  const int64_t enough = binned.n_rows <= kFewRows ? std::min(n_threads, 4) : n_threads;
+  if (sparse_.empty() && n_shares >= enough) share_features(binned.n_rows, n_shares);
+  by_groups_ =
+      !groups_.empty() && std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+        return group.n_bins <= kGroupBins && std::ssize(group.listed) <= most_listed(binned.n_rows);
+      });
+  if (!by_groups_) fill_groups_in_turn(binned);
+}
+
+// A group's packs are numbered in 32 bits.
+int64_t RowStore::most_listed(int64_t n_rows) {
+  return std::numeric_limits<uint32_t>::max() / std::max<int64_t>(n_rows, 1) * kPack;
 }
 
 // Cuts the features into runs of about the same work: threads seldom write next to each other.
 void RowStore::share_features(int64_t n_rows, int64_t n_shares) {
-  std::vector<int64_t> work_before{0};  // of each feature, and of all
+  std::vector<double> work_before{0.0};  // of each feature, and of all
   for (int32_t f = 0; f < layout_.n_features(); ++f) {
-    const int64_t of_rows = is_full_[f] ? n_rows / kRowsPerBin : 0;
+    const double of_rows = added_share_[f] * static_cast<double>(n_rows) / kRowsPerBin;
     work_before.push_back(work_before.back() + 1 + layout_.n_bins[f] + of_rows);
   }
   groups_.resize(n_shares);
   for (int32_t f = 0; f < layout_.n_features(); ++f) {
-    const int64_t share = work_before[f] * n_shares / work_before.back();
+    const double place = work_before[f] / work_before.back();  // below 1
+    const auto share = static_cast<int64_t>(place * static_cast<double>(n_shares));
     groups_[share].add(f, layout_.start[f + 1] - layout_.start[f], is_full_[f]);
   }
   std::erase_if(groups_, [](const Group& group) { return group.n_bins == 0; });
 }
 
 void RowStore::fill_groups_in_turn(const BinnedMatrix& binned) {
-  // A group's packs are numbered in 32 bits.
-  constexpr int64_t kMostPacks = std::numeric_limits<uint32_t>::max();
-  const int64_t most_features = kMostPacks / std::max<int64_t>(binned.n_rows, 1) * kPack;
+  groups_.clear();
+  const int64_t most_features = most_listed(binned.n_rows);
   int64_t n_grouped = 0;  // features of the last group
   for (int32_t f = 0; f < layout_.n_features(); ++f) {
     if (binned.is_sparse(f)) continue;
@@ -127,6 +133,7 @@ void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
     const bool has_bins = layout_.missing[f] || counts.back() == 0;
     const double rest = static_cast<double>(n_rows - *commonest);
     is_full_[f] = !binned.wide && has_bins && rest > kFullShare * static_cast<double>(n_rows);
+    added_share_[f] = is_full_[f] ? 1.0 : rest / static_cast<double>(std::max<int64_t>(n_rows, 1));
     if (binned.mapped()) {
       const auto* codes = binned.column<uint8_t>(0) + i * n_rows * (binned.wide ? 2 : 1);
       release_pages(codes, codes + n_rows * (binned.wide ? 2 : 1));
@@ -342,11 +349,11 @@ int32_t RowStore::take_feature(int64_t group, int64_t number, int64_t total,
 void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
                      int n_threads, std::vector<std::vector<int64_t>>& scratch,
                      int64_t* histogram) const {
-  const int64_t n = end - begin;
+  const int64_t n_rows = end - begin;
   int64_t part_size = 0;
   for (const Group& group : groups_) part_size += group.n_words();
   // Parts after the first must also pay for their histograms.
-  const double work = static_cast<double>(n) * nanoseconds_per_row_;
+  const double work = static_cast<double>(n_rows) * nanoseconds_per_row_;
   const double own_work = kNanosecondsPerBin * static_cast<double>(part_size);
   const double paid = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
   const auto n_parts = static_cast<int>(std::min(paid, 1.0 + work / std::max(own_work, 1.0)));
@@ -356,8 +363,8 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
   const std::span parts(all_parts.data(), n_parts);
   std::vector<int64_t> totals(n_parts, 0);
   parallel_for(n_parts, n_parts, work / n_parts + own_work, [&](int64_t part) {
-    const int64_t part_begin = begin + n * part / n_parts;
-    const int64_t part_end = begin + n * (part + 1) / n_parts;
+    const int64_t part_begin = begin + n_rows * part / n_parts;
+    const int64_t part_end = begin + n_rows * (part + 1) / n_parts;
     parts[part].resize(part_size, 0);
     int64_t* sums = parts[part].data();
     for (const Group& group : groups_) {
@@ -367,13 +374,14 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
     if (!groups_.empty()) return;
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
   });
-  int64_t offset = 0;
   const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
   if (!sparse_.empty()) sparse_.build(words, rows, begin, end, total, n_threads, histogram);
+  int64_t offset = 0;
   for (const Group& group : groups_) {
-    for (int64_t j = 0; j < n_features(&group - groups_.data()); ++j) {
-      take_out(group, j, parts, offset, total, histogram);
-    }
+    const int64_t n = n_features(&group - groups_.data());
+    const double cost = kNanosecondsPerBin * group.n_bins * n_parts / static_cast<double>(n);
+    parallel_for(n, n_threads, cost,
+                 [&](int64_t j) { take_out(group, j, parts, offset, total, histogram); });
     offset += group.n_words();
   }
   scratch = std::move(all_parts);

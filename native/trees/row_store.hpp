@@ -21,8 +21,10 @@
 // and the histogram is  total - w4 - w5, w4, w5 | w0, w1, w2, w3, w4, w5: six additions for the
 // full feature, two (and padding) for the listed one.
 //
-// Threads share the rows of a histogram, and then add up their parts. Where rows are few, bins are
-// most of the work: there are as many groups as threads, and each thread takes whole features.
+// There are as many groups as threads, and each thread takes the features of one: it alone writes
+// their sums, which stay in its cache. Where threads are too many for that (or columns are sparse,
+// or bins too many), they share the rows of a histogram, and then add up their parts: for two
+// threads and 25,000 bins that took 0.1 ms of waiting and moving sums between cores per node.
 #pragma once
 
 #include <cstdint>
@@ -98,6 +100,7 @@ class RowStore {
 
   void choose_commonest(const BinnedMatrix& binned, int n_threads);
   void make_groups(const BinnedMatrix& binned, int n_threads);
+  static int64_t most_listed(int64_t n_rows);
   void share_features(int64_t n_rows, int64_t n_shares);
   void fill_groups_in_turn(const BinnedMatrix& binned);
   void fill_group(const BinnedMatrix& binned, Group& group, int n_threads);
@@ -119,6 +122,7 @@ class RowStore {
   double nanoseconds_per_row_ = 0.0;  // of accumulating, over all groups
   std::vector<int32_t> commonest_;    // code of each feature's commonest bin
   std::vector<uint8_t> is_full_;      // whether the feature has a byte in every row
+  std::vector<double> added_share_;   // of the rows: those in which the feature's code is added
   std::vector<Group> groups_;         // of dense columns
   bool by_groups_ = false;
   SparseRows sparse_;

@@ -58,7 +58,7 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
                                 state_.n_threads};
   pack_gradients(gradients, hessians, binned.n_rows, state_.share, packing, state_.packed);
   leaf_of_row_.resize(binned.n_rows);
-  state_.partition.reset(rows, n_rows, leaf_of_row_.data());
+  state_.partition.reset(rows, n_rows, leaf_of_row_.data(), state_.n_threads);
   state_.features.start_tree(seed);
   state_.interactions.start_tree();
   state_.noise = {};

@@ -100,7 +100,7 @@ CASE("a partition keeps the order of rows on both sides and can be undone") {
   RowPartition partition(matrix);
   for (const bool missing_left : {false, true}) {
     for (const int n_threads : {1, 2}) {
-      partition.reset(rows.data(), std::ssize(rows), room.data());
+      partition.reset(rows.data(), std::ssize(rows), room.data(), n_threads);
       const int64_t middle = partition.split(0, partition.size(), {1, 1, missing_left}, n_threads);
       std::vector<int32_t> expected = rows;
       const auto right = std::stable_partition(expected.begin(), expected.end(), [&](int32_t row) {
