@@ -15,6 +15,9 @@ of a table, which stays a feature or none (--ignore NAME). Models trained before
 is only measured, on the test part of every fold. A label of your own comes first:
 "small=lambdamart:max_leaf_nodes=7".
 
+Runs: with run:FILE (TREC's lines, or a table of query, document and score) DATA are judgments, such
+as qrels; documents are matched by their ids, and a judged query that a run lacks counts 0 for it.
+
 --fail-if-worse METRIC is a gate for scripts: the exit code is 3 if a ranker is significantly worse
 than the baseline (without --baseline, the first ranker) by the paired test over queries. It is 1 if
 the comparison cannot decide: a model cannot be measured, or there are too few queries.
@@ -59,7 +62,8 @@ EXAMPLES = """\
   rankgrove compare MQ2008/ --ranker lambdamart --ranker lightgbm:lambdarank --repeats 3 --workers 2
   rankgrove compare --study study.toml --out results/
   rankgrove compare MSLR-WEB10K/ --study rcrank --label-shift 1
-  rankgrove compare new.csv --ranker model:old.rg --ranker model:new.rg --fail-if-worse ndcg@10"""
+  rankgrove compare new.csv --ranker model:old.rg --ranker model:new.rg --fail-if-worse ndcg@10
+  rankgrove compare qrels.txt --ranker run:bm25.run --ranker run:new.run --preset trec"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -168,8 +172,13 @@ def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove._files import require_place
     from rankgrove.experiments.comparing import fit_best
+    from rankgrove.experiments.run_comparison import runs_among
     from rankgrove.experiments.tables import as_json
 
+    runs = runs_among(arguments.rankers or [])
+    if runs:
+        _compare_runs(runs, arguments)
+        return
     if arguments.save_best:
         refuse_overwriting(arguments.save_best, *arguments.data)
         require_place(arguments.save_best)
@@ -193,18 +202,53 @@ def run(arguments: argparse.Namespace) -> None:
         _raise_if_worse(comparison, gate)
 
 
+def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:
+    """Compare runs against judgments; nothing is trained and nothing is stored."""
+    from rankgrove.experiments.run_comparison import compare_runs
+    from rankgrove.experiments.study_options import DEFAULT_METRICS
+    from rankgrove.experiments.tables import as_json
+
+    if len(arguments.data) != 1:
+        raise ValueError(f"runs are measured against one file of judgments, not {arguments.data}")
+    for name in ("study", "folds", "repeats", "save_best", "blend", "naive_twin", "label_shift"):
+        if getattr(arguments, name, None):
+            raise ValueError(f"--{name.replace('_', '-')} has no effect on runs")
+    gate, baseline = arguments.fail_if_worse, arguments.baseline
+    comparison = compare_runs(
+        arguments.data[0],
+        runs,
+        metrics=arguments.metrics or DEFAULT_METRICS,
+        preset=arguments.preset,
+        baseline=next(iter(runs)) if baseline is None and gate is not None else baseline,
+        significance_test=arguments.significance_test,
+        alpha=arguments.alpha,
+        n_jobs=arguments.n_jobs,
+    )
+    if gate is not None:
+        gate = _measured(gate, arguments.preset, comparison.metrics, len(runs))
+    if arguments.json:
+        print_json(as_json(comparison))
+    else:
+        show_comparison(comparison, arguments)
+    if gate is not None:
+        _raise_if_worse(comparison, gate)
+
+
 def _gate_metric(study: Study, arguments: argparse.Namespace) -> str:
     """Return the metric of the gate; refuse one that is not measured before anything is run."""
+    names = [str(measured) for measured in study.metrics]
+    return _measured(arguments.fail_if_worse, arguments.preset, names, len(study.specs))
+
+
+def _measured(text: str, preset: str | None, names: list[str], n_rankers: int) -> str:
     from rankgrove.metrics.parsing import metric
 
-    if len(study.specs) < 2:
+    if n_rankers < 2:
         raise ValueError("--fail-if-worse compares rankers with a baseline: give at least two")
-    name = str(metric(arguments.fail_if_worse, preset=arguments.preset))
-    names = [str(measured) for measured in study.metrics]
+    name = str(metric(text, preset=preset))
     if name not in names:
         raise ValueError(
-            f"--fail-if-worse {arguments.fail_if_worse} is not measured: --metric names "
-            f"{', '.join(names)}"
+            f"--fail-if-worse {text} is not measured: --metric names {', '.join(names)}"
         )
     return name
 

@@ -25,7 +25,7 @@ from rankgrove.cli.options import (
     load_data,
 )
 from rankgrove.cli.output import print_json, show, table
-from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
+from rankgrove.cli.paths import DataPaths, one_source, out_path, refuse_overwriting
 
 if TYPE_CHECKING:
     from rankgrove.metrics.evaluation import Evaluation
@@ -45,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("scores", metavar="SCORES", help="file of scores, or - for standard input")
     parser.add_argument(
-        "data", metavar="DATA", type=data_path, help="the judged data; -: standard input"
+        "data",
+        nargs="+",
+        action=DataPaths,
+        metavar="DATA",
+        help="the judged data: files, folders or patterns; -: standard input",
     )
     add_metric_option(parser, DEFAULT_METRICS)
     add_preset_option(parser)
@@ -64,9 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    if arguments.scores == "-" and arguments.data == "/dev/stdin":
+    if arguments.scores == "-" and "/dev/stdin" in arguments.data:
         raise ValueError("SCORES and DATA cannot both be standard input")
-    refuse_overwriting(arguments.per_query, arguments.scores, arguments.data)
+    refuse_overwriting(arguments.per_query, arguments.scores, *arguments.data)
     result, facts = _evaluate_run(arguments) if _is_run(arguments) else _evaluate_rows(arguments)
     if arguments.per_query:
         result.to_csv(arguments.per_query)
@@ -91,7 +95,7 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
         raise ValueError("--absent-queries is for runs: these are scores, one per row of DATA")
     drop = arguments.negative_labels == "drop"  # after their scores are read
     kept = {"negative_labels": "keep"} if drop else {}
-    data = load_data(arguments.data, arguments, features=[], **kept)
+    data = load_data(one_source(arguments.data), arguments, features=[], **kept)
     scores = read_scores(arguments.scores, data.n_rows)
     if drop:
         judged = data.y >= 0
@@ -124,7 +128,9 @@ def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, 
     from rankgrove.metrics.evaluation import DEFAULT_METRICS
     from rankgrove.metrics.runs import evaluate_run, match_run
 
-    matched = match_run(arguments.data, arguments.scores, arguments.absent_queries or "zero")
+    if len(arguments.data) != 1:
+        raise ValueError(f"a run is measured against one file of judgments, not {arguments.data}")
+    matched = match_run(arguments.data[0], arguments.scores, arguments.absent_queries or "zero")
     result = evaluate_run(
         matched,
         metrics=arguments.metrics or DEFAULT_METRICS,

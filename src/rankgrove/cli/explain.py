@@ -17,6 +17,7 @@ as @3 by its rank, and where data have no document ids by its number within the 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from rankgrove.cli.options import (
@@ -26,7 +27,7 @@ from rankgrove.cli.options import (
     add_seed_option,
     add_threads_option,
 )
-from rankgrove.cli.paths import data_path, out_path
+from rankgrove.cli.paths import DataPaths, one_source, out_path
 
 EXAMPLES = """\
   rankgrove explain model.rg
@@ -44,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("model", metavar="MODEL", help="the model file")
     parser.add_argument(
-        "data", metavar="DATA", nargs="?", type=data_path, help="documents to explain"
+        "data",
+        nargs="*",
+        action=DataPaths,
+        metavar="DATA",
+        help="documents to explain: files, folders or patterns",
     )
     question = parser.add_argument_group("what to explain")
     question.add_argument("--query-id", metavar="Q", help="id of a query")
@@ -111,11 +116,12 @@ def _check(arguments: argparse.Namespace) -> None:
     ]
     if len(questions) > 1:
         raise ValueError(f"ask for one of {' and '.join(questions)} at a time")
-    if questions and arguments.data is None:
+    if questions and not arguments.data:
         raise ValueError(f"{questions[0]} needs a data file")
     if arguments.document is not None and arguments.query_id is None:
         raise ValueError("--document needs --query-id: which query's document is it?")
-    if arguments.query not in (None, "comment") and is_text(arguments.data, arguments):
+    files = [path for path in arguments.data if os.path.isfile(path)]
+    if arguments.query not in (None, "comment") and any(is_text(f, arguments) for f in files):
         raise ValueError(
             f"--query names a column of a table: --query-id {arguments.query} chooses a query"
         )
@@ -142,10 +148,10 @@ def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
     from rankgrove.cli.model_data import load_documents
     from rankgrove.cli.options import reading_options
 
-    if arguments.data is None:
+    if not arguments.data:
         return answers.SplitImportances.of(ranker)
     if arguments.permutation:
-        judged = load(arguments.data, like=ranker, **reading_options(arguments))
+        judged = load(one_source(arguments.data), like=ranker, **reading_options(arguments))
         return answers.PermutationImportances.of(
             ranker, judged, arguments.metrics[0], arguments.shuffles, arguments.seed
         )
@@ -154,7 +160,9 @@ def _answer(ranker: Any, arguments: argparse.Namespace) -> Any:
         or arguments.dependence is not None
         or ranker.model_.needs_queries
     )
-    documents = load_documents(arguments.data, ranker, arguments, needs_queries=needs_queries)
+    documents = load_documents(
+        one_source(arguments.data), ranker, arguments, needs_queries=needs_queries
+    )
     if arguments.dependence is not None:
         return answers.Dependence.of(ranker, documents, arguments.dependence)
     if arguments.interactions:

@@ -68,7 +68,7 @@ def scan_like(path: str, train: Any, arguments: argparse.Namespace) -> Any:
 
 
 def load_documents(
-    path: str, ranker: Any, arguments: argparse.Namespace, *, needs_queries: bool
+    path: Any, ranker: Any, arguments: argparse.Namespace, *, needs_queries: bool
 ) -> Any:
     """Load documents to score: they need no labels, and queries only if they matter."""
     from rankgrove.data.reading import loading

@@ -248,7 +248,7 @@ def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return reading_options(arguments) | threads
 
 
-def load_data(path: str, arguments: argparse.Namespace, **changes: Any) -> Dataset:
+def load_data(path: Any, arguments: argparse.Namespace, **changes: Any) -> Dataset:
     """Load a data file as the options say, except for ``changes``."""
     from rankgrove.data.reading.loading import load
 

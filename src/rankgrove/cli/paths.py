@@ -31,6 +31,11 @@ class DataPaths(argparse.Action):
         setattr(namespace, self.dest, paths)
 
 
+def one_source(paths: list[str]) -> Any:
+    """Return what ``load`` takes: a path, or several as a list."""
+    return paths[0] if len(paths) == 1 else paths
+
+
 def data_path(text: str) -> str:
     """Return the one file that a word names."""
     paths = data_paths(text)

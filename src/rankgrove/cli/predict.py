@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rankgrove.cli.options import add_document_options, add_threads_option
-from rankgrove.cli.paths import DataPaths, refuse_overwriting
+from rankgrove.cli.paths import DataPaths, one_source, refuse_overwriting
 from rankgrove.cli.scored_documents import holds_ids, write_scored
 
 EXAMPLES = """\
@@ -81,8 +81,7 @@ def _write_ids(ranker: Any, arguments: argparse.Namespace) -> None:
     """Write the scores with the ids of queries and documents."""
     from rankgrove.cli.model_data import load_documents
 
-    source = arguments.data[0] if len(arguments.data) == 1 else arguments.data
-    data = load_documents(source, ranker, arguments, needs_queries=True)
+    data = load_documents(one_source(arguments.data), ranker, arguments, needs_queries=True)
     scores = ranker.predict(data, n_steps=arguments.n_steps)
     write_scored(data, scores, arguments.out, Path(arguments.model).stem)
 

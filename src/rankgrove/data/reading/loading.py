@@ -108,10 +108,8 @@ def files_in(folder: Path) -> list[Path]:
     return files
 
 
-def load_documents(
-    path: str | os.PathLike[str], like: Any, *, needs_queries: bool, **options: Any
-) -> Dataset:
-    """Load documents to be scored by the ranker ``like``: those of a file, or of a folder.
+def load_documents(path: Any, like: Any, *, needs_queries: bool, **options: Any) -> Dataset:
+    """Load documents to be scored by the ranker ``like``: those of files, or of a folder.
 
     Labels are not read and may be absent, and so may queries unless they are needed.
     """

@@ -1,0 +1,84 @@
+"""``compare`` of runs against judgments."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rankgrove.cli.main import main
+from rankgrove.experiments.run_comparison import compare_runs, runs_among
+from rankgrove.metrics.runs import evaluate_run
+
+N_QUERIES, N_DOCUMENTS = 30, 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Judgments, a good run, a bad one, and one that lacks documents and a query."""
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(0)
+    grades = rng.integers(0, 3, (N_QUERIES, N_DOCUMENTS))
+    with open(folder / "qrels.txt", "w") as file:
+        for q, row in enumerate(grades):
+            file.writelines(f"q{q} 0 d{d} {grade}\n" for d, grade in enumerate(row))
+    scores = {
+        "good": grades + rng.normal(size=grades.shape),
+        "bad": rng.normal(size=grades.shape),
+    }
+    scores["part"] = scores["good"][1:, :5]
+    for name, values in scores.items():
+        first = N_QUERIES - len(values)
+        with open(folder / f"{name}.run", "w") as file:
+            for q, row in enumerate(values, first):
+                order = np.argsort(-row)
+                for rank, d in enumerate(order, 1):
+                    file.write(f"q{q} Q0 d{d} {rank} {row[d]:.6f} {name}\n")
+    return folder
+
+
+def test_values_are_those_of_evaluate(folder):
+    runs = {name: folder / f"{name}.run" for name in ("good", "bad", "part")}
+    metrics = ["ndcg@5", "map"]
+    found = compare_runs(folder / "qrels.txt", runs, metrics=metrics, preset="trec")
+    (data,) = found.datasets
+    for result in found.results(data):
+        run = runs[result.ranker]
+        alone = evaluate_run(folder / "qrels.txt", run, metrics=metrics, preset="trec")
+        for name in found.metrics:
+            assert result.values[name] == pytest.approx(alone[name], abs=1e-12)
+            per_query = found.per_query(data, result.ranker, name)
+            np.testing.assert_array_equal(per_query, alone.values(name))
+    assert found.per_query(data, "part", found.metrics[0])[0] == 0  # the query that it lacks
+
+
+def words(folder, *runs):
+    return ["compare", str(folder / "qrels.txt"), "--metric", "ndcg@5", "--preset", "trec"] + [
+        word for run in runs for word in ("--ranker", f"run:{folder / run}.run")
+    ]
+
+
+def test_the_gate(folder, capsys):
+    gate = ["--fail-if-worse", "ndcg@5"]
+    assert main([*words(folder, "good", "bad"), *gate]) == 3
+    assert "significantly worse than good" in capsys.readouterr().err
+    assert main([*words(folder, "bad", "good"), *gate, "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert {result["ranker"] for result in results} == {"good", "bad"}
+
+
+def test_what_does_not_go_together_is_refused(folder, capsys):
+    assert main([*words(folder, "good"), "--ranker", "lambdamart"]) == 1
+    assert "runs are compared with runs alone" in capsys.readouterr().err
+    assert main([*words(folder, "good", "bad"), "--folds", "3"]) == 1
+    assert "--folds has no effect on runs" in capsys.readouterr().err
+    assert main([*words(folder, "good", "good")]) == 1
+    assert "a label of its own" in capsys.readouterr().err
+    assert main([*words(folder, "good", "bad"), "--baseline", "x"]) == 1
+    assert "'x' is none of good, bad" in capsys.readouterr().err
+
+
+def test_labels():
+    assert runs_among(["run:a/x.run", "new=run:y=z.run"]) == {"x": "a/x.run", "new": "y=z.run"}
+    assert runs_among(["lambdamart:n_estimators=3"]) == {}
