@@ -16,7 +16,7 @@ project = "rankgrove"
 author = "The rankgrove developers"
 version = release = rankgrove.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["README.md"]
+exclude_patterns = ["README.md", "**.ipynb"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4

@@ -1,4 +1,4 @@
-"""Train on simulated clicks, naive and corrected for position bias, and measure by true grades."""
+"""Clicks: training on simulated clicks, naive and corrected for position bias."""
 
 import numpy as np
 

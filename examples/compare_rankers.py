@@ -10,3 +10,4 @@ comparison = rankgrove.compare(
     metrics=["ndcg@10"],
 )
 print(comparison)
+comparison.plot().save("compare_rankers.svg")

@@ -12,3 +12,4 @@ comparison = explanation.compare(first, second)
 print("query 3: what puts the first document above the second")
 for part in comparison.differences[:5]:
     print(f"{part.feature:<24} {part.first:8.3f} {part.second:8.3f}   effect {part.effect:+.3f}")
+comparison.plot().save("explain_a_pair.svg")

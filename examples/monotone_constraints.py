@@ -20,3 +20,6 @@ for name, ranker in (("free", free), ("monotone", bound)):
     falls = int((np.diff(ranker.predict(documents)) < -1e-9).sum())
     print(f"{name:<9} NDCG@10 {ranker.score(test):.4f}, the score falls {falls} times")
 assert falls == 0
+
+partial = rankgrove.explain.partial_dependence(bound, test, feature)
+partial.plot().save("monotone_constraints.svg")

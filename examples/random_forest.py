@@ -10,3 +10,4 @@ forest = rankgrove.RFPoint(n_estimators=100, random_state=1).fit(train)
 print(f"NDCG@10 {forest.score(test):.4f}")
 for j in np.argsort(-forest.feature_importances_)[:5]:
     print(f"{train.feature_names[j]:<24} {forest.feature_importances_[j]:.3f}")
+forest.plot_importances().save("random_forest.svg")

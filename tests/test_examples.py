@@ -18,8 +18,9 @@ def test_example_runs(script, tmp_path):
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip()
-    assert list(tmp_path.iterdir()) == []  # nothing is left behind
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left <= {f"{script.stem}.svg"}  # nothing but the picture of the gallery
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 10
+    assert 15 <= len(EXAMPLES) <= 25

@@ -33,6 +33,7 @@ LAYERS = (
     "experiments",
     "distributed",
     "serving",
+    "integrations",
     "extending",
     "",
     "cli",

@@ -2,26 +2,27 @@
 
 The pages of ``docs/`` are copied to ``build/site-source``, with links that hold there. Other pages
 are written beside them: the reference of the Python API and of the command line, the measurements,
-the examples with their output, and the texts of the repository's root. ``docs/index.md`` is the
+the examples with their output, and the texts of the repository's root. Tutorials are run as
+notebooks: their pages show the outputs and offer the notebook. ``docs/index.md`` is the
 list of pages from which the navigation is made. Sphinx renders all of it; a warning is an error.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import posixpath
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
+
+import notebooks
+from gallery import gallery
 
 import rankgrove
 from rankgrove.cli.main import VERBS, verb_parser
@@ -67,6 +68,7 @@ API = {
     "explain": ("Explanations", ["explain"], ""),
     "serving": ("Serving", ["serving"], ""),
     "distributed": ("Many machines", ["distributed", "distributed.mpi"], ""),
+    "integrations": ("Other tools", ["integrations"], ""),
     "extending": (
         "Extending",
         ["extending"],
@@ -93,11 +95,17 @@ def write_source(source: Path) -> None:
     shutil.copytree(docs, source, ignore=shutil.ignore_patterns("*.md", "*.json", "__pycache__"))
     for path in docs.rglob("*.md"):
         name = path.relative_to(REPOSITORY).as_posix()
-        write(source, name.removeprefix("docs/"), moved_text(name, path.read_text()))
+        page = name.removeprefix("docs/")
+        text = path.read_text()
+        if page.startswith("tutorials/"):
+            text = with_notebook(source, page, text)
+        write(source, page, moved_text(name, text))
     for name, page in ROOT_TEXTS.items():
         if name.endswith(".md"):
             text = moved_text(name, (REPOSITORY / name).read_text())
-            write(source, page, text + examples() if name.startswith("examples") else text)
+            if name.startswith("examples"):
+                text += gallery(source / "how-to" / "pictures")
+            write(source, page, text)
     write(source, ROOT_TEXTS["benchmarks/results"], measurements())
     write(source, "reference/commands.md", commands())
     for name, text in api_pages().items():
@@ -109,6 +117,17 @@ def write(source: Path, page: str, text: str) -> None:
     """Write a page."""
     (source / page).parent.mkdir(parents=True, exist_ok=True)
     (source / page).write_text(text)
+
+
+def with_notebook(source: Path, page: str, text: str) -> str:
+    """Run a tutorial as a notebook; return it with the outputs and a link to the notebook."""
+    notebook = notebooks.notebook_of(text)
+    notebooks.run(notebook, page)
+    path = (source / page).with_suffix(".ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    notebooks.write(notebook, path)
+    title, _, rest = notebooks.page_with_outputs(text, notebook).partition("\n")
+    return f"{title}\n\n{{download}}`This page as a notebook <{path.name}>`\n{rest}"
 
 
 def page_of(name: str) -> str | None:
@@ -151,30 +170,6 @@ def measurements() -> str:
         if not path.name.endswith(".quick.md")
     ]
     return "\n\n".join(parts)
-
-
-def examples() -> str:
-    """Return all examples with what they print."""
-    scripts = sorted((REPOSITORY / "examples").glob("*.py"))
-    with ThreadPoolExecutor(2) as pool:
-        return "".join(pool.map(example, scripts))
-
-
-def example(script: Path) -> str:
-    """Run an example; return its title, code and output."""
-    code = script.read_text()
-    summary = (ast.get_docstring(ast.parse(code)) or "").partition("\n")[0]
-    title, _, about = summary.partition(": ")
-    with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=folder)
-    if run.returncode:
-        raise SystemExit(f"{script}: {run.stderr}")
-    about = f"{about[:1].upper()}{about[1:]}\n\n" if about else ""
-    body = code.partition('"""\n\n')[2]
-    return (
-        f"\n## {title.rstrip('.')}\n\n{about}`examples/{script.name}`\n\n"
-        f"```python\n{body}```\n\n```text\n{run.stdout.rstrip()}\n```\n"
-    )
 
 
 def commands() -> str:

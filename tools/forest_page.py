@@ -12,6 +12,8 @@ from pathlib import Path
 
 from paper_settings import settings_section
 from paper_tables import quoted
+from ranker_advice import WHEN
+from ranker_curves import BESIDE, FORESTS, learning_curve
 from ranker_pages import parameter_rows
 
 from rankgrove import make_ranker
@@ -21,6 +23,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rankers"
 PAGES = (FOLDER / "forests.md", FOLDER / "broof.md", FOLDER.parent / "how-to" / "data.md")
 _PARAMETERS = re.compile(r"(<!-- parameters of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _PAPERS = re.compile(r"(<!-- papers of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_CURVE = re.compile(r"(<!-- learning curve of (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_WHEN = re.compile(r"(<!-- when to choose (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _MEASURED = re.compile(r"(<!-- measured: (\S+), (.+?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
@@ -28,6 +32,8 @@ def renewed(text: str) -> str:
     """Return the page with all tables renewed; those that were not measured anew stay."""
     text = _PARAMETERS.sub(lambda match: f"{match[1]}{table_of(match[2])}\n{match[3]}", text)
     text = _PAPERS.sub(lambda match: f"{match[1]}{settings_section(match[2])}{match[3]}", text)
+    text = _CURVE.sub(lambda match: f"{match[1]}{curve_of(match[2])}{match[3]}", text)
+    text = _WHEN.sub(lambda match: f"{match[1]}{WHEN[match[2]]}\n{match[3]}", text)
     return _MEASURED.sub(
         lambda match: f"{match[1]}{quoted(match[2], match[3]) or match[4]}{match[5]}", text
     )
@@ -46,6 +52,11 @@ def table_of(name: str) -> str:
         if parameter.name not in shared or parameter.default != shared[parameter.name].default
     ]
     return parameter_rows(own) if own else "It has no parameters of its own."
+
+
+def curve_of(name: str) -> str:
+    """Return the learning curve of all forests, or of one ranker beside the usual ones."""
+    return learning_curve(name, (*FORESTS, *BESIDE) if name in FORESTS else BESIDE)
 
 
 def strength_plot() -> str:

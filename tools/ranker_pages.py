@@ -1,19 +1,21 @@
 """Write the pages of boosted and classical rankers from their docstrings and parameters.
 
-``python tools/ranker_pages.py`` writes the pages, ``--plots`` also trains every ranker, draws the
-plots and measures the classical ones. A test sees to it that the pages are up to date.
+``python tools/ranker_pages.py`` writes the pages, ``--plots`` also trains the boosted rankers and
+draws their convergence. ``tools/ranker_curves.py`` measures all rankers and draws their learning
+curves. A test sees to it that the pages are up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import re
 from pathlib import Path
 
 from paper_settings import settings_section
 from paper_tables import quoted
+from ranker_advice import WHEN
+from ranker_curves import learning_curve
 
 from rankgrove import make_ranker
 from rankgrove.extending import BoostedRanker, RankerParameter, parameter_table, ranker_class
@@ -48,7 +50,6 @@ CLASSICAL = (
     "single-feature",
     "random",
 )
-MEASURED = DOCS / "rankers" / "classical.json"
 # The study of a paper in which a ranker stands, and the documents whose table its page shows.
 IN_PAPER = {
     "gbrt": ("igbrt", "MQ2008"),
@@ -70,6 +71,10 @@ PAGE = """\
 # {cls} (`{name}`)
 
 {body}
+
+## When to choose it
+
+{when}
 
 ## Use
 
@@ -99,22 +104,31 @@ NDCG@10 per iteration on 300 training and 150 validation queries of
 `make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.history_svg`:
 
 ![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
-{in_paper}{settings}"""
+
+## Learning curve
+
+{curve}{in_paper}
+## As in the papers
+
+{settings}"""
 
 IN_PAPER_SECTION = """
 ## Beside the other methods of a paper
 
 {tables}"""
 
-SETTINGS_SECTION = """
-## As in the papers
-
-{settings}"""
+NO_SETTINGS = """\
+rankgrove declares no settings of a paper for this ranker: the defaults are those of its family.
+"""
 
 CLASSICAL_PAGE = """\
 # {cls} (`{name}`)
 
 {body}
+
+## When to choose it
+
+{when}
 
 ## Use
 
@@ -135,44 +149,26 @@ rankgrove train {name} train.txt --test test.txt --metric ndcg@10 --out model.rg
 
 {parameters}
 
-## Measured
+## Learning curve
 
-NDCG@10 of the classical rankers with their default parameters, trained on 300 queries of
-`make_ranking(preset="letor4")` and tested on 150 others, by `python tools/ranker_pages.py --plots`:
+{curve}
+## As in the papers
 
-{measured}
 {settings}"""
 
 
 def classical_page(name: str) -> str:
     """Return the text of the page of a ranker that is not boosted trees or a forest."""
     cls = ranker_class(name)
-    measured = json.loads(MEASURED.read_text())
-    lines = ["| ranker | training queries | test queries |", "| --- | ---: | ---: |"]
-    for other in CLASSICAL:
-        shown = f"**{other}**" if other == name else f"[{other}]({other}.md)"
-        values = measured[other]
-        lines.append(f"| {shown} | {values['train']:.4f} | {values['test']:.4f} |")
     return CLASSICAL_PAGE.format(
         name=name,
         cls=cls.__name__,
         body=body(cls),
         parameters=parameter_rows(parameter_table(cls)),
-        measured="\n".join(lines),
+        when=WHEN[name],
+        curve=learning_curve(name),
         settings=as_in_papers(name),
     )
-
-
-def measure() -> dict[str, dict[str, float]]:
-    """Train and test the classical rankers."""
-    from rankgrove.datasets import make_ranking
-
-    train, test = (make_ranking(n, preset="letor4", seed=s) for n, s in ((300, 1), (150, 2)))
-    values = {}
-    for name in CLASSICAL:
-        ranker = make_ranker(name, random_state=0).fit(train)
-        values[name] = {"train": ranker.score(train), "test": ranker.score(test)}
-    return values
 
 
 def page(name: str) -> str:
@@ -193,15 +189,16 @@ def page(name: str) -> str:
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",
+        when=WHEN[name],
+        curve=learning_curve(name),
         in_paper=in_paper(name),
         settings=as_in_papers(name),
     )
 
 
 def as_in_papers(name: str) -> str:
-    """Return what the papers give a ranker, if any."""
-    settings = settings_section(name)
-    return SETTINGS_SECTION.format(settings=settings) if settings else ""
+    """Return what the papers give a ranker, or that there is nothing."""
+    return settings_section(name) or NO_SETTINGS
 
 
 def in_paper(name: str) -> str:
@@ -271,8 +268,6 @@ def main() -> None:
         (DOCS / "rankers" / f"{name}.md").write_text(page(name))
         if draws:
             (DOCS / "rankers" / "images" / f"{name}.svg").write_text(plot(name))
-    if draws:
-        MEASURED.write_text(json.dumps(measure(), indent=2) + "\n")
     for name in CLASSICAL:
         (DOCS / "rankers" / f"{name}.md").write_text(classical_page(name))
     path = DOCS / "how-to" / "boosting.md"

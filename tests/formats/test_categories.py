@@ -63,12 +63,17 @@ def test_xgboost_in(onehot, numbers):
     np.testing.assert_allclose(ranker.predict(X), booster.predict(data), atol=1e-5)
 
 
-def test_xgboost_cuts_texts_that_are_not_ascii():
+def test_texts_that_are_not_ascii_are_right_or_refused_where_xgboost_cut_them():
     xgboost = pytest.importorskip("xgboost")
     table, y = frame()
-    booster = xgboost.train({}, xgboost.DMatrix(table, y, enable_categorical=True), 3)
-    with pytest.raises(ModelError, match="damaged texts for the categories of 'brand'"):
-        rg.from_xgboost(booster)
+    data = xgboost.DMatrix(table, y, enable_categorical=True)
+    booster = xgboost.train({}, data, 3)
+    try:
+        imported = rg.from_xgboost(booster)
+    except ModelError as error:  # XGBoost before 3.3
+        assert "damaged texts for the categories of 'brand'" in str(error)
+    else:
+        assert np.allclose(imported.predict(table), booster.predict(data), atol=1e-5)
 
 
 def test_a_hostile_number_of_a_category_is_refused(tmp_path):

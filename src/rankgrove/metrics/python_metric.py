@@ -116,13 +116,12 @@ def function_metric(
         )
     parameters = _parameters(name, function, of)
     defaults = {key: parameters[key].check(key, value) for key, value in _defaults(function, of)}
-    return make_dataclass(
+    cls = make_dataclass(
         getattr(function, "__name__", name),
         [(key, Any, value) for key, value in defaults.items()],
         bases=(PythonMetric,),
         namespace={
             "__doc__": function.__doc__,
-            "__module__": function.__module__,
             "__qualname__": getattr(function, "__qualname__", name),
             "parameters": parameters,
             "function": staticmethod(function),
@@ -132,6 +131,8 @@ def function_metric(
         frozen=True,
         repr=False,
     )
+    cls.__module__ = function.__module__  # from Python 3.12 on, the namespace cannot set it
+    return cls
 
 
 def plain_metric(function: Callable[..., Any]) -> Metric:
