@@ -8,7 +8,7 @@ WHEN = {
     "igbrt": "Where a random forest is strong already and you want boosting to mend what is left. "
     "It holds a forest and a boosted ensemble, so it is large and slow to score.",
     "mart": "For real-valued labels, for a quick first model, and as the pointwise baseline: "
-    "squared error needs no pairs, so an iteration is the cheapest of all. Its scores estimate labels.",
+    "squared error needs no pairs. Its scores estimate labels.",
     "lambdamart": "First. It optimises the metric that you report (NDCG, MAP, ERR, MRR), and takes "
     "clicks with position bias.",
     "mcrank": "For grades that mean something by themselves: it learns the probability of each "
