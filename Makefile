@@ -60,12 +60,16 @@ $(VENV)/.bench: $(VENV)/.test pyproject.toml
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.package pyproject.toml
-	$(PY) -m pip install -q --group docs -e '.[plots,serve,frames]' --no-build-isolation
+	$(PY) -m pip install -q --group docs -e '.[plots,serve,frames,dask]' --no-build-isolation
 	@touch $@ $(VENV)/.package
 
 .PHONY: docs
 docs: $(VENV)/.docs ## build the documentation site (build/site/index.html)
 	$(PY) tools/build_site.py
+
+.PHONY: news
+news: ## print the news of the next version (news/*.md) as a list for CHANGELOG.md
+	@for file in $(filter-out news/README.md,$(sort $(wildcard news/*.md))); do sed -e '1s/^/- /' -e '2,$$s/^/  /' $$file; done
 
 .PHONY: demo
 demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)

@@ -16,7 +16,7 @@ FETCHED_BY_STYLE = re.compile(r"(?:@import|url\()\s*['\"(]*\s*(?:https?:)?//[^)'
 
 @pytest.fixture(scope="module")
 def site(repository, tmp_path_factory):
-    for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "latex2mathml"):
+    for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "latex2mathml", "nbclient"):
         pytest.importorskip(name, reason="make docs installs what builds the site")
     out = tmp_path_factory.mktemp("docs") / "site"
     command = [sys.executable, str(repository / "tools" / "build_site.py"), "--out", str(out)]
@@ -29,6 +29,17 @@ def test_every_page_of_docs_is_on_the_site(site, repository):
     docs = repository / "docs"
     pages = [path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md")]
     assert [str(page) for page in pages if not (site / page).is_file()] == []
+
+
+def test_every_tutorial_is_offered_as_a_notebook_with_outputs(site, repository):
+    import nbformat
+
+    found = {path.stem: nbformat.read(path, as_version=4) for path in site.rglob("*.ipynb")}
+    assert set(found) == {path.stem for path in (repository / "docs" / "tutorials").glob("*.md")}
+    for name, notebook in found.items():
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        assert outputs, name
+        assert [output for output in outputs if output["output_type"] == "error"] == []
 
 
 def test_nothing_is_fetched_from_elsewhere(site):

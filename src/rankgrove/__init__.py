@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.yetirank import YetiRank
     from rankgrove.trees.ensemble import TreeEnsemble
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "BROOF",
