@@ -22,15 +22,23 @@ from papers.boosting_studies import BOOSTING_STUDIES
 from papers.cells import Cells
 from papers.collections import COLLECTIONS, DATA, DataFolder
 from papers.contexts import contexts
+from papers.costs import costs
 from papers.forest_studies import FOREST_STUDIES
 from papers.rows import Settings
 from papers.tables import TABLES
 from papers.times import times
 from papers.tree_sizes import tree_sizes
+from papers.variance import variance
 
 MEASURED = {**TABLES, **FOREST_STUDIES, **BOOSTING_STUDIES}
 # Studies that are no comparison of methods on folds.
-OTHERS = {"contexts": contexts, "times": times, "tree-sizes": tree_sizes}
+OTHERS = {
+    "contexts": contexts,
+    "costs": costs,
+    "times": times,
+    "tree-sizes": tree_sizes,
+    "variance": variance,
+}
 
 
 def main() -> None:
@@ -61,7 +69,9 @@ def main() -> None:
         arguments.share, arguments.runs, arguments.stopping = 0.004, 1, 2
     DataFolder.path = arguments.data
     settings = Settings(arguments.share, arguments.sample_share, tuple(arguments.only))
-    for name in MEASURED if arguments.table == "all" else [arguments.table]:
+    # What is not kept in cells is measured whenever it is printed.
+    every = [*MEASURED, *(OTHERS if arguments.minutes != 0 else ())]
+    for name in every if arguments.table == "all" else [arguments.table]:
         report = Report(f"papers-{name}", arguments)
         if name in OTHERS:
             OTHERS[name](report, arguments)

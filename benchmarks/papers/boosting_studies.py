@@ -147,7 +147,10 @@ def plrank_objectives(report: Report, cells: Cells, settings: Settings) -> None:
 
 
 BOOSTED = ("lambdamart", "mart", "mcrank", "plrank", "cosmart", "klmart", "rcrank", "gbrt")
-OTHERS = ("listmle", "rf-point", "rf-list", "rf-rand", "rf", "broof")
+OTHERS = (
+    *("listmle", "rf-point", "rf-list", "rf-rand", "rf", "broof"),
+    *("rf-hybrid", "rankboost", "adarank", "coordinate-ascent"),
+)
 
 
 def departures(report: Report, cells: Cells, settings: Settings) -> None:
