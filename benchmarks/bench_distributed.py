@@ -7,6 +7,11 @@ loopback. Peers fit fewer rows, each in a process of its own that may take a few
 
     python benchmarks/bench_distributed.py            # 2 M rows; needs 6 GB and 20 minutes
     python benchmarks/bench_distributed.py --quick    # a minute or two, to see that it works
+    python benchmarks/bench_distributed.py --links    # 1 to 16 workers on slow links
+
+``--links`` puts each worker into a network namespace (it needs root, ``ip`` and ``tc``), and prints
+bytes, frames and seconds of a tree without a centre and in a star, beside what a simulator of the
+same schedule says; then it asks the simulator for 100 and 1,000 machines.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+import _links
 from _report import Report, benchmark_arguments, ratio
 
 LEAVES, LEARNING_RATE = 31, 0.1
@@ -41,11 +47,21 @@ def main() -> None:
     parser.add_argument("--peer-trees", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=3.0, help="for one fit beside peers")
     parser.add_argument("--alone", action="store_true", help="without the peers on Dask")
+    parser.add_argument("--links", action="store_true", help="only the tables of shaped links")
+    parser.add_argument("--linked-workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--linked-queries", type=int, default=300)
+    parser.add_argument("--megabits", type=int, default=200, help="of a shaped link, per second")
+    parser.add_argument("--latency-ms", type=float, default=0.5, help="of a shaped link")
+    parser.add_argument("--burst-kb", type=int, nargs="+", default=[128, 32], help="of the shaper")
+    parser.add_argument("--linked", help="(a worker on a shaped link: what it is to do, as JSON)")
     parser.add_argument("--child", help="(a worker process: what it is to do, as JSON)")
     parser.add_argument("--peer", help="(one fit on Dask: what it is to do, as JSON)")
     args = parser.parse_args()
     if args.child:
         work(json.loads(args.child))
+        return
+    if args.linked:
+        _links.work(json.loads(args.linked))
         return
     if args.peer:
         fit_on_dask(json.loads(args.peer))
@@ -53,6 +69,14 @@ def main() -> None:
     if args.quick:
         args.queries, args.trees, args.repeats = 1000, 10, 1
         args.peer_queries, args.peer_trees = 500, 5
+    if args.links:
+        report = Report("distributed-links", args, libraries=[])
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            make_data(Path(folder), args.linked_queries)
+            tree = _links.links_table(report, folder, args)
+        _links.machines_table(report, tree, 10_000, 0.25)
+        report.write()
+        return
     libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]
     report = Report("distributed", args, libraries=libraries)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
