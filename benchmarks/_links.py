@@ -237,8 +237,8 @@ def links_table(report: Report, folder: str, args: Any) -> list[Collective]:
     added = found[0]["latency"]
     report.note(
         f"Different model files: {len(models)} (1: the same bits for all). All fits go by "
-        "halving; a star repeats the operations of a tree, to be timed. Latency added to the links: "
-        f"{added:g} ms"
+        "halving; a star repeats the operations of a tree, to be timed. Latency added to "
+        f"the links: {added:g} ms"
         + ("." if added else " (the kernel has no netem: only the bandwidth is limited).")
         + " The burst is what the shaper lets through at once after a pause. The simulator knows "
         "neither that nor TCP: compare its bytes and frames with those sent, and do not trust its "
