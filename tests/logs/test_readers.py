@@ -227,6 +227,31 @@ def event(action, query_id, document, ordinal, **others):
     return {"action_name": action, "query_id": query_id, "event_attributes": attributes, **others}
 
 
+def test_lists_that_ubi_shows_anew_are_sessions_of_their_own(tmp_path):
+    def shown(document, ordinal, time):
+        attributes = {"object": {"object_id": document}, "position": {"ordinal": ordinal}}
+        return {
+            "action_name": "impression",
+            "query_id": "q",
+            "timestamp": time,
+            "event_attributes": attributes,
+        }
+
+    lines = [
+        {"query_id": "q", "user_query": "shoes"},
+        shown("late", 1, "12:01"),
+        shown("a", 1, "12:00"),
+        shown("b", 2, "12:00"),
+    ]
+    path = written(tmp_path, "ubi.ndjson", "\n".join(map(json.dumps, lines)))
+    log = read_impressions(path)
+    found = dict(
+        zip(log.table["document"].to_pylist(), log.table["session"].to_pylist(), strict=True)
+    )
+    assert found == {"late": "q (2)", "a": "q", "b": "q"}
+    assert log.counts["lists shown anew under the same query_id"] == 1
+
+
 def test_ubi_events_become_impressions(tmp_path):
     lines = [
         {"index": {"_index": "ubi_queries"}},

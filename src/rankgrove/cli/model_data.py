@@ -25,6 +25,9 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     source: Any = paths[0] if len(paths) == 1 else list(paths)
     if not _streams(paths, arguments):
         return load(source, **reading_options(arguments))
+    for name in ("position", "propensity"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(f"--{name} needs data in memory: leave out --stream and --cache")
     if arguments.valid_share is not None:
         raise ValueError(
             "--valid-share needs data in memory, and these would be streamed: give --no-stream, or "

@@ -5,6 +5,9 @@ line; lines of the bulk interface (``{"index": ...}``) are passed over. One valu
 one result list: the column ``session``. A document of it is clicked if a click event
 (``click_actions``, by default click and item_click) has the same ``query_id`` and ``object_id``.
 
+Where a list was shown anew under the same ``query_id`` (after a filter, say), several documents
+have one position. By time, the second of them belongs to the session ``ID (2)``, and so on.
+
 UBI leaves open whether ``position.ordinal`` counts from 0 or from 1. Here it is taken to count from
 0 for an application if that application logged an ordinal of 0.
 """
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 ACCEPTS = frozenset({"click_actions"})
 _CLICK_ACTIONS = ("click", "item_click")
+# query, document, position, clicked, session, time
+_Row = tuple[str, str, int, int, str, str]
 _BULK = frozenset({"index", "create", "update", "delete"})
 
 
@@ -90,7 +95,7 @@ class _Events:
         """Return the impressions; what cannot be used is counted."""
         import pyarrow as pa
 
-        rows = []
+        rows: list[_Row] = []
         for (query_id, document), (ordinal, application, time) in self._shown.items():
             if query_id not in self._texts:
                 counts["impressions without the text of their query"] += 1
@@ -98,6 +103,7 @@ class _Events:
             position = ordinal + (application in self._from_zero)
             clicked = int((query_id, document) in self._clicked)
             rows.append((self._texts[query_id], document, position, clicked, query_id, time))
+        rows = _one_list_per_session(rows, counts)
         counts["events without query_id"] += self._without_query
         counts["repeated impressions"] += self._repeated
         counts["clicks without an impression"] += len(self._clicked - self._shown.keys())
@@ -106,3 +112,18 @@ class _Events:
         names = ("query", "document", "position", "clicked", "session", "time")
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
         return pa.table([pa.array(c, t) for c, t in zip(columns, types, strict=True)], names=names)
+
+
+def _one_list_per_session(rows: list[_Row], counts: Counter[str]) -> list[_Row]:
+    """Divide sessions with several documents at one position, in the order of time."""
+    at: Counter[tuple[str, int]] = Counter()
+    session_of: dict[int, str] = {}
+    for i in sorted(range(len(rows)), key=lambda i: rows[i][5]):
+        _, _, position, _, session, _ = rows[i]
+        at[session, position] += 1
+        number = at[session, position]
+        session_of[i] = session if number == 1 else f"{session} ({number})"
+    counts["lists shown anew under the same query_id"] += len(
+        {session for i, session in session_of.items() if session != rows[i][4]}
+    )
+    return [(*row[:4], session_of[i], row[5]) for i, row in enumerate(rows)]
