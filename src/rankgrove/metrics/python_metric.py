@@ -151,16 +151,17 @@ def plain_metric(function: Callable[..., Any]) -> Metric:
             f"the function {name!r} bears the name of another metric: rename it, or register it "
             "under a name of its own with rankgrove.register_metric"
         )
-    needed = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.default is inspect.Parameter.empty
-    ]
+    try:
+        signature: Any = inspect.signature(function)
+        parameters = list(signature.parameters.values())
+    except ValueError:  # builtin functions of some versions of Python
+        signature, parameters = "what it takes", []
+    needed = [p for p in parameters if p.default is inspect.Parameter.empty]
     of = {1: "ranked", 2: "scores"}.get(len(needed))
     if of is None:
         raise ValueError(
             f"the function {name!r} cannot be a metric: it must take (labels in ranked order) or "
-            f"(labels, scores) of one query, not {inspect.signature(function)}"
+            f"(labels, scores) of one query, not {signature}"
         )
     family = function_metric(name, function, of, getattr(function, "greater_is_better", True))
     family.name = name
