@@ -314,7 +314,11 @@ def rated(query, rating):
         ("a.csv", "question,answer\nx,1\n", r"no column of the grade .*name it with grade="),
         ("a.txt", "1 qid:1 # a\n2 qid 1\n", "line 2: '2 qid 1' is not 'GRADE qid:ID"),
         ("a.bin", "\x00\x01\x02", "no known format of judgments"),
-        ("a.json", "[" * 5000 + '"judgmentRatings"' + "]" * 5000, "nested too deeply|not JSON|judgmentRatings is a list"),
+        (
+            "a.json",
+            "[" * 5000 + '"judgmentRatings"' + "]" * 5000,
+            "nested too deeply|not JSON|judgmentRatings is a list",
+        ),
     ],
 )
 def test_bad_judgments_are_errors_that_name_the_file(tmp_path, name, content, message):
