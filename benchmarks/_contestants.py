@@ -47,7 +47,8 @@ def _rankgrove(name: str, **params: Any) -> Callable[[Training], Trained]:
         for step in ("shared_bins", "bin_matrix"):
             setattr(boosted, step, _timed(getattr(boosted, step), clock))
         oblivious = params.get("tree") == "oblivious" or name == "rcrank"
-        size = {"max_depth": data.depth} if oblivious else {"max_leaf_nodes": data.n_leaves}
+        leaves = {"tree": "leafwise", "max_leaf_nodes": data.n_leaves}
+        size = {"max_depth": data.depth} if oblivious else leaves
         ranker = make_ranker(
             name,
             n_estimators=data.n_trees,

@@ -19,6 +19,38 @@ SYNTHETIC = {
 }
 
 
+# Others, which no choice of defaults or candidates was made on.
+HELD_OUT = {
+    "held out, letor4 shape": {"n_queries": 400, "preset": "letor4"},
+    "held out, yahoo shape": {"n_queries": 120, "preset": "yahoo"},
+    "held out, mslr shape": {"n_queries": 120, "preset": "mslr"},
+}
+
+
+def held_out() -> dict[str, Any]:
+    """Return collections of other shapes, and one that is no simulated search engine."""
+    found = {name: make_ranking(**shape, seed=29) for name, shape in HELD_OUT.items()}
+    return found | {"held out, interactions": interactions()}
+
+
+def interactions(n_queries: int = 300, size: int = 20, seed: int = 29) -> Any:
+    """Return documents whose relevance is a product, a case distinction and a sine of features.
+
+    Friedman's first function, in which features 6 and 7 change their signs by the side of
+    feature 8, with noise and a level of each query; grades are fifths of a query.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_queries * size, 12))
+    utility = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    utility += 10 * X[:, 3] + 5 * X[:, 4]
+    utility += np.where(X[:, 8] > 0.6, 6, -6) * (X[:, 6] - X[:, 7])
+    utility += rng.normal(0, 4, len(X))
+    order = utility.reshape(n_queries, size).argsort(axis=1).argsort(axis=1)
+    X += np.repeat(rng.normal(0, 0.1, (n_queries, 12)), size, axis=0)
+    y = (order * 5 // size).ravel()
+    return rankgrove.load(X, y, qid=np.repeat(np.arange(n_queries), size))
+
+
 def collections(folder: Path = DATA) -> dict[str, Any]:
     """Return the collections that are there, by name: folders of folds, or data to be divided."""
     web, example = folder / "mslr-web10k-sample", folder / "lightgbm-lambdarank"

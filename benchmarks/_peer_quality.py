@@ -12,12 +12,13 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import rankgrove
-from _judgments import collections
+from _judgments import collections, held_out
 from _report import Report
 from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.peers import fit_peer
@@ -44,7 +45,7 @@ PEERS = {
     "CatBoost": "catboost:YetiRank",
 }
 TREES = 500
-OURS = {"n_estimators": TREES, "tree": "oblivious"}
+OURS = {"n_estimators": TREES, "tree": "oblivious", "max_leaf_nodes": 16}
 COMPARABLE = {
     "LightGBM": {"n_estimators": TREES, "num_leaves": 31, "learning_rate": 0.1},
     "XGBoost": {"n_estimators": TREES, "max_depth": 5, "learning_rate": 0.1},
@@ -84,7 +85,7 @@ TABLES: dict[str, list[System]] = {
         *(System(name, use) for name, use in PEERS.items()),
     ],
     "comparable settings": [
-        System("lambdamart, oblivious", "lambdamart", (OURS,)),
+        System("lambdamart", "lambdamart", (OURS,)),
         *(System(name, use, (COMPARABLE[name],)) for name, use in PEERS.items()),
     ],
     "bagged": [
@@ -92,7 +93,7 @@ TABLES: dict[str, list[System]] = {
         *(System(name, use, (COMPARABLE[name],), bagged=True) for name, use in PEERS.items()),
     ],
     "tuned, 30 trials": [
-        System("lambdamart, oblivious", "lambdamart", trials("ours")),
+        System("lambdamart", "lambdamart", trials("ours")),
         *(System(name, use, trials(name)) for name, use in PEERS.items()),
     ],
 }
@@ -100,15 +101,32 @@ TABLES: dict[str, list[System]] = {
 
 def run(report: Report, args: argparse.Namespace) -> None:
     """Measure the chosen tables on all collections, and print them."""
-    given = collections(args.data)
+    given = collections(args.data) | held_out()
     if args.quick:
         given = dict(list(given.items())[-1:])
     for table in args.tables:
         values = {
             name: {system.label: measure(name, data, system, args) for system in TABLES[table]}
             for name, data in given.items()
+            if not args.stored or all(stored(name, s, args) for s in TABLES[table])
         }
+        missing = [name for name in given if name not in values]
+        if missing:
+            report.note(f"Not measured ({table}): {'; '.join(missing)}")
         show(report, table, values)
+
+
+def stored(name: str, system: System, args: argparse.Namespace) -> bool:
+    """Return whether the store has all folds and seeds of a system."""
+    n_folds = 1 if args.quick else 5
+    cells = [(fold, seed) for fold in range(n_folds) for seed in range(args.seeds)]
+    return all(cell_path(args, name, *cell, system).exists() for cell in cells)
+
+
+def cell_path(args: argparse.Namespace, name: str, fold: int, seed: int, system: System) -> Path:
+    """Return the file of the values of a fold."""
+    key = json.dumps([name, fold, seed, system.use, system.settings, system.bagged])
+    return Path(args.store / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy")
 
 
 def measure(name: str, data: Any, system: System, args: argparse.Namespace) -> Any:
@@ -117,8 +135,7 @@ def measure(name: str, data: Any, system: System, args: argparse.Namespace) -> A
     for seed in range(args.seeds):
         parts = []
         for number, fold in enumerate(folds_of(data, args.quick)):
-            key = json.dumps([name, number, seed, system.use, system.settings, system.bagged])
-            path = args.store / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
+            path = cell_path(args, name, number, seed, system)
             if not path.exists():
                 values = best_of(system, fold, seed, args.threads)
                 args.store.mkdir(parents=True, exist_ok=True)

@@ -183,6 +183,7 @@ def _rankgrove(
         category_splits=splits,
         n_estimators=args.trees,
         learning_rate=LEARNING_RATE,
+        tree="leafwise",
         max_leaf_nodes=N_LEAVES,
         n_jobs=args.threads,
         random_state=0,

@@ -1,6 +1,6 @@
 """Which settings of rankers are good defaults: declared changes of one setting each.
 
-Every comparison is declared in ``CHANGES``: a ranker, what it starts from, and what is changed.
+Every comparison is declared in ``STUDIES``: a ranker, what it starts from, and what is changed.
 Both run on the same folds of every collection (``_judgments.py``) and are cut where NDCG@10 was
 best on the validation part; differences are paired over the test queries, after each query's
 values are averaged over the repeats. A line gives the mean over collections, its standard error
@@ -9,7 +9,12 @@ the same corrected by Holm over all declared comparisons. Fits are kept in ``--s
 command goes on where it was stopped, and more repeats reuse those that are there::
 
     python benchmarks/bench_defaults.py --repeats 2
+    python benchmarks/bench_defaults.py --study shape
     python benchmarks/bench_defaults.py --quick --no-write
+
+The first study, ``settings``, starts from leaf-wise trees of 31 leaves and forests grown to the
+end. The second one, ``shape``, takes the shape of trees and the limits of leaves apart, asks every
+boosted ranker, and has held-out collections that no setting was chosen on.
 """
 
 from __future__ import annotations
@@ -20,13 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import rankgrove
-from _judgments import DATA, collections
+from _judgments import DATA, collections, held_out
 from _report import Report, benchmark_arguments
 from rankgrove.experiments.significance import holm
 
 METRIC = "ndcg@10"
 BOOSTED = {"n_estimators": 300}
 FOREST = {"n_estimators": 100}
+FORESTS = ("rf-point", "rf-list", "rf-hybrid", "rf-rand", "extra-trees")
 
 
 class Change(NamedTuple):
@@ -38,72 +44,123 @@ class Change(NamedTuple):
     changed: dict[str, Any]
 
 
+LEAFWISE = {
+    "tree": "leafwise",
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 20,
+    "min_child_weight": 0.001,
+}
 FREE_LEAVES = {"min_samples_leaf": 1, "min_child_weight": 0.0}
-OBLIVIOUS = {"tree": "oblivious"}
-CHANGES = [
+OBLIVIOUS = {"tree": "oblivious", "max_depth": 4, **FREE_LEAVES}
+LONE_LEAVES = {"min_samples_leaf": 1}
+SETTINGS = [
     *(
         change
         for ranker in ("lambdamart", "mart", "xendcg")
         for change in (
-            Change("oblivious trees", ranker, {}, OBLIVIOUS),
-            Change("no limit of leaves", ranker, {}, FREE_LEAVES),
-            Change("oblivious, limits of leaves apart", ranker, FREE_LEAVES, OBLIVIOUS),
-            Change("l2", ranker, {}, {"l2": 0.01}),
-            Change("l2", ranker, {}, {"l2": 10.0}),
+            Change("oblivious trees", ranker, LEAFWISE, OBLIVIOUS),
+            Change("no limit of leaves", ranker, LEAFWISE, FREE_LEAVES),
+            Change("oblivious, limits of leaves apart", ranker, LEAFWISE | FREE_LEAVES, OBLIVIOUS),
+            Change("l2", ranker, LEAFWISE, {"l2": 0.01}),
+            Change("l2", ranker, LEAFWISE, {"l2": 10.0}),
         )
     ),
     *(
         change
         for ranker in ("lambdamart", "mart")
         for change in (
-            Change("fewer leaves", ranker, {}, {"max_leaf_nodes": 15}),
+            Change("fewer leaves", ranker, LEAFWISE, {"max_leaf_nodes": 15}),
             Change("depth of oblivious trees", ranker, OBLIVIOUS, {"max_depth": 6}),
         )
     ),
-    Change("oblivious trees", "queryrmse", {}, OBLIVIOUS),
-    Change("documents per leaf", "lambdamart", {}, {"min_samples_leaf": 5}),
-    Change("documents per leaf", "lambdamart", {}, {"min_samples_leaf": 100}),
-    Change("learning rate", "lambdamart", {}, {"learning_rate": 0.05, "n_estimators": 600}),
-    Change("sampling of queries", "lambdamart", {}, {"subsample": 0.5}),
-    Change("sampling of features", "lambdamart", {}, {"max_features": 0.3}),
-    Change("bins", "lambdamart", {}, {"max_bins": 63}),
-    Change("end of growth", "rf-point", {}, {"min_samples_leaf": 5}),
-    Change("end of growth", "rf-point", {}, {"min_samples_leaf": 20}),
-    Change("end of growth", "rf-list", {"n_estimators": 30}, {"min_samples_leaf": 5}),
+    Change("oblivious trees", "queryrmse", LEAFWISE, OBLIVIOUS),
+    Change("documents per leaf", "lambdamart", LEAFWISE, {"min_samples_leaf": 5}),
+    Change("documents per leaf", "lambdamart", LEAFWISE, {"min_samples_leaf": 100}),
+    Change("learning rate", "lambdamart", LEAFWISE, {"learning_rate": 0.05, "n_estimators": 600}),
+    Change("sampling of queries", "lambdamart", LEAFWISE, {"subsample": 0.5}),
+    Change("sampling of features", "lambdamart", LEAFWISE, {"max_features": 0.3}),
+    Change("bins", "lambdamart", LEAFWISE, {"max_bins": 63}),
+    Change("end of growth", "rf-point", LONE_LEAVES, {"min_samples_leaf": 5}),
+    Change("end of growth", "rf-point", LONE_LEAVES, {"min_samples_leaf": 20}),
+    Change("end of growth", "rf-list", {"n_estimators": 30} | LONE_LEAVES, {"min_samples_leaf": 5}),
 ]
+SMALL_LEAFWISE = {"tree": "leafwise", "max_leaf_nodes": 16, **FREE_LEAVES}
+SMALL_LEVELWISE = {"tree": "levelwise", "max_leaf_nodes": 16, "max_depth": 4, **FREE_LEAVES}
+SHAPE = [
+    *(
+        change
+        for ranker in ("lambdamart", "mart", "queryrmse")
+        for change in (
+            Change("shape alone: 16 leaves, no limits", ranker, SMALL_LEAFWISE, OBLIVIOUS),
+            Change("shape alone: 4 levels, no limits", ranker, SMALL_LEVELWISE, OBLIVIOUS),
+            Change("documents per leaf", ranker, OBLIVIOUS, {"min_samples_leaf": 20}),
+            Change("depth", ranker, OBLIVIOUS, {"max_depth": 5}),
+            Change("depth", ranker, OBLIVIOUS, {"max_depth": 6}),
+        )
+    ),
+    *(
+        change
+        for ranker in ("lambdamart", "mart")
+        for change in (
+            Change("randomness", ranker, OBLIVIOUS, {"random_strength": 1.0}),
+            Change("randomness", ranker, OBLIVIOUS, {"sampling": "bayesian"}),
+            Change("sampling of features", ranker, OBLIVIOUS, {"max_features": 0.5}),
+            Change("l2", ranker, OBLIVIOUS, {"l2": 3.0}),
+        )
+    ),
+    *(
+        Change("oblivious trees", ranker, LEAFWISE, OBLIVIOUS)
+        for ranker in (
+            *("lambdamart", "mart", "queryrmse", "xendcg", "yetirank", "yetiloss", "querysoftmax"),
+            *("pairlogit", "lambdaloss", "mcrank", "plrank", "klmart", "cosmart"),
+        )
+    ),
+    Change("oblivious trees", "listce", LEAFWISE | {"max_grade": 4}, OBLIVIOUS),
+    *(
+        Change("end of growth", ranker, {"n_estimators": 30} | LONE_LEAVES, {"min_samples_leaf": 5})
+        for ranker in ("rf-hybrid", "rf-rand", "extra-trees")
+    ),
+]
+STUDIES = {"settings": SETTINGS, "shape": SHAPE}
 
 
 def main() -> None:
     parser = benchmark_arguments(__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--store", type=Path, default=Path("bench-defaults"))
-    parser.add_argument("--repeats", type=int, default=2, help="seeds")
+    parser.add_argument("--repeats", type=int, default=1, help="seeds")
+    parser.add_argument("--study", choices=list(STUDIES), default="settings")
     parser.add_argument("--patience", type=int, default=50, help="rounds without gain to stop")
     args = parser.parse_args()
-    report = Report("defaults", args)
+    report = Report("defaults" if args.study == "settings" else "defaults-shape", args)
+    changes = STUDIES[args.study]
     given = collections(args.data)
+    if args.study == "shape":
+        given |= held_out()
     if args.quick:
         given, args.repeats = dict(list(given.items())[-1:]), 1
     differences: dict[str, list[tuple[float, float]]] = {}
     for name, data in given.items():
         print(name, flush=True)
-        differences[name] = measure(name, data, args)
-    tables(report, differences, args)
+        differences[name] = measure(name, data, changes, args)
+    tables(report, differences, changes, args)
     report.write()
 
 
 def label(change: Change, changed: bool) -> str:
     """Return the label of a setting: equal settings share their fits."""
-    common = FOREST if change.ranker.startswith("rf") else BOOSTED
+    common = FOREST if change.ranker in FORESTS else BOOSTED
     params = {**common, **change.base, **(change.changed if changed else {})}
-    if params.get("tree") == "oblivious":  # they take no limits
-        params = {k: v for k, v in params.items() if k not in FREE_LEAVES}
-    return f"{change.ranker}:" + ",".join(f"{key}={value}" for key, value in params.items())
+    if params.get("tree") == "oblivious":  # max_depth says how large they are
+        params.pop("max_leaf_nodes", None)
+        if change.ranker == "plrank":  # whose leaf values have no limits
+            params = {key: value for key, value in params.items() if key not in FREE_LEAVES}
+    return f"{change.ranker}:" + ",".join(f"{key}={value}" for key, value in sorted(params.items()))
 
 
-def measure(name: str, data: Any, args: Any) -> list[tuple[float, float]]:
+def measure(name: str, data: Any, changes: list[Change], args: Any) -> list[tuple[float, float]]:
     """Return the mean difference and its standard error, of each change."""
-    settings = {label(change, changed) for change in CHANGES for changed in (False, True)}
+    settings = {label(change, changed) for change in changes for changed in (False, True)}
     found = rankgrove.compare(
         {name: data},
         sorted(settings),
@@ -116,7 +173,7 @@ def measure(name: str, data: Any, args: Any) -> list[tuple[float, float]]:
     )
     values = {text: found.per_query(name, text, METRIC) for text in found.rankers}
     result = []
-    for change in CHANGES:
+    for change in changes:
         difference = values[label(change, True)] - values[label(change, False)]
         difference = difference[~np.isnan(difference)]
         error = difference.std(ddof=1) / np.sqrt(len(difference))
@@ -124,7 +181,12 @@ def measure(name: str, data: Any, args: Any) -> list[tuple[float, float]]:
     return result
 
 
-def tables(report: Report, differences: dict[str, list[tuple[float, float]]], args: Any) -> None:
+def tables(
+    report: Report,
+    differences: dict[str, list[tuple[float, float]]],
+    changes: list[Change],
+    args: Any,
+) -> None:
     """Print a line per change."""
     from scipy.special import ndtr
 
@@ -133,7 +195,7 @@ def tables(report: Report, differences: dict[str, list[tuple[float, float]]], ar
     error = np.sqrt((table[..., 1] ** 2).sum(axis=0)) / len(table)
     p = 2 * ndtr(-np.abs(mean) / np.maximum(error, 1e-12))
     corrected = holm(p)
-    texts = [[c.question, c.ranker, said(c.base) or "defaults", said(c.changed)] for c in CHANGES]
+    texts = [[c.question, c.ranker, said(c.base), said(c.changed)] for c in changes]
     report.table(
         ["question", "ranker", "from", "to", "difference", "se", "better on", "p", "Holm"],
         [
@@ -164,7 +226,16 @@ def tables(report: Report, differences: dict[str, list[tuple[float, float]]], ar
 
 
 def said(params: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in params.items())
+    """Return settings as text, common ones by a name."""
+    for name, whole in (
+        ("leaf-wise, 31 leaves", LEAFWISE),
+        ("oblivious, depth 4", OBLIVIOUS),
+        ("no limits of leaves", FREE_LEAVES),
+    ):
+        if whole.items() <= params.items():
+            rest = said({key: value for key, value in params.items() if key not in whole})
+            return f"{name}, {rest}" if rest else name
+    return ", ".join(f"{key}={value}" for key, value in sorted(params.items()))
 
 
 if __name__ == "__main__":

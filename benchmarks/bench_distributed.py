@@ -265,6 +265,7 @@ def work(job: dict[str, Any]) -> None:
         ranker = fit_shard(
             rankgrove.LambdaMART(
                 n_estimators=job["trees"],
+                tree="leafwise",
                 max_leaf_nodes=LEAVES,
                 learning_rate=LEARNING_RATE,
                 random_state=1,
@@ -329,7 +330,11 @@ def fit_rankgrove(client: Any, data: dict[str, Any], n_trees: int) -> None:
     import rankgrove
 
     ranker = rankgrove.LambdaMART(
-        n_estimators=n_trees, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, random_state=1
+        n_estimators=n_trees,
+        tree="leafwise",
+        max_leaf_nodes=LEAVES,
+        learning_rate=LEARNING_RATE,
+        random_state=1,
     )
     rankgrove.distributed.fit(ranker, data["X"], data["y"], qid=data["qid"], on=client)
 

@@ -76,7 +76,7 @@ def rankgrove_forest(name: str, n_trees: int, **params: Any) -> Callable[[Task],
             max_features=task.k,
             n_jobs=task.threads,
             random_state=0,
-            **params,
+            **{"min_samples_leaf": 1, **params},
         )
         start = time.perf_counter()
         forest.fit(task.X, task.y, group_sizes=task.sizes)
@@ -102,7 +102,7 @@ def sklearn_forest(class_name: str, n_trees: int, **params: Any) -> Callable[[Ta
             max_features=task.k,
             n_jobs=task.threads,
             random_state=0,
-            **params,
+            **{"min_samples_leaf": 1, **params},
         )
         start = time.perf_counter()
         forest.fit(task.X, task.y)

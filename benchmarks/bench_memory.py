@@ -246,6 +246,7 @@ def lambdamart(args: argparse.Namespace) -> Any:
 
     return rg.LambdaMART(
         n_estimators=args.trees,
+        tree="leafwise",
         max_leaf_nodes=COMMON["leaves"],
         min_samples_leaf=COMMON["min_data"],
         learning_rate=COMMON["learning_rate"],
@@ -309,7 +310,9 @@ def run_forest(args: argparse.Namespace) -> dict[str, float]:
     """Grow a forest; a tree is timed by the whole of them."""
     import rankgrove as rg
 
-    ranker = rg.RFPoint(n_estimators=args.trees, n_jobs=args.threads, random_state=0)
+    ranker = rg.RFPoint(
+        n_estimators=args.trees, min_samples_leaf=1, n_jobs=args.threads, random_state=0
+    )
     ranker.fit(np.zeros((4, 2)), [0, 1, 0, 1], group_sizes=[2, 2])
     data = rg.load(args.data / "parts", n_jobs=args.threads)
     timer = TreeTimer()

@@ -74,10 +74,12 @@ def main() -> None:
     parser.add_argument("--bins", type=int, nargs="+", default=[255, 128, 63])
     parser.add_argument("--tables", nargs="+", choices=list(_peer_quality.TABLES), metavar="TABLE")
     parser.add_argument("--store", type=Path, default=Path("bench-quality"))
+    parser.add_argument("--stored", action="store_true", help="print what --store has, fit nothing")
     parser.add_argument("--seeds", type=int, default=1, help="fits that --tables average")
     args = parser.parse_args()
     if args.tables:
-        report = Report("quality-peers", args, libraries=["lightgbm", "xgboost", "catboost"])
+        name = "-".join(("quality-peers", *args.tables[0].split(",")[0].split()))
+        report = Report(name, args, libraries=["lightgbm", "xgboost", "catboost"])
         _peer_quality.run(report, args)
         report.write()
         return
@@ -178,7 +180,7 @@ def fit_rankgrove(
         n_jobs=args.threads,
         random_state=0,
         max_bins=max_bins,
-        **({"max_leaf_nodes": args.leaves} | size),
+        **(size or {"tree": "leafwise", "max_leaf_nodes": args.leaves}),
         **settings,
     )
     ranker.fit(train, eval_set=valid, eval_metric=ndcg, early_stopping_rounds=args.patience)

@@ -83,7 +83,7 @@ def prepare(folder: Path, quick: bool) -> tuple[list[tuple[str, Path]], np.ndarr
     """Write the model in both forms, and a request in both; return the requests and the scores."""
     train = make_ranking(40 if quick else 400, preset="mslr", seed=1)
     model = rankgrove.LambdaMART(
-        n_estimators=50 if quick else 500, max_leaf_nodes=31, random_state=0
+        n_estimators=50 if quick else 500, tree="leafwise", max_leaf_nodes=31, random_state=0
     )
     model.fit(train).save(folder / "model.rg")
     model.export(folder / "model.txt", to="lightgbm")

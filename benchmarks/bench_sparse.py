@@ -61,7 +61,9 @@ start = time.perf_counter()
 
 FITS = {
     "rankgrove": """
-ranker = LambdaMART(n_estimators=n_trees, max_leaf_nodes=31, random_state=0, n_jobs=threads)
+ranker = LambdaMART(
+    n_estimators=n_trees, tree="leafwise", max_leaf_nodes=31, random_state=0, n_jobs=threads
+)
 ranker.fit(X, y, group_sizes=sizes, callbacks=[lambda _: marks.append(time.perf_counter())])
 predict = lambda: ranker.predict(X)
 """,

@@ -31,7 +31,7 @@ LETOR = {
     "OHSUMED raw": "ohsumed/Feature-null",
 }
 RANKERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "lambdamart": ("lambdamart", {}),
+    "lambdamart": ("lambdamart", {"tree": "leafwise"}),
     "lambdamart oblivious": ("lambdamart", {"tree": "oblivious"}),
     "queryrmse": ("queryrmse", {}),
 }

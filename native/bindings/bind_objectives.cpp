@@ -201,6 +201,37 @@ void yetirank_gradients_checked(In<int64_t> offsets, In<double> scores, In<doubl
                      n_permutations, seed, iteration, n_threads, gradients.data(), hessians.data());
 }
 
+void perturbed_rankings_checked(In<int64_t> offsets, In<double> scores, int64_t n_permutations,
+                                uint64_t seed, uint64_t iteration, int64_t first_query,
+                                int n_threads, Out<int32_t> orders) {
+  Queries queries = checked_queries(offsets, scores.shape(0));
+  queries.first_number = first_query;
+  require(n_permutations >= 1,
+          "n_permutations must be at least 1, not " + std::to_string(n_permutations));
+  require_length(orders, scores.shape(0) * static_cast<size_t>(n_permutations), "orders");
+  nb::gil_scoped_release unlocked;
+  perturbed_rankings(queries, scores.data(), n_permutations, seed, iteration, n_threads,
+                     orders.data());
+}
+
+void ranked_change_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> changes,
+                                     std::optional<In<double>> weight, int64_t n_permutations,
+                                     uint64_t seed, uint64_t iteration, int64_t first_query,
+                                     int n_threads, Out<float> gradients, Out<float> hessians) {
+  const size_t n = scores.shape(0);
+  Queries queries = checked_queries(offsets, n);
+  queries.first_number = first_query;
+  require(n_permutations >= 1,
+          "n_permutations must be at least 1, not " + std::to_string(n_permutations));
+  require_length(changes, n * static_cast<size_t>(n_permutations), "changes");
+  require_length(gradients, n, "gradients");
+  require_length(hessians, n, "hessians");
+  const double* weights = optional_data(weight, n, "weight");
+  nb::gil_scoped_release unlocked;
+  ranked_change_gradients(queries, scores.data(), changes.data(), weights, n_permutations, seed,
+                          iteration, n_threads, gradients.data(), hessians.data());
+}
+
 void pair_logit_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> labels,
                                   In<int32_t> order, std::optional<In<double>> weight, double power,
                                   int n_threads, Out<float> gradients, Out<float> hessians) {
@@ -365,6 +396,15 @@ void bind_objectives(nb::module_& m) {
         nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings, weighted by a metric's change.");
+  m.def("perturbed_rankings", &perturbed_rankings_checked, nb::arg("offsets"), nb::arg("scores"),
+        nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
+        nb::arg("n_threads"), nb::arg("orders").noconvert(),
+        "Fill the perturbed rankings of YetiRank: the documents of each query by rank.");
+  m.def("ranked_change_gradients", &ranked_change_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("changes"), nb::arg("weight").none(), nb::arg("n_permutations"),
+        nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"), nb::arg("n_threads"),
+        nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
+        "Fill the gradients of neighbours in perturbed rankings, whose changes are given.");
   m.def("pair_logit_gradients", &pair_logit_gradients_checked, nb::arg("offsets"),
         nb::arg("scores"), nb::arg("labels"), nb::arg("order"), nb::arg("weight").none(),
         nb::arg("power"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),

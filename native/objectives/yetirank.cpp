@@ -62,7 +62,8 @@ class GainChanges {
  public:
   GainChanges(const double* gains, const double* rank_weight, size_t longest)
       : gains_(gains), rank_weight_(rank_weight), sorted_(longest) {}
-  void operator()(int64_t first, const int32_t* order, size_t n, double* change) {
+  void operator()(int64_t /*permutation*/, int64_t first, const int32_t* order, size_t n,
+                  double* change) {
     for (size_t r = 0; r < n; ++r) sorted_[r] = gains_[first + order[r]];
     for (size_t r = 0; r + 1 < n; ++r) {
       change[r] = rank_weight_[r] * (sorted_[r] - sorted_[r + 1]);
@@ -81,7 +82,8 @@ class MetricChanges {
  public:
   MetricChanges(const float* value, size_t k, size_t longest)
       : value_(value), delta_(k, longest), sorted_(longest), row_(longest + 1) {}
-  void operator()(int64_t first, const int32_t* order, size_t n, double* change) {
+  void operator()(int64_t /*permutation*/, int64_t first, const int32_t* order, size_t n,
+                  double* change) {
     for (size_t r = 0; r < n; ++r) sorted_[r] = value_[first + order[r]];
     delta_.start(sorted_.data(), n);
     const size_t last = std::min(delta_.last_rank(), n - 1);
@@ -98,8 +100,37 @@ class MetricChanges {
   std::vector<float> sorted_, row_;
 };
 
-// changes(first row, order, n, change) writes the weights of the pairs of a ranking; each thread
-// works with a copy.
+// Pairs whose weights were computed elsewhere, for the same rankings.
+class GivenChanges {
+ public:
+  GivenChanges(const double* changes, int64_t n_rows) : changes_(changes), n_rows_(n_rows) {}
+  void operator()(int64_t permutation, int64_t first, const int32_t* /*order*/, size_t n,
+                  double* change) {
+    std::copy_n(changes_ + permutation * n_rows_ + first, n - 1, change);
+  }
+
+ private:
+  const double* changes_;
+  int64_t n_rows_;
+};
+
+// No pairs: the rankings are kept.
+class KeptRankings {
+ public:
+  KeptRankings(int32_t* orders, int64_t n_rows) : orders_(orders), n_rows_(n_rows) {}
+  void operator()(int64_t permutation, int64_t first, const int32_t* order, size_t n,
+                  double* change) {
+    std::copy_n(order, n, orders_ + permutation * n_rows_ + first);
+    std::fill_n(change, n - 1, 0.0);
+  }
+
+ private:
+  int32_t* orders_;
+  int64_t n_rows_;
+};
+
+// changes(permutation, first row, order, n, change) writes the weights of the pairs of a ranking;
+// each thread works with a copy.
 template <typename Changes>
 void perturbed_gradients(const Queries& queries, const double* scores, const Changes& changes,
                          const double* weight, int64_t n_permutations, uint64_t seed,
@@ -126,7 +157,7 @@ void perturbed_gradients(const Queries& queries, const double* scores, const Cha
             perturbed_keys(s.mass.data(), s.uniform.data(), n, s.key.data());
             const int32_t* order = s.ranking.sort(s.key.data(), n);
             for (size_t r = 0; r < n; ++r) s.sorted_mass[r] = s.mass[order[r]];
-            changes_of(first, order, n, s.change.data());
+            changes_of(permutation, first, order, n, s.change.data());
             neighbour_pairs(s.sorted_mass.data(), s.change.data(), n - 1, s.pull.data(),
                             s.bend.data());
             for (size_t r = 0; r + 1 < n; ++r) {
@@ -178,6 +209,23 @@ void yetiloss_gradients(const Queries& queries, const double* scores, const floa
     default:
       throw std::invalid_argument("YetiLoss takes a metric, not a loss");
   }
+}
+
+void perturbed_rankings(const Queries& queries, const double* scores, int64_t n_permutations,
+                        uint64_t seed, uint64_t iteration, int n_threads, int32_t* orders) {
+  const int64_t n_rows = queries.offsets[queries.count];
+  std::fill_n(orders, n_permutations * n_rows, 0);  // queries of one document have no ranking
+  std::vector<float> unused(static_cast<size_t>(n_rows));
+  perturbed_gradients(queries, scores, KeptRankings(orders, n_rows), nullptr, n_permutations, seed,
+                      iteration, n_threads, unused.data(), unused.data());
+}
+
+void ranked_change_gradients(const Queries& queries, const double* scores, const double* changes,
+                             const double* weight, int64_t n_permutations, uint64_t seed,
+                             uint64_t iteration, int n_threads, float* gradients, float* hessians) {
+  const GivenChanges given(changes, queries.offsets[queries.count]);
+  perturbed_gradients(queries, scores, given, weight, n_permutations, seed, iteration, n_threads,
+                      gradients, hessians);
 }
 
 }  // namespace rankgrove

@@ -27,4 +27,16 @@ void yetiloss_gradients(const Queries& queries, const double* scores, const floa
                         int64_t n_permutations, uint64_t seed, uint64_t iteration, int n_threads,
                         float* gradients, float* hessians);
 
+// For metrics whose changes have no kernel, in two steps. The perturbed rankings: orders holds the
+// numbers of a query's documents (from 0) by rank, at its rows, for one permutation after the
+// other.
+void perturbed_rankings(const Queries& queries, const double* scores, int64_t n_permutations,
+                        uint64_t seed, uint64_t iteration, int n_threads, int32_t* orders);
+
+// And the gradients of the same rankings: changes holds at the row of rank r what the metric gains
+// by the document there being above its lower neighbour; the last row of a query is not read.
+void ranked_change_gradients(const Queries& queries, const double* scores, const double* changes,
+                             const double* weight, int64_t n_permutations, uint64_t seed,
+                             uint64_t iteration, int n_threads, float* gradients, float* hessians);
+
 }  // namespace rankgrove

@@ -12,7 +12,7 @@ import pytest
 import rankgrove
 from oracles.forest import expected_by_orders
 from rankgrove.datasets import make_ranking
-from rankgrove.forests.expected_metric import (
+from rankgrove.metrics.expected_metric import (
     MAX_ORDERS,
     SAMPLED_ORDERS,
     distinct_orders,
@@ -161,7 +161,13 @@ def test_a_metric_of_the_scores_themselves_sees_the_scores_of_leaves():
 
     data = make_ranking(6, docs_per_query=8, n_features=3, seed=1)
     tree = make_ranker(
-        "rf-list", metric=error, n_estimators=1, subsample=1.0, max_features="all", max_depth=1
+        "rf-list",
+        metric=error,
+        n_estimators=1,
+        subsample=1.0,
+        max_features="all",
+        max_depth=1,
+        min_samples_leaf=1,
     ).fit(data)
     X, y, sizes = np.asarray(data.X), data.y, data.group_sizes
     best = -np.inf

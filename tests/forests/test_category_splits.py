@@ -39,7 +39,8 @@ def matrix_of(codes, *more):
 
 
 def grow(name, X, y, sizes, **params):
-    settings = {"n_estimators": 1, "subsample": 1.0, "random_state": 0, "n_jobs": 1, **params}
+    settings = {"n_estimators": 1, "subsample": 1.0, "random_state": 0, "n_jobs": 1}
+    settings |= {"min_samples_leaf": 1, **params}
     if name != "rf-rand":
         settings.setdefault("max_features", "all")
     return make_ranker(name, **settings).fit(X, y, group_sizes=sizes)

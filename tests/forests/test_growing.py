@@ -243,7 +243,7 @@ def test_hybrid_of_no_level_is_pointwise_and_of_all_levels_listwise(web_data, or
 
 
 def test_hybrid_without_fallback_ends_where_no_listwise_split_gains(small_data):
-    common = {"n_estimators": 3, "metric": "p@1", "random_state": 0}
+    common = {"n_estimators": 3, "metric": "p@1", "random_state": 0, "min_samples_leaf": 1}
     listwise = make_ranker("rf-list", max_depth=3, **common).fit(small_data).model_.ensemble
     hybrid = make_ranker("rf-hybrid", listwise_levels=3, fallback=False, max_depth=3, **common)
     hybrid = hybrid.fit(small_data).model_.ensemble
@@ -266,7 +266,7 @@ def test_fallback_is_refused_where_it_has_no_effect(small_data):
 
 def test_hybrid_splits_pointwise_where_no_listwise_split_gains(small_data):
     """Leaves are as small as in RF-point, though p@1 soon has nothing to gain."""
-    common = {"n_estimators": 5, "random_state": 1, "metric": "p@1"}
+    common = {"n_estimators": 5, "random_state": 1, "metric": "p@1", "min_samples_leaf": 1}
     hybrid = make_ranker("rf-hybrid", **common).fit(small_data).model_.ensemble
     listwise = make_ranker("rf-list", **common).fit(small_data).model_.ensemble
     assert listwise.count[listwise.left < 0].max() > 100

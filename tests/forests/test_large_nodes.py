@@ -34,7 +34,8 @@ def make_data(n, n_classes, seed, n_values=40, missing=False):
 
 def grow(X, y, name="rf-point", weight=None, **params):
     defaults = {"n_estimators": 1, "subsample": 1.0, "random_state": 0, "n_jobs": 1}
-    ranker = make_ranker(name, **{**defaults, "max_features": "all", **params})
+    full = {"max_features": "all", "min_samples_leaf": 1}
+    ranker = make_ranker(name, **{**defaults, **full, **params})
     return ranker.fit(X, y, group_sizes=[len(y)], sample_weight=weight).model_.ensemble
 
 

@@ -17,7 +17,8 @@ def test_leaves_hold_what_their_rules_send_there(name, max_bins, n_features, n_d
     X = rng.normal(size=(n_documents, n_features)).astype(np.float32)
     X[rng.random(X.shape) < 0.2] = np.nan
     y = rng.integers(0, 5, n_documents)
-    forest = make_ranker(name, n_estimators=2, subsample=1.0, max_bins=max_bins, random_state=0)
+    full = {"subsample": 1.0, "min_samples_leaf": 1}
+    forest = make_ranker(name, n_estimators=2, max_bins=max_bins, random_state=0, **full)
     forest.fit(X, y, group_sizes=[n_documents])
     trees = forest.model_.ensemble
     for tree, leaf in enumerate(forest.apply(X).T):

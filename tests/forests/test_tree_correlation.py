@@ -16,9 +16,10 @@ from rankgrove.rankers.base.registry import make_ranker
 @pytest.mark.parametrize("name", ["rf", "rf-list", "rf-rand"])
 def test_correlation_is_that_of_all_pairs_of_residuals(name):
     train, test = make_ranking(30, seed=1), make_ranking(20, seed=2)
-    forest = make_ranker(name, n_estimators=6, random_state=0, max_depth=4).fit(train)
+    limits = {"max_depth": 4, "min_samples_leaf": 1}
+    forest = make_ranker(name, n_estimators=6, random_state=0, **limits).fit(train)
     trees = [
-        make_ranker(name, n_estimators=1, first_tree=t, random_state=0, max_depth=4).fit(train)
+        make_ranker(name, n_estimators=1, first_tree=t, random_state=0, **limits).fit(train)
         for t in range(6)
     ]
     for data in (train, test):

@@ -15,6 +15,7 @@ def first_split(X, y, sizes):
         n_estimators=1,
         subsample=1.0,
         max_features="all",
+        min_samples_leaf=1,
         max_depth=1,
         max_bins=4096,
         random_state=0,

@@ -60,7 +60,7 @@ def with_base_score():
 
 
 MODELS = {
-    "boosted": lambda: fitted(rankgrove.LambdaMART(n_estimators=12, random_state=0)),
+    "boosted": lambda: fitted(rankgrove.LambdaMART(n_estimators=30, random_state=0)),
     "one tree": lambda: fitted(rankgrove.LambdaMART(n_estimators=1, random_state=0)),
     "single leaf": lambda: fitted(
         rankgrove.MART(n_estimators=2, min_samples_leaf=400, random_state=0)
@@ -68,7 +68,9 @@ MODELS = {
     "forest": lambda: fitted(rankgrove.RandomForest(n_estimators=3, random_state=0)),
     "oblivious": lambda: fitted(rankgrove.RCRank(n_estimators=5, random_state=0)),
     "fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="median", random_state=0)),
-    "zero": lambda: fitted(rankgrove.LambdaMART(n_estimators=8, missing="zero", random_state=0)),
+    "zero": lambda: fitted(
+        rankgrove.LambdaMART(n_estimators=8, tree="leafwise", missing="zero", random_state=0)
+    ),
     "infinite fill": lambda: fitted(rankgrove.MART(n_estimators=8, missing="inf", random_state=0)),
     "branches": lambda: fitted(rankgrove.MART(n_estimators=8, missing="branch", random_state=0)),
     "base score": with_base_score,

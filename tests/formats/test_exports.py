@@ -146,9 +146,23 @@ def test_xgboost_knows_features_by_any_letters(tmp_path):
     assert tuple(rankgrove.from_xgboost(tmp_path / "m.json").feature_names_in_) == names
 
 
-def test_lightgbm_explains_what_it_reads(tmp_path):
+@pytest.mark.parametrize("name", ["boosted", "oblivious"])
+def test_xgboost_explains_what_it_reads(name, tmp_path):
+    """Oblivious trees have leaves that no document reached, by which nothing may be divided."""
+    xgboost = pytest.importorskip("xgboost")
+    ranker = model_of(name)
+    booster = xgboost.Booster(model_file=str(exported(ranker, "xgboost", tmp_path / "m.json").path))
+    X = edge_rows(ranker)
+    parts = booster.predict(
+        xgboost.DMatrix(X, feature_names=booster.feature_names), pred_contribs=True
+    )
+    np.testing.assert_allclose(parts.sum(axis=1), ranker.predict(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["boosted", "oblivious"])
+def test_lightgbm_explains_what_it_reads(name, tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
-    ranker = model_of("boosted")
+    ranker = model_of(name)
     path = exported(ranker, "lightgbm", tmp_path / "m.txt").path
     X = edge_rows(ranker)
     parts = lightgbm.Booster(model_file=str(path)).predict(X, pred_contrib=True)

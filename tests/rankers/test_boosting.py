@@ -46,7 +46,7 @@ def friedman():
 @pytest.fixture(scope="module")
 def own_error(friedman):
     X, y, X_test, y_test = friedman
-    model = mart(n_estimators=100).fit(X, y, qid=np.zeros(len(y), int))
+    model = mart(n_estimators=100, tree="leafwise").fit(X, y, qid=np.zeros(len(y), int))
     return np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
 
 
@@ -292,10 +292,36 @@ class TestTrees:
         assert ranker.score(train) > 0.6
 
     def test_deeper_limits_hold(self, train):
-        ranker = mart(max_leaf_nodes=None, max_depth=2, min_samples_leaf=100).fit(train)
+        limits = {"max_leaf_nodes": None, "max_depth": 2, "min_samples_leaf": 100}
+        ranker = mart(tree="leafwise", **limits).fit(train)
         assert ranker.model_.ensemble.n_leaves.max() <= 4
         leaves = ranker.model_.ensemble.feature < 0
         assert ranker.model_.ensemble.count[leaves].min() >= 100
+
+    @pytest.mark.parametrize(
+        ("limits", "leaves"),
+        [
+            ({}, 16),
+            ({"max_depth": 6}, 64),
+            ({"max_depth": 6, "max_leaf_nodes": 31}, 16),
+            ({"max_depth": 3, "max_leaf_nodes": 31}, 8),
+            ({"max_depth": 3, "max_leaf_nodes": None}, 8),
+            ({"monotone": [1] + [0] * 9}, 31),
+            ({"max_depth": 13}, 31),
+        ],
+    )
+    def test_trees_are_oblivious_where_that_is_possible(self, train, limits, leaves):
+        trees = mart(n_estimators=1, l2=0.0, min_samples_leaf=1, **limits).fit(train).model_
+        assert trees.ensemble.n_leaves[0] == leaves
+        n_rules = len({*zip(trees.ensemble.feature, trees.ensemble.threshold, strict=True)}) - 1
+        assert (n_rules == np.log2(leaves)) == (leaves != 31)
+
+    def test_oblivious_trees_have_a_level_more_on_many_documents(self):
+        rng = np.random.default_rng(0)
+        X, qid = rng.random((50_000, 8), np.float32), np.arange(50_000) // 50
+        few = mart(n_estimators=1).fit(X[:-50], X[:-50].sum(axis=1), qid=qid[:-50])
+        many = mart(n_estimators=1).fit(X, X.sum(axis=1), qid=qid)
+        assert (few.model_.ensemble.n_leaves[0], many.model_.ensemble.n_leaves[0]) == (16, 32)
 
     @pytest.mark.parametrize("unit", ["queries", "documents"])
     def test_subsample_is_what_trees_see(self, train, unit):

@@ -31,7 +31,7 @@ def small(name):
     params = {key: value for key, value in SMALL.items() if key in known}
     if name in ("querycrossentropy", "listce"):
         params["max_grade"] = 3
-    if name == "rcrank":
+    if name in ("rcrank", "plrank"):
         params.pop("min_samples_leaf", None)
     if name in ("bagged", "calibrated"):
         params["ranker"] = make_ranker("lambdamart", n_estimators=3, random_state=0)

@@ -59,7 +59,7 @@ def test_split_criterion_of_the_user(small_data):
         return gl**2 / hl + gr**2 / hr - (gl + gr) ** 2 / (hl + hr)
 
     ours = MART(criterion=newton, l2=0.0, max_leaf_nodes=8, **SETTINGS).fit(small_data)
-    theirs = MART(l2=0.0, max_leaf_nodes=8, **SETTINGS).fit(small_data)
+    theirs = MART(tree="leafwise", l2=0.0, max_leaf_nodes=8, **SETTINGS).fit(small_data)
     np.testing.assert_allclose(ours.predict(small_data), theirs.predict(small_data), atol=1e-6)
 
 

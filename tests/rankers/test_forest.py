@@ -85,6 +85,7 @@ def test_a_tree_on_a_bootstrap_of_queries_is_one_on_copies_of_them(name):
     data = make_ranking(40, seed=2)
     # Not to the leaves: gains of single documents tie but for rounding.
     common = {"n_estimators": 1, "random_state": 5, "max_bins": 4000, "max_depth": 5}
+    common["min_samples_leaf"] = 1  # which counts the documents of a query once
     tree = make_ranker(name, sampling="bootstrap-queries", subsample=1.0, **common).fit(data)
     seed = int(tree.tree_seeds_[0])
     offsets = data.groups.offsets
@@ -307,7 +308,7 @@ def test_each_way_to_save_time_changes_the_listwise_tree(small_data, change):
     def leaves(**params):
         return make_ranker("rf-list", n_estimators=1, random_state=0, **params).fit(small_data)
 
-    full, cheap = leaves(), leaves(**change)
+    full, cheap = leaves(min_samples_leaf=1), leaves(**{"min_samples_leaf": 1, **change})
     assert not np.array_equal(full.model_.ensemble.value, cheap.model_.ensemble.value)
     trees = cheap.model_.ensemble
     leaf = trees.left < 0
@@ -481,7 +482,7 @@ def test_without_redraw_a_node_whose_drawn_features_are_constant_is_a_leaf(ranke
     X[:, 2] = rng.random(60)
     y, qid = rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
     params = {} if ranker == "rf-rand" else {"max_features": 1}
-    params |= {"n_estimators": 400, "random_state": 1, "max_depth": 1}
+    params |= {"n_estimators": 400, "random_state": 1, "max_depth": 1, "min_samples_leaf": 1}
     forests = [
         rankgrove.make_ranker(ranker, redraw=redraw, **params).fit(X, y, qid=qid)
         for redraw in (True, False)

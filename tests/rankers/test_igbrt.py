@@ -71,7 +71,8 @@ def test_the_sum_is_one_scorer_and_one_file(data, task, tmp_path):
 
 def test_the_forest_is_the_one_that_would_be_grown_alone(data):
     ranker = igbrt(n_estimators=1, learning_rate=1e-12).fit(data)
-    alone = RandomForest(n_estimators=5, max_features=0.1, random_state=0).fit(data)
+    full = {"min_samples_leaf": 1, "max_features": 0.1}
+    alone = RandomForest(n_estimators=5, random_state=0, **full).fit(data)
     np.testing.assert_allclose(ranker.predict(data), alone.predict(data), atol=1e-9)
 
 

@@ -137,7 +137,8 @@ def test_early_stopping_keeps_the_estimates_of_the_best_step(clicks):
 def test_first_iterations_are_those_of_lightgbm(clicks):
     lightgbm = pytest.importorskip("lightgbm")
     # Few leaves: larger trees have splits whose gains are equal but for rounding.
-    settings = {"learning_rate": 0.1, "max_leaf_nodes": 4, "l2": 0.0, "n_estimators": 3}
+    trees = {"tree": "leafwise", "max_leaf_nodes": 4, "l2": 0.0, "n_estimators": 3}
+    settings = {"learning_rate": 0.1, **trees}
     ours = ranker_of("lambdamart", "additive", **settings).fit(clicks).predict(clicks)
     naive = ranker_of("lambdamart", "none", **settings).fit(clicks).predict(clicks)
     peer = lightgbm.train(

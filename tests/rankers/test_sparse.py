@@ -227,7 +227,7 @@ def test_many_features_of_too_few_rows_are_counted_at_once():
     rng = np.random.default_rng(0)
     X = scipy.sparse.random_array((400, 3000), density=0.02, rng=rng, format="csr")
     y, qid = rng.integers(0, 3, 400), np.repeat(np.arange(20), 20)
-    ranker = quick("lambdamart", min_samples_leaf=10)
+    ranker = quick("lambdamart", tree="leafwise", min_samples_leaf=10)
     one = to_bytes(ranker.fit(X, y, qid=qid))
     assert to_bytes(ranker.fit(X.toarray(), y, qid=qid)) == one
     assert ranker.model_.ensemble.count.min() >= 10

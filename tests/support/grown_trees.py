@@ -55,6 +55,7 @@ def grow(name, X, y, sizes, weight=None, **params):
         **{
             "n_estimators": 1,
             "subsample": 1.0,
+            "min_samples_leaf": 1,
             # The default where it has no effect: splits of rf-rand are random.
             "max_features": "log2" if name == "rf-rand" else "all",
             "random_state": 0,

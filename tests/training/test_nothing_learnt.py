@@ -19,7 +19,7 @@ QUICK = {"n_estimators": 2, "random_state": 0}
     "ranker",
     [
         rg.LambdaMART(**QUICK, min_samples_leaf=1),
-        rg.PLRank(**QUICK, min_samples_leaf=1),
+        rg.PLRank(**QUICK),
         rg.RFList(**QUICK),
         rg.RFPair(**QUICK),
         rg.RankSVM(),
@@ -33,7 +33,7 @@ def test_queries_of_one_document_each(ranker):
 
 def test_fewer_documents_than_two_leaves_need():
     with pytest.warns(DataWarning, match=r"min_samples_leaf=20 .*there are 30 in all"):
-        rg.LambdaMART(**QUICK).fit(DATA.X[:30], DATA.y[:30], qid=DATA.qid[:30])
+        rg.LambdaMART(**QUICK, tree="leafwise").fit(DATA.X[:30], DATA.y[:30], qid=DATA.qid[:30])
 
 
 @pytest.mark.parametrize("ranker", [rg.MART(**QUICK), rg.RFPoint(**QUICK)])

@@ -17,8 +17,8 @@ from rankgrove.data.matrix import sparse
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
-from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.sampling import TreeSample
+from rankgrove.metrics.listwise_metric import ListwiseMetric
 from rankgrove.trees.bin_cache import cached_bins, cached_codes
 from rankgrove.trees.binning import saw_missing
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.forests.listwise_metric import as_position_metric, listwise_metric
+from rankgrove.metrics.listwise_metric import as_position_metric, listwise_metric
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
 
@@ -50,7 +50,9 @@ def strength_curve(
     trees = trees.head(min(n_trees or trees.n_trees, trees.n_trees))
     n_threads = resolve_n_jobs(n_jobs)
     offsets = data.filled_offsets
-    prepared = listwise_metric(as_position_metric(metric), data)
+    prepared = listwise_metric(
+        as_position_metric(metric), data.y, data.filled_offsets, data.filled_ids
+    )
     leaves = replace(model, ensemble=trees).leaves(data.X, n_jobs)
     leaves = data.groups.grouped(leaves)
     curves = _native.strength_curves(

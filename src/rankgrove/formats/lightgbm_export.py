@@ -95,7 +95,8 @@ def _tree(tree: PlainTree, zero_is_missing: npt.NDArray[np.bool_]) -> list[str]:
     leaf, split = tree.is_leaf, ~tree.is_leaf
     number = np.where(leaf, ~(np.cumsum(leaf) - 1), np.cumsum(split) - 1)
     kind = np.where(zero_is_missing[tree.feature[split]], _ZERO_IS_MISSING, _NAN_IS_MISSING)
-    count = np.round(tree.count).astype(np.int64)
+    cover = tree.cover(1.0)
+    count = np.round(cover).astype(np.int64)
     columns: dict[str, npt.NDArray[Any]] = {
         "split_feature": tree.feature[split],
         "split_gain": tree.gain[split],
@@ -104,10 +105,10 @@ def _tree(tree: PlainTree, zero_is_missing: npt.NDArray[np.bool_]) -> list[str]:
         "left_child": number[tree.left[split]],
         "right_child": number[tree.right[split]],
         "leaf_value": tree.value[leaf],
-        "leaf_weight": tree.count[leaf],
+        "leaf_weight": cover[leaf],
         "leaf_count": count[leaf],
         "internal_value": tree.value[split],
-        "internal_weight": tree.count[split],
+        "internal_weight": cover[split],
         "internal_count": count[split],
     }
     nodes = np.flatnonzero(split).tolist()

@@ -62,6 +62,26 @@ class PlainTree:
         """Which nodes are leaves."""
         return self.left < 0
 
+    def cover(self, least: float) -> Doubles:
+        """Return the counts as readers divide by them: no leaf has less than ``least``.
+
+        Oblivious trees have leaves that no training row reached. The counts of a tree with such
+        leaves are sums from the leaves up; others are as they are.
+        """
+        leaf = self.is_leaf
+        if (self.count[leaf] >= least).all():
+            return self.count
+        cover = np.where(leaf, np.maximum(self.count, least), 0.0)
+        parent = np.full(len(leaf), -1)
+        parent[self.left[~leaf]] = parent[self.right[~leaf]] = np.flatnonzero(~leaf)
+        level = np.flatnonzero(leaf)
+        amount = cover[level]
+        while len(level):  # every leaf adds to all nodes above it
+            level, amount = parent[level], amount[parent[level] >= 0]
+            level = level[level >= 0]
+            np.add.at(cover, level, amount)
+        return cover
+
 
 @dataclass(frozen=True)
 class PlainTrees:

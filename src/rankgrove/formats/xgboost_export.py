@@ -29,6 +29,7 @@ from rankgrove.formats.plain_trees import (
 )
 from rankgrove.formats.target_arithmetic import TargetTree, below_else_default, sum_of_trees
 
+_LEAST_COVER = 1e-3  # of a leaf: SHAP values are NaN where it is 0
 _NO_PARENT = 2147483647
 _NOT_IN_NAMES = re.compile(r"[\[\]<\x00-\x1f]")
 _OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -141,7 +142,7 @@ def _tree(tree: PlainTree, number: int, n_features: int) -> dict[str, Any]:
         "split_conditions": condition.astype(np.float64).tolist(),
         "split_indices": np.where(leaf, 0, tree.feature).tolist(),
         "split_type": kind.tolist(),
-        "sum_hessian": tree.count.tolist(),
+        "sum_hessian": tree.cover(_LEAST_COVER).tolist(),
         "tree_param": {
             "num_deleted": "0",
             "num_feature": str(n_features),

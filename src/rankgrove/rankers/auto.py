@@ -33,7 +33,7 @@ from rankgrove.workers.row_shard import RowShard
 Floats = npt.NDArray[np.float64]
 
 # The first one wins unless another is better by more than the standard error of the difference.
-CANDIDATES = ("lambdamart:tree=oblivious", "mart:tree=oblivious", "xendcg:tree=oblivious")
+CANDIDATES = ("yetirank", "queryrmse", "lambdamart")
 LINEAR = "listmle"
 FEWEST_QUERIES = 20  # that can decide a race
 _MOST_LINEAR_VALUES = 20_000_000
@@ -61,13 +61,13 @@ class Chosen:
 class Auto(BaseRanker):
     """A ranker chosen by the data, with no parameter to set.
 
-    1. Candidates are boosted oblivious trees by LambdaMART, MART and XE-NDCG, and the linear
+    1. Candidates are boosted oblivious trees by YetiRank, QueryRMSE and LambdaMART, and the linear
        ListMLE if the matrix has at most 20 million values. Labels that ``metric`` cannot measure
-       (negative ones, say) leave MART alone.
+       (negative ones, say) leave QueryRMSE alone.
     2. They race: each is fitted once and cut on ``eval_set``; without one, on a quarter of the
-       queries, which are drawn by the seed. LambdaMART wins unless another one is better there by
+       queries, which are drawn by the seed. YetiRank wins unless another one is better there by
        more than one standard error of the difference, paired over queries; of several such, the
-       best. Fewer than 20 queries decide nothing: LambdaMART is taken.
+       best. Fewer than 20 queries decide nothing: YetiRank is taken.
     3. The winner is bagged (``Bagged``): ``n_bags`` fits on bootstrap samples of all training
        queries, cut on ``eval_set`` or on the queries that a sample left out.
 
@@ -125,8 +125,7 @@ class Auto(BaseRanker):
     def _text(self, candidate: str) -> str:
         if candidate == LINEAR:
             return candidate
-        name, _, params = candidate.partition(":")
-        return f"{name}:n_estimators={self.n_estimators},{params}"
+        return f"{candidate}:n_estimators={self.n_estimators}"
 
     def _measurable(self, data: RankingInput) -> bool:
         try:
@@ -140,8 +139,8 @@ class Auto(BaseRanker):
         """Run the race, or say why there is none."""
         first = CANDIDATES[0]
         if not self._measurable(fit.data):
-            mart = CANDIDATES[1]
-            return Chosen(mart, f"{mart}: {self.metric} cannot measure these labels", {})
+            centred = CANDIDATES[1]
+            return Chosen(centred, f"{centred}: {self.metric} cannot measure these labels", {})
         held_out = fit.evaluation.held_out
         n_queries = int(np.count_nonzero(fit.data.groups.sizes))
         n_judges = (

@@ -25,6 +25,7 @@ PAPERS = {
             "start": ("zero", "algorithm 2: r = y"),
             "n_estimators": (1000, "table 4; chosen on validation data up to 1000 (table 1)"),
             "learning_rate": (0.1, "section 7: one of 0.1 to 0.5"),
+            "tree": ("leafwise", "section 2: CART"),
             "max_depth": (4, "section 4"),
             "missing": ("zero", "section 7"),
             "min_child_weight": (0.0, "no limit is named"),
@@ -57,7 +58,8 @@ class GBRT(BoostedRanker):
     """
 
     max_depth: int | None = with_default(BoostedRanker, "max_depth", 4)
-    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", None)
+    tree: str = with_default(BoostedRanker, "tree", "leafwise")
+    max_leaf_nodes: int | str | None = with_default(BoostedRanker, "max_leaf_nodes", None)
     min_samples_leaf: int = with_default(BoostedRanker, "min_samples_leaf", 1)
     l2: float = with_default(BoostedRanker, "l2", 0.0)
     missing: str = with_default(BoostedRanker, "missing", "zero")

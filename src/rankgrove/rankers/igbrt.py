@@ -46,6 +46,7 @@ PAPERS = {
             "forest_max_features": (0.1, "section 3: K = 0.1 f"),
             "n_estimators": (500, "section 7: M_B = 500"),
             "learning_rate": (0.1, "section 7: one of 0.1 to 0.5"),
+            "tree": ("leafwise", "section 2: CART"),
             "max_depth": (4, "section 4"),
             "residuals": ("in-sample", "algorithm 3: r = y - F(x)"),
             "missing": ("zero", "section 7"),
@@ -160,6 +161,7 @@ class IGBRT(GBRT):
         params: dict[str, Any] = {
             "n_estimators": self.n_forest_trees,
             "max_features": self.forest_max_features,
+            "min_samples_leaf": 1,  # grown to the end, as in the paper
             "task": self.task,
             "missing": self.missing,
             "max_bins": self.max_bins,

@@ -8,7 +8,7 @@ from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.klmart import KullbackLeibler
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
-from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
     PaperSettings,
@@ -50,7 +50,6 @@ class KLMART(BoostedRanker):
     Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
 
-    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
     consistent: bool = param(False, Flag(), "divide by the ideal DCG: consistent with NDCG")
     gain: Any = param("exp", GAIN, GAIN_MEANING)
 

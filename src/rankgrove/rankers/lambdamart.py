@@ -25,7 +25,7 @@ from rankgrove.rankers.base.paper_settings import (
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
 
-_METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
+LAMBDA_METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
 
 
 _LAMBDAS = {
@@ -65,6 +65,9 @@ PAPERS = {
         "Forest based Learning-to-Rank, 2016, appendix F (jforests)",
         {
             **_LAMBDAS,
+            "tree": ("leafwise", "jforests' regression trees, best leaf first"),
+            "min_samples_leaf": (20, "not said; a limit of jforests is 0.25 % of the documents"),
+            "min_child_weight": (0.001, "not said"),
             "criterion": ("least_squares", "not said; jforests' regression trees"),
             "l2": (0.0, "not said; jforests has none"),
             "n_estimators": (500, "appendix F"),
@@ -152,7 +155,7 @@ class LambdaMART(ClickBoostedRanker):
     metric: str = param(
         "ndcg",
         Satisfies(
-            lambda text: isinstance(text, str) and _METRIC.fullmatch(text) is not None,
+            lambda text: isinstance(text, str) and LAMBDA_METRIC.fullmatch(text) is not None,
             "'ndcg', 'err', 'mrr' (each with a cut-off such as @10 if wanted) or 'map'",
             str,
         ),

@@ -65,7 +65,6 @@ class McRank(BoostedRanker):
     """
 
     n_estimators: int = with_default(BoostedRanker, "n_estimators", 2500)
-    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
     ordinal: bool = param(False, Flag(), "learn cumulative probabilities P(label >= k)")
     gain: Any = param("linear", GAIN, GAIN_MEANING)
     start: str = param(

@@ -7,7 +7,7 @@ from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
 from rankgrove.rankers.base.common_parameters import EQUAL_LABELS, EQUAL_LABELS_MEANING
-from rankgrove.rankers.base.declaration import param, with_default
+from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
     PaperSettings,
@@ -65,7 +65,6 @@ class PLRank(BoostedRanker):
     Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
 
-    max_leaf_nodes: int | None = with_default(BoostedRanker, "max_leaf_nodes", 30)
     k: int = param(10, Integer(1), "places at the top that count (the paper's K)")
     n_permutations: int = param(
         3,
@@ -78,7 +77,7 @@ class PLRank(BoostedRanker):
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         own = "on leaf values, which are Newton steps of their own"
         idle = {"l1": own}
-        if self.tree == "oblivious":
+        if self._growth == "oblivious":
             idle |= {"min_samples_leaf": own, "min_child_weight": own}
         return {**super()._unused_parameters(data), **idle}
 

@@ -9,6 +9,7 @@ from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Nothing
@@ -32,6 +33,7 @@ PAPERS = {
             "max_features": (0.1, "section 3: K = 0.1 f"),
             "redraw": (False, "section 2: K features are sampled, no others"),
             "missing": ("zero", "section 7"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),
@@ -43,6 +45,7 @@ PAPERS = {
             "max_features": (0.3, "section 4.3"),
             "max_leaf_nodes": (100, "section 4.3"),
             "node_order": ("best-first", "scikit-learn's order with max_leaf_nodes"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),

@@ -56,7 +56,7 @@ class RCRank(LambdaMART):
 
     tree: str = with_default(LambdaMART, "tree", "oblivious")
     max_depth: int | None = with_default(LambdaMART, "max_depth", 6, search=Span(3, 8))
-    max_leaf_nodes: int | None = with_default(LambdaMART, "max_leaf_nodes", None, search=None)
+    max_leaf_nodes: int | str | None = with_default(LambdaMART, "max_leaf_nodes", None, search=None)
     min_samples_leaf: int | None = with_default(LambdaMART, "min_samples_leaf", None, search=None)
     criterion: str = with_default(LambdaMART, "criterion", "least_squares")
     l2: float = with_default(LambdaMART, "l2", 0.0)

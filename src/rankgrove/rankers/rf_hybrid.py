@@ -10,6 +10,7 @@ from rankgrove.rankers.base.common_parameters import CRITERION
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing
@@ -32,6 +33,7 @@ PAPERS = {
             "listwise_levels": (6, "table VIII: RF-hybrid-L6"),
             "fallback": (False, "no pointwise split on listwise levels is described"),
             "leaf_score": ("label", "equation 9"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
-from rankgrove.forests.listwise_metric import (
+from rankgrove.metrics.listwise_metric import (
     LISTWISE_METRIC_WORDS,
     ListwiseMetric,
     as_listwise_metric,
@@ -22,6 +22,7 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import AnyOf, Nothing, Real, Satisfies
@@ -48,6 +49,7 @@ PAPERS = {
                 "about 17 levels, though section 5.1 names no limit",
             ),
             "leaf_score": ("label", "equation 9"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),
@@ -147,7 +149,9 @@ class RFList(ForestRanker):
     def _metric(self, data: RankingInput) -> ListwiseMetric:
         return listwise_metric(
             as_listwise_metric(self.metric),
-            data,
+            data.y,
+            data.filled_offsets,
+            data.filled_ids,
             gain_table=self.gain_table,
             discount_table=self.discount_table,
             document_weight=data.weight if self.weighting == "split" else None,

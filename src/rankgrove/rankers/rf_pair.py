@@ -21,6 +21,7 @@ from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Integer
@@ -41,6 +42,7 @@ PAPERS = {
             "criterion": ("entropy", "section 4.5: a forest with classification setting"),
             "max_pairs": (10_000, "section 4.5: every pair"),
             "leaf_score": ("label", "equation 9"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
         departures=(

@@ -10,6 +10,7 @@ from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Real
@@ -27,6 +28,7 @@ PAPERS = {
             "redraw": (False, "algorithm 2: K features are drawn, no others"),
             "criterion": ("entropy", "algorithm 3"),
             "leaf_score": ("label", "equation 9"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),

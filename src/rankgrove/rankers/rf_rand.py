@@ -9,6 +9,7 @@ from rankgrove.forests.growing import Growth
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
+    GROWN_TO_THE_END,
     PaperSettings,
 )
 from rankgrove.rankers.base.registry import register_ranker
@@ -22,6 +23,7 @@ PAPERS = {
             "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
             "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
             "leaf_score": ("label", "equation 9"),
+            **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,
         },
     ),

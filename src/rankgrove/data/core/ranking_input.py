@@ -58,3 +58,9 @@ class RankingInput:
         filled = np.flatnonzero(self.groups.sizes)
         offsets: npt.NDArray[np.int64] = self.groups.offsets[np.r_[filled, self.groups.n_queries]]
         return np.ascontiguousarray(offsets)
+
+    @property
+    def filled_ids(self) -> npt.NDArray[Any]:
+        """Ids of the queries that have documents."""
+        ids: npt.NDArray[Any] = self.groups.ids[np.flatnonzero(self.groups.sizes)]
+        return ids

@@ -74,6 +74,8 @@ _GROWTH_ELSEWHERE = {
     "symmetrictree": "oblivious",
     "symmetric": "oblivious",
 }
+_DEEPEST_OBLIVIOUS = 12
+_MANY_ROWS = 50_000  # from which on oblivious trees have a level more
 _SAMPLING_ELSEWHERE = {"bernoulli": "documents", "object": "documents", "group": "queries"}
 
 
@@ -97,21 +99,23 @@ class BoostedRanker(TreeRanker):
         0.1, Real(0, 1000, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
     )
     tree: str = param(
-        "leafwise",
-        Choice("leafwise", "levelwise", "oblivious", elsewhere=_GROWTH_ELSEWHERE),
-        "how trees grow: best leaf first, level by level, or one rule for all nodes of a level",
+        "auto",
+        Choice("auto", "leafwise", "levelwise", "oblivious", elsewhere=_GROWTH_ELSEWHERE),
+        "how trees grow: best leaf first, level by level, or one rule for all nodes of a level "
+        "(oblivious); auto: oblivious, but leafwise with monotone, a criterion of your own, "
+        "missing='branch' or a max_depth above 12, which oblivious trees do not take",
     )
-    max_leaf_nodes: int | None = param(
-        31,
-        AnyOf(Integer(2), Nothing()),
-        "leaves of a tree at most; None: no limit",
+    max_leaf_nodes: int | str | None = param(
+        "auto",
+        AnyOf(Integer(2), Choice("auto"), Nothing()),
+        "leaves of a tree at most; auto: 31, of oblivious trees 16, or 32 from 50,000 documents "
+        "on, or as max_depth says; None: no limit",
         search=Span(7, 127, log=True),
     )
     max_depth: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "levels of splits at most; None: no limit (oblivious trees: as max_leaf_nodes allows, "
-        "up to 12)",
+        "levels of splits at most; None: as max_leaf_nodes allows (oblivious trees: up to 12)",
     )
     min_samples_leaf: int | None = param(
         None,
@@ -253,8 +257,6 @@ class BoostedRanker(TreeRanker):
             idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "without categorical columns")
         elif self.category_splits == "statistics":
             idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "with category_splits='statistics'")
-        if self.tree == "oblivious" and self.max_depth is not None:
-            idle["max_leaf_nodes"] = "on oblivious trees with a max_depth"
         if self.missing == "branch":
             idle["random_strength"] = "with missing='branch'"
         if callable(self.criterion):
@@ -380,8 +382,35 @@ class BoostedRanker(TreeRanker):
         return directions
 
     @property
+    def _growth(self) -> str:
+        """How trees grow, as ``tree`` says or as the other parameters allow."""
+        if self.tree != "auto":
+            return self.tree
+        node_by_node = (
+            self.monotone is not None
+            or callable(self.criterion)
+            or self.missing == "branch"
+            or (self.max_depth or 0) > _DEEPEST_OBLIVIOUS
+        )
+        return "leafwise" if node_by_node else "oblivious"
+
+    @property
     def _least_documents(self) -> int:
-        return _limit(self.min_samples_leaf, 1 if self.tree == "oblivious" else 20)
+        return _limit(self.min_samples_leaf, 1 if self._growth == "oblivious" else 20)
+
+    def _most_leaves(self, n_rows: int) -> int:
+        if self.max_leaf_nodes is None:
+            return n_rows
+        return 31 if self.max_leaf_nodes == "auto" else int(self.max_leaf_nodes)
+
+    def _oblivious_levels(self, n_rows: int) -> int:
+        given = self.max_depth
+        if self.max_leaf_nodes == "auto":
+            return given or (5 if n_rows >= _MANY_ROWS else 4)
+        if self.max_leaf_nodes is None and given is not None:
+            return given
+        levels = max(1, self._most_leaves(n_rows).bit_length() - 1)
+        return min(given or _DEEPEST_OBLIVIOUS, levels)
 
     def _grower(
         self,
@@ -390,16 +419,12 @@ class BoostedRanker(TreeRanker):
         monotone: Sequence[int] | None,
         interactions: Sequence[Sequence[int]] | None,
     ) -> TreeGrower:
-        max_leaf_nodes = shard.n_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
-        max_depth = self.max_depth
-        oblivious = self.tree == "oblivious"
-        if oblivious and max_depth is None:
-            max_depth = min(12, max(1, max_leaf_nodes.bit_length() - 1))
+        oblivious = self._growth == "oblivious"
         return TreeGrower(
             binned,
-            tree=self.tree,
-            max_leaf_nodes=max(2, max_leaf_nodes),
-            max_depth=max_depth,
+            tree=self._growth,
+            max_leaf_nodes=max(2, self._most_leaves(shard.n_rows)),
+            max_depth=self._oblivious_levels(shard.n_rows) if oblivious else self.max_depth,
             min_samples_leaf=self._least_documents,
             min_child_weight=_limit(self.min_child_weight, 0.0 if oblivious else 1e-3),
             l1=self.l1,

@@ -21,11 +21,11 @@ from rankgrove.forests.growing import (
     leaf_scores,
     value_type,
 )
-from rankgrove.forests.listwise_metric import ListwiseMetric
 from rankgrove.forests.out_of_bag import OutOfBag, oob_metric
 from rankgrove.forests.sampling import MAX_SAMPLE, SAMPLINGS, TreeSample, n_candidates
 from rankgrove.forests.seeded_trees import SeededTrees
 from rankgrove.forests.statistics import TreeStatistics, tree_statistics
+from rankgrove.metrics.listwise_metric import ListwiseMetric
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel, either, same_values
 from rankgrove.rankers.base.common_parameters import (
@@ -111,7 +111,12 @@ class ForestRanker(TreeRanker):
         "documents of a node that may be split at least",
         search=Span(2, 100, log=True),
     )
-    min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
+    min_samples_leaf: int = param(
+        5,
+        Integer(1),
+        "documents in a leaf at least; 1 grows trees to the end",
+        search=Span(1, 50, log=True),
+    )
     max_depth: int | None = param(
         None, AnyOf(Integer(1), Nothing()), "levels of splits at most; None: no limit"
     )

@@ -1,4 +1,4 @@
-"""The metric of listwise splits: gains, discounts and the normaliser of each query."""
+"""Metrics as forests and YetiLoss raise them: gains, discounts, the normaliser of each query."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.forests.expected_metric import (
-    ExpectedMetric,
-    expected_metric,
-    refuse_unexpected,
-)
 from rankgrove.metrics.arithmetic import (
     discounts,
     ideal_dcg,
@@ -27,6 +21,11 @@ from rankgrove.metrics.arithmetic import (
 from rankgrove.metrics.average_precision import MAP
 from rankgrove.metrics.dcg import DCG
 from rankgrove.metrics.err import ERR
+from rankgrove.metrics.expected_metric import (
+    ExpectedMetric,
+    expected_metric,
+    refuse_unexpected,
+)
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.ndcg import NDCG
 from rankgrove.metrics.parsing import metric
@@ -129,25 +128,32 @@ def _has_fast_splits(measure: Metric) -> bool:
 
 def listwise_metric(
     measure: Metric,
-    data: RankingInput,
+    labels: Floats,
+    offsets: Offsets,
+    ids: npt.NDArray[Any],
     *,
     gain_table: Sequence[float] | None = None,
     discount_table: Sequence[float] | None = None,
     document_weight: Floats | None = None,
 ) -> ListwiseMetric:
-    """Prepare a metric for the labels of data; tables replace the metric's own."""
+    """Prepare a metric for labels in grouped order; tables replace the metric's own.
+
+    Parameters
+    ----------
+    offsets : of the queries, none of them empty
+    ids : of the queries, for messages
+    """
     if not isinstance(measure, SumOverRanks) or not _has_fast_splits(measure):
         for name, table in (("gain_table", gain_table), ("discount_table", discount_table)):
             if table is not None:
                 raise ValueError(f"parameter {name} has no effect on {measure}")
-    labels, offsets = data.y, data.filled_offsets
     weight = np.ones(len(offsets) - 1)
     if document_weight is not None:
         weight = np.add.reduceat(document_weight, offsets[:-1]) / np.diff(offsets)
     if isinstance(measure, Spearman):
         return _spearman(labels, offsets, weight, measure.empty == "skip")
     if not _has_fast_splits(measure):
-        return _function(measure, data, weight)
+        return _function(measure, labels, offsets, ids, weight)
     assert isinstance(measure, SumOverRanks | SumOverBlocks)
     longest = int(np.diff(offsets).max(initial=0))
     gain = _gains(measure, labels, gain_table)
@@ -195,18 +201,18 @@ def _spearman(labels: Floats, offsets: Offsets, weight: Floats, skips: bool) -> 
     return ListwiseMetric(ranks, factors, over_ideal(weight, largest), weight)
 
 
-def _function(measure: Metric, data: RankingInput, weight: Floats) -> ListwiseMetric:
+def _function(
+    measure: Metric, labels: Floats, offsets: Offsets, ids: npt.NDArray[Any], weight: Floats
+) -> ListwiseMetric:
     """Prepare a metric that is evaluated for the ranking of every candidate."""
-    offsets = data.filled_offsets
-    ids = data.groups.ids[np.flatnonzero(data.groups.sizes)]
-    expected = expected_metric(measure, data.y, offsets, ids)
-    rows = np.arange(len(data.y), dtype=np.int32)
+    expected = expected_metric(measure, labels, offsets, ids)
+    rows = np.arange(len(labels), dtype=np.int32)
     counted = ~np.isnan(expected(rows, offsets, np.zeros(len(rows))))
     weight = np.where(counted, weight, 0.0)
     scale = weight
     if not expected.reads_scores:  # no order of equal labels is better than another
-        lowest = np.minimum.reduceat(data.y, offsets[:-1])
-        scale = np.where(np.maximum.reduceat(data.y, offsets[:-1]) > lowest, weight, 0.0)
+        lowest = np.minimum.reduceat(labels, offsets[:-1])
+        scale = np.where(np.maximum.reduceat(labels, offsets[:-1]) > lowest, weight, 0.0)
     nothing = np.zeros(len(rows))
     return ListwiseMetric(nothing, np.empty(0), scale, weight, "function", function=expected)
 
