@@ -79,3 +79,14 @@ def test_wide_text_that_stays_sparse_takes_what_its_entries_take(tmp_path, monke
     path.write_text("".join(f"1 qid:1 {i}:1 {i + 50_000}:1\n" for i in range(1, 1000)))
     monkeypatch.setattr(memory_estimate, "free_memory", lambda: 10 * path.stat().st_size)
     assert not memory_estimate.should_stream([path])
+
+
+def test_positions_of_clicks_need_data_in_memory(tmp_path, capsys):
+    import pandas as pd
+
+    frame = pd.DataFrame({"clicked": [1, 0], "session": [1, 1], "position": [1, 2], "x": [0.5, 1]})
+    frame.to_csv(tmp_path / "clicks.csv", index=False)
+    words = ["train", "lambdamart", str(tmp_path / "clicks.csv"), "--label", "clicked", "--query"]
+    words += ["session", "--position", "position", "--position-bias", "unbiased", "--stream"]
+    assert main([*words, "--out", str(tmp_path / "m.rg")]) == 1
+    assert "--position needs data in memory: leave out --stream" in capsys.readouterr().err

@@ -52,7 +52,8 @@ def interleave(
         {\tfrac12 (\theta_{M_A(d)} + \theta_{M_B(d)})}
 
     with the positions of d in A, in B, and in the two lists that the coin chooses between
-    (:math:`\theta = 0` where d is not shown); crediting by team is biased here.
+    (:math:`\theta = 0` where d is not shown); crediting by team is biased here. This debiased
+    credit is derived here from the model; it is not taken from a paper.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def _no_query(place: str) -> DataError:
     return DataError(
         f"{place}: the response does not say its query: put it beside the response "
         '({"query": "...", "response": {...}}), give the queries in order with queries=[...] '
-        "(--queries FILE on the command line), or write one file per query"
+        "(--feature-queries FILE on the command line), or write one file per query"
     )
 
 

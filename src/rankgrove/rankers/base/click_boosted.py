@@ -126,8 +126,8 @@ class ClickBoostedRanker(BoostedRanker):
             if getattr(data, name) is None:
                 raise DataError(
                     f"fit: position_bias={bias!r} of {owner} needs the {name} of each row: give "
-                    f"fit(..., {name}=...), or name the column when loading, {name}= "
-                    f"(--{name} on the command line); scans have none"
+                    f"it to fit, or name its column when loading, {name}= (--{name} on the command "
+                    "line); data that are streamed have none"
                 )
         wrong = (data.y != 0) & (data.y != 1)
         if wrong.any() and bias != "additive":
