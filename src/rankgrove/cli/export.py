@@ -66,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with the scores in a response of the live engine (with logged features)",
     )
     parser.add_argument(
-        "--log-name", metavar="NAME", help="name of the log, where the response has several"
+        "--log-name",
+        dest="feature_log_name",
+        metavar="NAME",
+        help="name of the log, where the LTR plugin wrote several",
     )
     parser.add_argument(
         "--allow-changed-ranks",
@@ -85,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     named = (arguments.feature_names, arguments.known_features)
     response = arguments.check_response
-    if arguments.log_name is not None and response is None:
+    if arguments.feature_log_name is not None and response is None:
         raise ValueError("--log-name belongs to --check-response")
     refuse_overwriting(arguments.out, arguments.model, arguments.check, response, *named)
     ranker = load_model(arguments.model)
@@ -101,7 +104,9 @@ def run(arguments: argparse.Namespace) -> None:
     if response is not None:
         from rankgrove.formats.response_check import check_response
 
-        found += check_response(ranker.model_, export, response, log_name=arguments.log_name)
+        found += check_response(
+            ranker.model_, export, response, log_name=arguments.feature_log_name
+        )
     _report(export, found, arguments.json)
     changed = max((agreement.changed_ranks for agreement in found), default=0)
     if changed > arguments.allow_changed_ranks:
