@@ -171,8 +171,9 @@ def _version(package: str) -> str:
         return __version__
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    except metadata.PackageNotFoundError:  # the module of another distribution: xgboost-cpu
+        found = metadata.packages_distributions().get(package)
+        return metadata.version(found[0]) if found else "(not installed)"
 
 
 def _cpu() -> str:

@@ -173,9 +173,7 @@ def formula_one(path: Path) -> tuple[Data, Data]:
     return train, test
 
 
-def _rankgrove(
-    data: Data, args: argparse.Namespace, splits: str = "subsets"
-) -> Callable[[Any], Any]:
+def _rankgrove(data: Data, args: argparse.Namespace, splits: str = "auto") -> Callable[[Any], Any]:
     import rankgrove
 
     X, y, qid = data
@@ -264,11 +262,12 @@ CONTESTANTS: dict[str, Callable[[Data, argparse.Namespace], Callable[[Any], Any]
     "lightgbm": _lightgbm,
     "xgboost": _xgboost,
     "catboost": _catboost,
+    "rankgrove, subsets": partial(_rankgrove, splits="subsets"),
     "rankgrove, statistics": partial(_rankgrove, splits="statistics"),
     "rankgrove, both": partial(_rankgrove, splits="both"),
     "rankgrove, no categories": _without_categories,
 }
-WAYS = ("rankgrove, statistics", "rankgrove, both", "rankgrove, no categories")
+WAYS = tuple(name for name in CONTESTANTS if name.startswith("rankgrove, "))
 
 if __name__ == "__main__":
     main()

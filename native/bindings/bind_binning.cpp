@@ -10,6 +10,7 @@
 #include "bindings/shared_object.hpp"
 #include "bindings/sparse_arguments.hpp"
 #include "trees/binning.hpp"
+#include "trees/ordered_sums.hpp"
 
 namespace rankgrove {
 namespace {
@@ -176,6 +177,36 @@ std::shared_ptr<BinnedMatrix> mapped_matrix(std::shared_ptr<const Bins> bins, In
   return result;
 }
 
+auto ordered_sums_checked(In<int32_t> codes, In<int64_t> values, In<int64_t> offsets,
+                          In<int64_t> order, int32_t n_codes, int64_t first, int64_t last) {
+  const auto n = static_cast<int64_t>(codes.shape(0));
+  const auto n_queries = static_cast<int64_t>(offsets.shape(0)) - 1;
+  require(n_queries >= 0 && offsets.data()[0] == 0 && offsets.data()[n_queries] == n &&
+              static_cast<int64_t>(values.shape(0)) == n && n_codes >= 0,
+          "codes, values and offsets do not belong together");
+  for (int64_t q = 0; q < n_queries; ++q) {
+    require(offsets.data()[q] <= offsets.data()[q + 1], "offsets must not fall");
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    require(codes.data()[i] < n_codes, "code " + std::to_string(codes.data()[i]) + " of row " +
+                                           std::to_string(i) + " is out of range");
+  }
+  for (size_t i = 0; i < order.shape(0); ++i) {
+    require(order.data()[i] >= 0 && order.data()[i] < n_queries, "order names no such query");
+  }
+  require(0 <= first && first <= last && last <= n_queries, "queries are out of range");
+  std::vector<int64_t> found;
+  {
+    nb::gil_scoped_release unlocked;
+    found = ordered_sums({{codes.data(), codes.shape(0)},
+                          {values.data(), values.shape(0)},
+                          {offsets.data(), offsets.shape(0)},
+                          n_codes},
+                         {order.data(), order.shape(0)}, first, last);
+  }
+  return to_numpy(std::move(found));
+}
+
 }  // namespace
 
 void bind_binning(nb::module_& m) {
@@ -260,6 +291,9 @@ void bind_binning(nb::module_& m) {
         nb::arg("values"), nb::arg("absent"), nb::arg("bins"), nb::arg("rows").none(),
         nb::arg("dense"), nb::arg("n_threads"),
         "bin_matrix of a sparse matrix; `dense`: all its columns are to be dense.");
+  m.def("ordered_sums", &ordered_sums_checked, nb::arg("codes"), nb::arg("values"),
+        nb::arg("offsets"), nb::arg("order"), nb::arg("n_codes"), nb::arg("first"), nb::arg("last"),
+        "Sums, and after them counts, over the queries before each document's own.");
 }
 
 }  // namespace rankgrove

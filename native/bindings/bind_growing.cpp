@@ -111,11 +111,12 @@ SplitCriterion python_criterion(const nb::callable& function) {
 }
 
 CategoryRules make_category_rules(double smoothing, double l2, int32_t max_listed,
-                                  int32_t max_onehot, int64_t min_samples) {
-  require(smoothing >= 0.0 && l2 >= 0.0, "smoothing and l2 must not be negative");
+                                  int32_t max_onehot, int64_t min_samples, double penalty) {
+  require(smoothing >= 0.0 && l2 >= 0.0 && penalty >= 0.0,
+          "smoothing, l2 and penalty must not be negative");
   require(max_listed >= 1 && max_onehot >= 0 && min_samples >= 1,
           "max_listed and min_samples must be at least 1, max_onehot at least 0");
-  return {smoothing, l2, max_listed, max_onehot, min_samples};
+  return {smoothing, l2, max_listed, max_onehot, min_samples, penalty};
 }
 
 GrowOptions make_options(const std::string& tree, int32_t max_leaf_nodes,
@@ -256,7 +257,8 @@ void bind_growing(nb::module_& m) {
           "The leaf of each row of a matrix that has the bins of the training data.");
   nb::class_<CategoryRules>(m, "CategoryRules", "How subsets of categories are found, checked.")
       .def(nb::new_(&make_category_rules), nb::kw_only(), nb::arg("smoothing"), nb::arg("l2"),
-           nb::arg("max_listed"), nb::arg("max_onehot"), nb::arg("min_samples"));
+           nb::arg("max_listed"), nb::arg("max_onehot"), nb::arg("min_samples"),
+           nb::arg("penalty"));
   nb::class_<GrowOptions>(m, "GrowOptions", "How trees are grown on gradients, checked.")
       .def(nb::new_(&make_options), nb::kw_only(), nb::arg("tree"), nb::arg("max_leaf_nodes"),
            nb::arg("max_depth").none(), nb::arg("min_samples_leaf"), nb::arg("min_child_weight"),

@@ -30,6 +30,9 @@ struct Bins {
   int32_t n_bins(int32_t f) const { return static_cast<int32_t>(offsets[f + 1] - offsets[f]) + 1; }
   float cut(int32_t f, int32_t bin) const { return cuts[offsets[f] + bin]; }
   bool is_categorical(int32_t f) const { return !categorical.empty() && categorical[f] != 0; }
+  bool any_categorical() const {
+    return std::any_of(categorical.begin(), categorical.end(), [](auto c) { return c != 0; });
+  }
 };
 
 // Columns in which most rows have the same code, as the rows that have another one.

@@ -1,6 +1,7 @@
 #include "trees/category_runs.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rankgrove {
 namespace {
@@ -52,6 +53,15 @@ CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_cou
     return runs;
   }
   runs.l2 = rules.l2;
+  if (rules.penalty > 0.0 && packed.gain_by_chance > 0.0) {
+    const auto n = static_cast<double>(ratios.size());
+    const auto n_listed = std::min<int64_t>(rules.max_listed, std::ssize(ratios));
+    for (int64_t m = 1; m <= n_listed; ++m) {
+      const auto listed = static_cast<double>(m);
+      runs.penalties.push_back(rules.penalty * packed.gain_by_chance * listed *
+                               (1.0 + 2.0 * std::log(n / listed)));
+    }
+  }
   runs.lists.push_back(first_codes(ratios, rules.max_listed, std::less<Ratio>()));
   runs.lists.push_back(first_codes(ratios, rules.max_listed, [](const Ratio& a, const Ratio& b) {
     return a.value != b.value ? a.value > b.value : a.code < b.code;

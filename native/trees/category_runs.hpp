@@ -19,17 +19,23 @@
 namespace rankgrove {
 
 struct CategoryRules {
-  double smoothing = 3.0;    // s above
-  double l2 = 10.0;          // added to that of the gain, if categories are put together
-  int32_t max_listed = 32;   // most categories of a split's set
-  int32_t max_onehot = 4;    // up to so many categories, each is tried alone against all others
-  int64_t min_samples = 30;  // least rows of a category in a set
+  double smoothing = 3.0;     // s above
+  double l2 = 10.0;           // added to that of the gain, if categories are put together
+  int32_t max_listed = 1024;  // most categories of a split's set
+  int32_t max_onehot = 4;     // up to so many categories, each is tried alone against all others
+  int64_t min_samples = 30;   // least rows of a category in a set
+  double penalty = 1.0;       // of the gain that chance gives to a set
 };
 
 // Lists of codes, of which every prefix is a candidate for the left side.
 struct CategoryRuns {
   std::vector<std::vector<int32_t>> lists;
-  double l2 = 0.0;  // to be added
+  double l2 = 0.0;                // to be added
+  std::vector<double> penalties;  // of prefixes of 1, 2, ... categories; empty for none
+
+  const double* penalties_of(const std::vector<int32_t>& list) const {
+    return list.empty() || penalties.empty() ? nullptr : penalties.data();
+  }
 };
 
 // Makes the lists from the packed sums of each category. `row_counts` are its rows; if null, they

@@ -91,9 +91,13 @@ Split ObliviousGrowth::best_of_categories(const std::vector<LevelNode>& level, i
     for (const LevelNode& node : level) {
       const ListedBins listed(list, node.histogram + start,
                               node.counts ? node.counts + start : nullptr, n_bins,
-                              list.empty() ? 0.0 : runs.l2);
+                              list.empty() ? 0.0 : runs.l2, nullptr);
       search_.add_prefix_scores(listed.prefixes(), node.total, state_.packed, right.data(),
                                 some_missing ? left.data() : nullptr);
+    }
+    for (size_t i = 0; i < std::min(list.size(), runs.penalties.size()); ++i) {
+      right[i] -= runs.penalties[i];
+      left[i] -= runs.penalties[i];
     }
     const int32_t kept = std::exchange(best.rule.bin, -1);
     if (!list.empty()) choose(right, unsplit, depth, {f, n_before, false}, best);

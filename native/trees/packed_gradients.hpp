@@ -29,6 +29,8 @@ struct PackedGradients {
   double gradient_scale64 = 1.0;
   double hessian_scale64 = 1.0;
   int64_t n_sampled = 0;  // rows of all workers that the tree sees
+  // Sum of g^2 / sum of h: what one more parameter gains by chance. 0 unless it is needed.
+  double gain_by_chance = 0.0;
 };
 
 struct GradientOptions {

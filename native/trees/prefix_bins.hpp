@@ -15,7 +15,8 @@ struct PrefixBins {
   int64_t missing;            // packed sum of the missing bin, part of the left child on demand
   int64_t missing_rows;       // if rows are counted
   int64_t node_rows;
-  double more_l2;  // of the children
+  double more_l2;                     // of the children
+  const double* penalties = nullptr;  // off the score of each candidate, or null
 };
 
 // Some bins of a feature, in any order; one empty bin if the list is empty.
@@ -23,8 +24,11 @@ class ListedBins {
  public:
   // `bins`, and `row_counts` unless it is null, have n_bins entries and that of missing values.
   ListedBins(std::span<const int32_t> list, const int64_t* bins, const int64_t* row_counts,
-             int32_t n_bins, double more_l2)
-      : missing_(bins[n_bins]), counted_(row_counts != nullptr), more_l2_(more_l2) {
+             int32_t n_bins, double more_l2, const double* penalties)
+      : missing_(bins[n_bins]),
+        counted_(row_counts != nullptr),
+        more_l2_(more_l2),
+        penalties_(penalties) {
     for (const int32_t code : list) bins_.push_back(bins[code]);
     if (list.empty()) bins_.push_back(0);
     if (!counted_) return;
@@ -41,7 +45,8 @@ class ListedBins {
             missing_,
             missing_rows_,
             node_rows_,
-            more_l2_};
+            more_l2_,
+            penalties_};
   }
 
  private:
@@ -49,6 +54,7 @@ class ListedBins {
   int64_t missing_, missing_rows_ = 0, node_rows_ = 0;
   bool counted_;
   double more_l2_;
+  const double* penalties_;
 };
 
 }  // namespace rankgrove

@@ -298,8 +298,8 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
   double node_score = rules_.criterion ? 0.0 : own_score(node.total, own) - c.gained;
   const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
-  const bool rough =
-      by_score_alone && !node.noise && units.l1 == 0.0 && units.l2 <= kMostRoughL2 * units.hessian;
+  const bool rough = by_score_alone && !node.noise && !c.penalties && units.l1 == 0.0 &&
+                     units.l2 <= kMostRoughL2 * units.hessian;
   const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, node.total, units,
                                                  node_score + std::max(c.least_gain, best.gain))
                           : space.list_all(c.bins, c.n, missing);
@@ -329,6 +329,9 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
                                      clipped_score(g - gl, hr, answer_right)
                                : kNone;
     }
+  }
+  if (c.penalties && !rules_.criterion) {
+    for (int32_t b = 0; b < n; ++b) space.score[b] -= c.penalties[b];
   }
   if (node.noise) return choose_preferred(c, node.noise, node_score, best);
   const double gain = greatest_gain(space.score.data(), n, node_score);
@@ -470,7 +473,8 @@ Split SplitSearch::best_of_categories(int32_t feature, const int64_t* histogram,
   const std::vector<int32_t>* best_list = nullptr;
   int64_t n_before = 0;  // candidates
   for (const std::vector<int32_t>& list : runs.lists) {
-    const ListedBins listed(list, bins, row_counts, n_bins, list.empty() ? 0.0 : runs.l2);
+    const ListedBins listed(list, bins, row_counts, n_bins, list.empty() ? 0.0 : runs.l2,
+                            runs.penalties_of(list));
     const int32_t kept = std::exchange(best.rule.bin, -1);
     for (const bool missing_left : {false, true}) {
       if (missing_left ? !some_missing : list.empty()) continue;

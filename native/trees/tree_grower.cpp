@@ -48,6 +48,10 @@ double TreeGrower::gradient_unit_by_chance() const {
                                           (static_cast<double>(sums[1]) * packed.hessian_unit));
 }
 
+bool TreeGrower::penalises_categories() const {
+  return search_.rules().categories.penalty > 0.0 && state_.binned->bins->any_categorical();
+}
+
 Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32_t* rows,
                       int64_t n_rows, uint64_t seed, double random_strength) {
   const BinnedMatrix& binned = *state_.binned;
@@ -62,8 +66,11 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
   state_.features.start_tree(seed);
   state_.interactions.start_tree();
   state_.noise = {};
-  if (random_strength > 0.0) {
-    state_.noise = {random_strength * gradient_unit_by_chance(), mix64(seed ^ kNoiseSeed)};
+  state_.packed.gain_by_chance = 0.0;
+  if (random_strength > 0.0 || penalises_categories()) {
+    const double unit = gradient_unit_by_chance();
+    if (random_strength > 0.0) state_.noise = {random_strength * unit, mix64(seed ^ kNoiseSeed)};
+    if (penalises_categories()) state_.packed.gain_by_chance = unit * unit;
   }
 
   Tree tree;

@@ -51,6 +51,7 @@ class TreeGrower {
  private:
   double tree_nanoseconds(int64_t n_rows) const;
   double gradient_unit_by_chance() const;
+  bool penalises_categories() const;
 
   GrowthState state_;
   HistogramPool histograms_;

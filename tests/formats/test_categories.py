@@ -145,14 +145,20 @@ def model(request):
     return ranker, data
 
 
-NATIVE = [name for name in TARGETS if target_of(name).carries_categories]
+NATIVE = [
+    name
+    for name in TARGETS
+    if target_of(name).carries_categories or target_of(name).category_indicators
+]
+ENGINES = [name for name in TARGETS if target_of(name).category_indicators]
 
 
 @pytest.mark.process  # of a C compiler
 @pytest.mark.parametrize("target", NATIVE)
 def test_out(model, target, tmp_path):
     ranker, data = model
-    export = export_model(ranker.model_, tmp_path / "model", target)
+    missing = "zero" if target == "elasticsearch" else None  # it knows no missing numbers
+    export = export_model(ranker.model_, tmp_path / "model", target, missing=missing)
     X = ranker.model_.columns.match(data).to_array()
     found = check_export(ranker.model_, export, X, data.groups, data.y)
     assert any("unknown categories" in agreement.against for agreement in found)
@@ -166,6 +172,47 @@ def test_targets_of_numbers_refuse_by_name(model, target, tmp_path):
     with pytest.raises(ModelError, match=rf"{target} knows numbers alone.*'shop'"):
         export_model(model[0].model_, tmp_path / "model", target)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("target", ENGINES)
+def test_sets_are_features_of_the_upload(model, target, tmp_path):
+    """The definitions alone, applied to the values of documents, give the features of the file."""
+    ranker, _ = model
+    export = export_model(
+        ranker.model_, tmp_path / "model", target, missing="zero", with_request=True
+    )
+    body = next(path for path in export.requests if "features" in path.name)
+    stored = json.loads(body.read_text())
+    features = stored if target == "solr" else stored["featureset"]["features"]
+    defined = {one["name"]: one for one in features}
+    table, _ = frame(seed=5)
+    X = ranker.model_.columns.match(table).to_array()
+    assert export.indicators is not None
+    values = export.indicators.matrix(X)
+    first = len(export.indicators.numeric)
+    assert export.indicators.indicators
+    for j, one in enumerate(export.indicators.indicators, first):
+        texts = table[one.field].astype(object).map(str, na_action="ignore")
+        if target == "solr":
+            (query,) = defined[one.name]["params"]["fq"]
+            head, listed = query[2:].split("}", 1)
+            mark = head.split("separator='")[1][0]
+            wanted = set(listed.split(mark))
+        else:
+            terms = defined[one.name]["template"]["constant_score"]["filter"]["terms"]
+            wanted = {str(value) for value in terms[one.field]}
+        np.testing.assert_array_equal(values[:, j] == 1, texts.isin(wanted))
+    assert not {"shop", "brand"} & set(defined)
+
+
+def test_onnx_names_the_codes(model, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    ranker, _ = model
+    export_model(ranker.model_, tmp_path / "model.onnx", "onnx")
+    facts = {p.key: p.value for p in onnx.load(tmp_path / "model.onnx").metadata_props}
+    values = json.loads(facts["categories"])
+    assert set(values) == {"shop", "brand"}
+    assert sorted(values["brand"]) == sorted(VALUES)
 
 
 def test_lightgbm_and_back_by_value(model, tmp_path):

@@ -6,7 +6,6 @@ import pytest
 
 import rankgrove as rg
 from rankgrove.data.input_checks import ranking_input
-from rankgrove.errors import DataError
 from rankgrove.training.ordered_statistics import ordered_statistics
 from rankgrove.workers.row_shard import RowShard
 
@@ -42,7 +41,7 @@ def test_statistics_are_those_of_the_definition(shuffled):
     data = ranking_input(rg.load(frame))
     shard = RowShard.of(data.groups.offsets)
     options = {"prior": 0.25, "smoothing": 3.0, "seed": 7}
-    found = ordered_statistics(data, 0, shard, n_orders=2, **options)
+    found = ordered_statistics(data, [0], shard, n_orders=2, **options)[0]
     codes = data.groups.grouped(data.X.to_array()[:, 0])
     query = np.repeat(np.arange(data.groups.n_queries), data.groups.sizes)
     orders = [np.random.default_rng([0x0BDE, 7, order]).permutation(12) for order in range(2)]
@@ -60,11 +59,13 @@ def test_a_document_sees_no_label_of_its_own_query():
     data = ranking_input(rg.load(frame))
     shard = RowShard.of(data.groups.offsets)
     options = {"n_orders": 3, "prior": 0.0, "smoothing": 1.0, "seed": 0}
-    before = ordered_statistics(data, 0, shard, **options).training
+    before = ordered_statistics(data, [0], shard, **options)[0].training
     for query in (0, 17, 39):
         rows = frame.qid == query
         changed = frame.assign(label=frame.label.where(~rows, 4 - frame.label))
-        after = ordered_statistics(ranking_input(rg.load(changed)), 0, shard, **options).training
+        after = ordered_statistics(ranking_input(rg.load(changed)), [0], shard, **options)[
+            0
+        ].training
         np.testing.assert_array_equal(before[rows], after[rows])
 
 
@@ -77,7 +78,9 @@ def test_labels_shuffled_within_queries_leave_no_signal():
         frame["label"] = frame.groupby("qid").label.transform(random.permutation)
         data = ranking_input(rg.load(frame))
         options = {"n_orders": 4, "prior": 0.0, "smoothing": 1.0, "seed": seed}
-        found = ordered_statistics(data, 0, RowShard.of(data.groups.offsets), **options).training
+        found = ordered_statistics(data, [0], RowShard.of(data.groups.offsets), **options)[
+            0
+        ].training
         advantage = frame.label - frame.groupby("qid").label.transform("mean")
         correlations.append(np.corrcoef(found, advantage)[0, 1])
     # 20 means of about 600 documents each: 0.04 per correlation, 0.009 for their mean.
@@ -117,15 +120,32 @@ def test_high_cardinality_is_learnt():
 def test_settings_without_effect_are_refused():
     data = rg.load(make())
     with pytest.raises(ValueError, match=r"statistics_orders .* no effect with category_splits="):
-        rg.LambdaMART(n_estimators=2, statistics_orders=9).fit(data)
+        rg.LambdaMART(n_estimators=2, statistics_orders=9, category_splits="subsets").fit(data)
     numbers = rg.load(make()[["label", "qid", "noise"]])
     with pytest.raises(ValueError, match=r"category_splits .* no effect without categorical"):
         rg.LambdaMART(n_estimators=2, category_splits="both").fit(numbers)
 
 
-def test_streams_are_refused_by_name(tmp_path):
-    make().to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="ordered target statistics need the data in memory"):
-        rg.LambdaMART(n_estimators=2, category_splits="statistics").fit(
-            rg.scan(tmp_path / "a.parquet", categorical=["c"])
-        )
+@pytest.mark.parametrize("splits", ["statistics", "both", "auto"])
+def test_streams_give_the_model_of_memory(splits, tmp_path):
+    make(60, 15, 150).to_parquet(tmp_path / "a.parquet")
+    source = {"categorical": ["c"]}
+    given = {"n_estimators": 8, "random_state": 0, "category_splits": splits}
+    given["min_samples_leaf"] = 5
+    memory = rg.LambdaMART(**given).fit(rg.load(tmp_path / "a.parquet", **source))
+    streamed = rg.LambdaMART(**given).fit(rg.scan(tmp_path / "a.parquet", **source))
+    assert memory.model_.ensemble.category_sets is not None
+    data = rg.load(tmp_path / "a.parquet", **source)
+    np.testing.assert_array_equal(memory.predict(data), streamed.predict(data))
+
+
+def test_auto_uses_statistics_for_many_categories_alone():
+    few, many = rg.load(make(60, 15, 60)), rg.load(make(60, 15, 300))
+    given = {"n_estimators": 8, "random_state": 0, "min_samples_leaf": 5}
+    for data, named in ((few, "subsets"), (many, "both")):
+        auto = rg.LambdaMART(**given).fit(data).predict(data)
+        alike = rg.LambdaMART(category_splits=named, **given).fit(data).predict(data)
+        np.testing.assert_array_equal(auto, alike)
+    constrained = rg.LambdaMART(monotone=[0, 1], **given).fit(many)
+    sets = rg.LambdaMART(monotone=[0, 1], category_splits="subsets", **given).fit(many)
+    np.testing.assert_array_equal(constrained.predict(many), sets.predict(many))

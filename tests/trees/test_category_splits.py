@@ -17,7 +17,9 @@ from rankgrove.trees.ensemble import TreeEnsemble, tree_sets
 from rankgrove.trees.growing import TreeGrower, apply_binned
 from rankgrove.trees.scorer import Scorer
 
-EXACT = CategoryRules(smoothing=0.0, l2=0.0, max_listed=100, max_onehot=0, min_samples=1)
+EXACT = CategoryRules(
+    smoothing=0.0, l2=0.0, max_listed=100, max_onehot=0, min_samples=1, penalty=0.0
+)
 GROWTHS = ("leafwise", "levelwise", "oblivious")
 
 
@@ -157,11 +159,48 @@ def test_limits_of_subsets_are_kept():
         assert 1 <= len(listed) <= most
         assert rules.min_samples == 1 or not rare[listed].any()
     exact = best_gain(codes.tolist(), g.astype(float), np.ones(500), 8, 0.0)
-    regular = CategoryRules(smoothing=0.0, l2=50.0, max_onehot=0, min_samples=1)
+    regular = CategoryRules(smoothing=0.0, l2=50.0, max_onehot=0, min_samples=1, penalty=0.0)
     tree = TreeGrower(binned(X), max_leaf_nodes=2, categories=regular).grow(g, None)
     assert tree.gain[0] < exact
     wanted = best_gain(codes.tolist(), g.astype(float), np.ones(500), 8, 0.0, more_l2=50.0)
     assert tree.gain[0] == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize("tree", GROWTHS)
+def test_a_set_loses_what_chance_gives_to_so_many_categories(tree):
+    rng = np.random.default_rng(6)
+    codes = rng.integers(7, size=400)
+    g = (rng.normal(size=7)[codes] + rng.normal(size=400)).astype(np.float32)
+    X = categorical(codes.tolist(), 7)
+    rules = CategoryRules(
+        smoothing=0.0, l2=0.0, max_listed=100, max_onehot=0, min_samples=1, penalty=1.5
+    )
+    every, one = np.ones(400, bool), np.ones(400)
+    g = g.astype(float)
+    chance = (g**2).sum() / 400
+
+    def worth(listed):
+        left = np.isin(codes, listed)
+        gain = score(g, one, left, 0.0) + score(g, one, ~left, 0.0) - score(g, one, every, 0.0)
+        m = len(listed)
+        return gain - 1.5 * chance * m * (1 + 2 * np.log(7 / m))
+
+    best = max(worth(listed) for listed in subsets(range(7)) if 0 < len(listed) < 7)
+    assert best > 0
+    limit = {"max_depth": 1} if tree == "oblivious" else {"max_leaf_nodes": 2}
+    grown = TreeGrower(binned(X), tree=tree, categories=rules, **limit).grow(
+        g.astype(np.float32), None
+    )
+    assert grown.gain[0] == pytest.approx(best, rel=1e-4)
+
+
+def test_categories_without_effect_make_no_split():
+    rng = np.random.default_rng(7)
+    X = categorical(rng.integers(300, size=20_000).tolist(), 300)
+    g = rng.normal(size=20_000).astype(np.float32)
+    tempted = CategoryRules(penalty=0.0)
+    assert len(TreeGrower(binned(X), max_leaf_nodes=8, categories=tempted).grow(g, None).gain) > 1
+    assert len(TreeGrower(binned(X), max_leaf_nodes=8).grow(g, None).gain) == 1
 
 
 def test_bins_of_categories_are_their_codes():

@@ -66,7 +66,10 @@ def check_export(
     found = file_scores(export, X)
     expected = {"the model": model.scores(X)}
     if export.missing == "zero":
-        with_zeros = model.scores(np.where(np.isnan(X), 0, X).astype(X.dtype))
+        numbers = [j for j in range(X.shape[1]) if j not in model.columns.categories]
+        zeros = np.array(X)
+        zeros[:, numbers] = np.where(np.isnan(X[:, numbers]), 0, X[:, numbers])
+        with_zeros = model.scores(zeros)
         if not np.array_equal(with_zeros, expected["the model"]):
             expected = {
                 "the model with 0 for missing values": with_zeros,
@@ -95,7 +98,12 @@ def _check_categories(model: Model, export: Export, X: npt.NDArray[Any]) -> list
             given.append(some.copy())
             given[-1][:, j] = value
     documents = np.concatenate(given)
-    expected = model.scores(np.concatenate(missing))
+    rows = np.concatenate(missing)
+    if export.missing == "zero":
+        numbers = [j for j in range(X.shape[1]) if j not in columns]
+        for some in (documents, rows):
+            some[:, numbers] = np.where(np.isnan(some[:, numbers]), 0, some[:, numbers])
+    expected = model.scores(rows)
     groups = QueryGroups.from_sizes(np.array([len(documents)]))
     found = file_scores(export, documents)
     against = "the model on missing and unknown categories"
@@ -104,6 +112,8 @@ def _check_categories(model: Model, export: Export, X: npt.NDArray[Any]) -> list
 
 def file_scores(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floats]]:
     """Return who scored the documents with the file, and the scores without the file's shift."""
+    if export.indicators is not None:
+        X = export.indicators.matrix(X)
     evaluate = export.target.evaluate_linear if export.linear else export.target.evaluate
     assert evaluate is not None
     scores = evaluate(export.path.read_bytes(), X, export.names)

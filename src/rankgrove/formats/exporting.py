@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from rankgrove._files import replacing, require_place
 from rankgrove.errors import DataError, ModelError
+from rankgrove.formats.category_indicators import Indicator, IndicatorFeatures, with_indicators
 from rankgrove.formats.plain_trees import (
     PlainTrees,
     missing_as_zero,
@@ -83,12 +84,14 @@ class Target:
     links : functions of the sum that it can apply
     zero_is_missing : whether values near 0 can count as missing
     carries_categories : whether splits can ask for categories
+    category_indicators : whether ``requests`` can define features of 0 and 1 that stand for sets of
+        categories, where splits cannot ask for categories
     write_linear : weights -> the file, if it has linear models
     evaluate_linear : the same for linear models
     library : (file, matrix) -> name of the library that was asked and its scores; None if it is not
         installed
-    requests : (model name, features that are used, file) -> bodies to upload, by the end of their
-        names
+    requests : (model name, features that are used, file, which of them are sets of categories) ->
+        bodies to upload, by the end of their names
     """
 
     name: str
@@ -102,10 +105,13 @@ class Target:
     links: frozenset[str] = frozenset({"identity"})
     zero_is_missing: bool = False
     carries_categories: bool = False
+    category_indicators: bool = False
     write_linear: Callable[[LinearWeights], bytes] | None = None
     evaluate_linear: Evaluate | None = None
     library: Callable[[Path, npt.NDArray[Any]], tuple[str, Floats] | None] | None = None
-    requests: Callable[[str, tuple[str, ...], bytes], Mapping[str, str]] | None = None
+    requests: (
+        Callable[[str, tuple[str, ...], bytes, Sequence[Indicator]], Mapping[str, str]] | None
+    ) = None
 
 
 @dataclass(frozen=True)
@@ -120,9 +126,10 @@ class Export:
     reason : why missing values are 0, as a sentence; empty if the caller asked for it
     shift : what the file adds to the scores of the model, so that none is negative
     linear : whether it is a linear model
-    names : of the model's columns, as the target knows them
+    names : of the features, as the target knows them
     used : names of the features that the model uses; empty if features have no names
     requests : files written beside it for uploading
+    indicators : the features, if some of them are sets of categories; None: the model's columns
     """
 
     target: Target
@@ -134,6 +141,7 @@ class Export:
     names: tuple[str, ...] | None = None
     used: tuple[str, ...] = ()
     requests: Sequence[Path] = field(default_factory=tuple)
+    indicators: IndicatorFeatures | None = None
 
     def __repr__(self) -> str:
         missing = "" if self.missing == "keep" else ", missing values are 0"
@@ -197,10 +205,10 @@ def export_model(
         weights = _linear(model, target, missing, feature_names)
         assert target.write_linear is not None
         data, names, missing = target.write_linear(weights), weights.names, "zero"
-        used = weights.used_names
+        used, indicators = weights.used_names, None
     else:
         reason = _reason_for_zero(model, target) if missing is None else ""
-        plain = _trees(model, target, "zero" if reason else missing, feature_names)
+        plain, indicators = _trees(model, target, "zero" if reason else missing, feature_names)
         plain = replace(plain, says_missing_is_zero=missing == "zero")
         if target.at_least_zero:
             plain, shift = plain.at_least_zero()
@@ -210,11 +218,13 @@ def export_model(
     used_names = () if names is None else tuple(used())
     if known_features is not None:
         names_or_refusal(names, to)
-        _check_known(used_names, known_features)
+        defined = [one.name for one in indicators.indicators] if with_request and indicators else []
+        _check_known(used_names, [*known_features, *defined])
     bodies: Mapping[str, str] = {}
     if with_request and target.requests is not None:
         names_or_refusal(names, to)
-        bodies = target.requests(_model_name(path), used_names, data)
+        sets = () if indicators is None else indicators.indicators
+        bodies = target.requests(_model_name(path), used_names, data, sets)
     with replacing(path) as stream:
         stream.write(data)
     beside = []
@@ -223,9 +233,9 @@ def export_model(
         with replacing(beside[-1]) as stream:
             stream.write(text.encode())
     linear = isinstance(model, LinearModel)
-    return Export(
-        target, Path(path), missing, reason, shift, linear, names, used_names, tuple(beside)
-    )
+    file = Path(path)
+    result = Export(target, file, missing, reason, shift, linear, names, used_names, tuple(beside))
+    return replace(result, indicators=indicators)
 
 
 def _reason_for_zero(model: Model, target: Target) -> str:
@@ -241,18 +251,24 @@ def _reason_for_zero(model: Model, target: Target) -> str:
 
 def _trees(
     model: Model, target: Target, missing: str | None, names: Sequence[str] | None
-) -> PlainTrees:
-    plain = plain_trees(model)
+) -> tuple[PlainTrees, IndicatorFeatures | None]:
+    plain, indicators = plain_trees(model), None
     if names is not None:
         plain = replace(plain, names=_checked_names(names, plain.n_features))
     if target.needs_names:
         own = names_or_refusal(plain.names, target.name)
         if names is None:
             refuse_numbers(own, target.name)
+    if plain.categories and target.category_indicators:
+        plain, indicators = with_indicators(plain)
     if any(tree.left_codes for tree in plain.trees) and not target.carries_categories:
         used = sorted({int(t.feature[node]) for t in plain.trees for node in t.left_codes})
         shown = ", ".join(repr(model.columns.all_names[j]) for j in used)
-        able = ", ".join(name for name in TARGETS if target_of(name).carries_categories)
+        able = ", ".join(
+            other.name
+            for other in map(target_of, TARGETS)
+            if other.carries_categories or other.category_indicators
+        )
         raise ModelError(
             f"{target.name} knows numbers alone, and this model splits on the categories of "
             f"{shown}: train with one column of 0 and 1 for each category (pandas.get_dummies), or "
@@ -265,7 +281,7 @@ def _trees(
     if plain.missing_up_to is not None and not target.zero_is_missing:
         raise ModelError(f"this model takes 0 for missing, and {target.name} cannot")
     if missing == "zero":
-        return missing_as_zero(plain)
+        return missing_as_zero(plain), indicators
     if not target.carries_missing:
         if tells_missing_from_zero(plain):
             raise ModelError(
@@ -273,8 +289,8 @@ def _trees(
                 "0: train with missing='zero', or export with missing='zero' if the features of "
                 "the target never lack a value"
             )
-        return missing_as_zero(plain)
-    return plain
+        return missing_as_zero(plain), indicators
+    return plain, indicators
 
 
 def _linear(

@@ -9,11 +9,15 @@ negative: a last tree of one leaf lifts them.
 An object around the trees is written only where it says something: ``missing_as_zero``, which
 OpenSearch knows from 3.6 on, or ``binary:logistic`` for a score that is a probability. Older
 plugins refuse an object with the objective ``rank:ndcg``, and every version reads an array.
+
+A set of categories is a feature: a query for documents whose field has one of its values
+(``terms``), with the constant score 1.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from rankgrove.errors import ModelError
+from rankgrove.formats.category_indicators import Indicator
 from rankgrove.formats.exporting import Floats, LinearWeights, Target
 from rankgrove.formats.feature_templates import template_of
 from rankgrove.formats.plain_trees import (
@@ -119,10 +125,32 @@ def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     return total.astype(np.float64)
 
 
-def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
+def _terms(one: Indicator) -> dict[str, Any]:
+    """Return the definition of a set of categories: a query for documents that have one of them."""
+    # Templates are mustache: braces of a value must not be read as one of theirs.
+    if any("{{" in value for value in one.values if isinstance(value, str)):
+        raise ModelError(
+            f"a category of {one.field!r} contains '{{{{', which search engines take for a part of "
+            "their template: rename it"
+        )
+    return {
+        "name": one.name,
+        "params": [],
+        "template_language": "mustache",
+        "template": {"constant_score": {"filter": {"terms": {one.field: list(one.values)}}}},
+    }
+
+
+def _requests(
+    name: str, features: tuple[str, ...], data: bytes, indicators: Sequence[Indicator]
+) -> dict[str, str]:
     definition = json.loads(data)
     linear = isinstance(definition, dict) and "splits" not in definition
-    templates = [template_of(feature).for_ltr_plugin() for feature in features]
+    sets = {one.name: one for one in indicators}
+    templates = [
+        _terms(sets[feature]) if feature in sets else template_of(feature).for_ltr_plugin()
+        for feature in features
+    ]
     feature_set = {"featureset": {"features": templates}}
     kind = "model/linear" if linear else "model/xgboost+json"
     model = {"model": {"name": name, "model": {"type": kind, "definition": data.decode()}}}
@@ -156,6 +184,7 @@ def _target(name: str, product: str, carries_missing: bool) -> Target:
         at_least_zero=True,
         needs_names=True,
         links=frozenset(_OBJECTIVES),
+        category_indicators=True,
         write_linear=partial(_write_linear, name),
         evaluate_linear=_evaluate_linear,
         requests=_requests,

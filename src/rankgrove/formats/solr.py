@@ -4,7 +4,7 @@ Solr adds 1e-6 to each threshold when it loads a model, in float32, and goes lef
 the number that becomes t by this addition is written. Where there is none (thresholds far below
 1e-6, say) the nearest threshold above stands in, with a warning. Missing values go the way of
 ``missing`` with ``isNullSameAsZero: false`` (Solr 9.2 and newer), else they are 0. Sums are in
-float32.
+float32. A set of categories is a feature: a query for documents whose field has one of its values.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.errors import ModelError
+from rankgrove.formats.category_indicators import Indicator
 from rankgrove.formats.exporting import Floats, LinearWeights, Target
 from rankgrove.formats.feature_templates import template_of
 from rankgrove.formats.plain_trees import (
@@ -144,11 +146,35 @@ def _evaluate_linear(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     return total.astype(np.float64)
 
 
-def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
+def _terms(one: Indicator) -> dict[str, Any]:
+    """Return the query for documents whose field has a value of a set: a feature of 1 or 0."""
+    texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in one.values]
+    free = [mark for mark in ",|;^~\t" if not any(mark in text for text in texts)]
+    if not free or any(text != text.strip() or not text for text in texts):
+        raise ModelError(
+            f"the categories of {one.field!r} cannot be listed in a query of Solr: some are empty, "
+            "have blanks at an end, or contain every mark that may separate them; rename them"
+        )
+    field = one.field.replace("\\", "\\\\").replace("'", "\\'")
+    query = f"{{!terms f='{field}' separator='{free[0]}'}}" + free[0].join(texts)
+    return {
+        "name": one.name,
+        "class": "org.apache.solr.ltr.feature.SolrFeature",
+        "params": {"fq": [query]},
+    }
+
+
+def _requests(
+    name: str, features: tuple[str, ...], data: bytes, indicators: Sequence[Indicator]
+) -> dict[str, str]:
+    sets = {one.name: one for one in indicators}
     model = {**json.loads(data), "name": name}
     # Without a default value, Solr reads an absent field as 0, whatever the model says.
     null = {} if model["params"].get("isNullSameAsZero", True) else {"defaultValue": "NaN"}
-    store = [template_of(feature).for_solr(null) for feature in features]
+    store = [
+        _terms(sets[feature]) if feature in sets else template_of(feature).for_solr(null)
+        for feature in features
+    ]
     query = (
         f"q=your words&rq={{!ltr model={name} reRankDocs=100 efi.keywords='your words'}}"
         "&fl=id,score,[features]\n"
@@ -168,6 +194,7 @@ SOLR = Target(
     absent_is_zero=True,
     at_least_zero=True,
     needs_names=True,
+    category_indicators=True,
     write_linear=_write_linear,
     evaluate_linear=_evaluate_linear,
     requests=_requests,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.special import expit
 
 from rankgrove.data.core.categories import Value
 from rankgrove.errors import ModelError
+from rankgrove.formats.category_indicators import Indicator
 from rankgrove.formats.exporting import Floats, Target
 from rankgrove.formats.plain_trees import (
     PlainTree,
@@ -129,7 +131,9 @@ def _evaluate(data: bytes, X: npt.NDArray[Any], names: Any) -> Floats:
     return np.exp(total) if dump["objective"] == "poisson" else total
 
 
-def _requests(name: str, features: tuple[str, ...], data: bytes) -> dict[str, str]:
+def _requests(
+    name: str, features: tuple[str, ...], data: bytes, indicators: Sequence[Indicator]
+) -> dict[str, str]:
     wanted = "\n".join(f"            {feature}" for feature in features)
     profile = f"""\
 # Put the model file into the folder models/ of the application package as {name}.json, and this

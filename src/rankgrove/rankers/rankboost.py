@@ -46,7 +46,7 @@ PAPERS = {
     ),
 }
 _ONE_AGAINST_REST = CategoryRules(
-    smoothing=0.0, l2=0.0, max_listed=1, max_onehot=MAX_CATEGORIES, min_samples=1
+    smoothing=0.0, l2=0.0, max_listed=1, max_onehot=MAX_CATEGORIES, min_samples=1, penalty=0.0
 )
 
 

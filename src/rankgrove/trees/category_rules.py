@@ -23,13 +23,16 @@ class CategoryRules:
     max_onehot : categories of a node up to which each is tried alone
     min_samples : rows of a category in the node at least; rarer ones stay on the other side. Where
         Hessians do not count rows, rows are estimated by the share of the Hessians
+    penalty : the gain of a set of m of n categories falls by ``penalty * m * (1 + 2 ln(n / m))``
+        times sum of g² / sum of h, about what the best set of m categories without effect gains
     """
 
     smoothing: float = 3.0
     l2: float = 10.0
-    max_listed: int = 32
+    max_listed: int = 1024
     max_onehot: int = 4
     min_samples: int = 30
+    penalty: float = 1.0
 
     def native(self) -> _native.CategoryRules:
         """Return the rules as the native engine takes them, checked."""

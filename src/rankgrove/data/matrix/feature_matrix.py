@@ -2,7 +2,8 @@
 
 Engine, models and metrics read a matrix through this interface, whatever holds its numbers: an
 array (``DenseMatrix``), the caller's columns (``CallerMatrix``), stored entries (``SparseMatrix``)
-or a file (``StreamedMatrix``). ``conversion`` makes one of anything that a caller gives.
+or a file (``StreamedMatrix``, ``ExtendedMatrix``). ``conversion`` makes one of anything that a
+caller gives.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class FeatureMatrix(ABC):
         """Return the same matrix, whose columns hold codes of these dictionaries."""
 
     def with_more_columns(self, extra: Array) -> FeatureMatrix:
-        """Return the matrix, in memory, with more columns after its own, which have no names."""
+        """Return the matrix with more columns after its own; no column has a name."""
         raise NotImplementedError
 
     @abstractmethod

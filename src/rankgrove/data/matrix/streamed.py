@@ -14,6 +14,7 @@ from rankgrove.data.core.categories import CategoriesByColumn
 from rankgrove.data.matrix.cache import CacheEntry, PartOfCacheEntry
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.disk_matrix import DiskMatrix
+from rankgrove.data.matrix.extended import ExtendedMatrix
 from rankgrove.data.matrix.feature_matrix import (
     ColumnMap,
     FeatureMatrix,
@@ -128,6 +129,10 @@ class StreamedMatrix(FeatureMatrix):
     def with_categories(self, categories: CategoriesByColumn) -> StreamedMatrix:
         """Return the same matrix, whose columns hold codes of these dictionaries."""
         return self._described(self.names, categories)
+
+    def with_more_columns(self, extra: npt.NDArray[Any]) -> FeatureMatrix:
+        """Return the matrix with more columns after its own, which stay in memory."""
+        return ExtendedMatrix(self, np.asarray(extra, np.float32))
 
     def map_columns(
         self, maps: Mapping[int, ColumnMap], categories: CategoriesByColumn

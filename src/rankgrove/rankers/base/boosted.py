@@ -61,6 +61,7 @@ _CATEGORY_PARAMETERS = (
     "max_split_categories",
     "max_onehot_categories",
     "min_samples_category",
+    "category_penalty",
 )
 
 Floats = npt.NDArray[np.float64]
@@ -90,6 +91,7 @@ class BoostedRanker(TreeRanker):
 
     family: ClassVar[str] = "boosted trees"
     learns_in_steps: ClassVar[bool] = True
+    _auto_statistics: ClassVar[bool] = True
     continues_models: ClassVar[bool] = True
     shares: ClassVar[tuple[str, ...]] = ("rows",)
 
@@ -237,7 +239,7 @@ class BoostedRanker(TreeRanker):
         10.0, Real(0), "added to l2 in the gain of a split by a set of categories"
     )
     max_split_categories: int = param(
-        32, Integer(1), "categories that a split lists at most; all others go to the other side"
+        1024, Integer(1), "categories that a split lists at most; all others go to the other side"
     )
     max_onehot_categories: int = param(
         4,
@@ -249,6 +251,12 @@ class BoostedRanker(TreeRanker):
         Integer(1),
         "documents of a category in a node at least (estimated by its share of the Hessians); "
         "rarer ones are not listed",
+    )
+    category_penalty: float = param(
+        1.0,
+        Real(0, 1000),
+        "off the gain of a set of categories, in units of what the best set of so many gains by "
+        "chance: m (1 + 2 ln(n / m)) (sum of g² / sum of h) for m of n categories",
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
@@ -264,6 +272,13 @@ class BoostedRanker(TreeRanker):
         if self.drop_rate == 0:
             idle |= dict.fromkeys(("skip_drop", "max_drop"), "with drop_rate=0")
         return {**idle, **unused_by_sampling(self.sampling)}
+
+    def _statistic_columns(self, data: RankingInput) -> list[int]:
+        """Return no columns by default where constraints name the columns of the data."""
+        constrained = self.monotone is not None or self.interactions is not None
+        if constrained and self.category_splits == "auto":
+            return []
+        return super()._statistic_columns(data)
 
     def _objective(self, data: TrainingData) -> Objective:
         """Build the objective of this ranker for the training data."""
@@ -441,6 +456,7 @@ class BoostedRanker(TreeRanker):
                 self.max_split_categories,
                 self.max_onehot_categories,
                 self.min_samples_category,
+                self.category_penalty,
             ),
             missing_branch=self.missing == "branch",
             n_jobs=self.n_jobs,

@@ -13,7 +13,7 @@ from rankgrove.data.core.category_maps import looked_up
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.names import unused_name
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.errors import DataError, ModelError
+from rankgrove.errors import ModelError
 from rankgrove.models.folding import folded
 from rankgrove.models.model import Model
 from rankgrove.rankers.base.declaration import declared, param
@@ -22,6 +22,7 @@ from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.parameters import Choice, Integer, Real
 from rankgrove.training.ordered_statistics import OrderedStatistics, ordered_statistics
 
+MANY_CATEGORIES = 100  # more of them have target statistics unless the user decides
 _STATISTICS = ("statistics_orders", "statistics_prior", "statistics_smoothing")
 
 
@@ -30,6 +31,7 @@ class TreeRanker(BaseRanker):
     """Base of the rankers of trees."""
 
     takes_categories: ClassVar[bool] = True
+    _auto_statistics: ClassVar[bool] = False  # whether category_splits="auto" may use statistics
 
     max_categories: int = param(
         DEFAULT_CATEGORIES,
@@ -37,13 +39,17 @@ class TreeRanker(BaseRanker):
         "categories of a column that are told apart; the rarest of more are pooled",
     )
     category_splits: str = param(
-        "subsets",
-        Choice("subsets", "statistics", "both"),
+        "auto",
+        Choice("auto", "subsets", "statistics", "both"),
         "how splits use categorical columns: by sets of categories, by a threshold on ordered "
-        "target statistics (docs/how-to/categorical.md), or by whichever gains more",
+        "target statistics (docs/how-to/categorical.md), or by whichever gains more (both); auto: "
+        f"sets, and in boosted rankers both for columns of more than {MANY_CATEGORIES} categories",
     )
     statistics_orders: int = param(
-        4, Integer(1, 1000), "random orders of the queries whose target statistics are averaged"
+        1,
+        Integer(1, 1000),
+        "random orders of the queries whose target statistics are averaged; many come near to the "
+        "mean over all other queries, which overfits",
     )
     statistics_prior: float = param(
         0.0,
@@ -59,38 +65,47 @@ class TreeRanker(BaseRanker):
         if not data.columns.categories:
             names = ("max_categories", "category_splits", *_STATISTICS)
             return {**idle, **dict.fromkeys(names, "without categorical columns")}
-        if self.category_splits == "subsets":
-            idle |= dict.fromkeys(_STATISTICS, "with category_splits='subsets'")
+        if not self._statistic_columns(data):
+            idle |= dict.fromkeys(_STATISTICS, self._without_statistics())
         return idle
+
+    def _without_statistics(self) -> str:
+        if self.category_splits == "subsets":
+            return "with category_splits='subsets'"
+        return "with category_splits='auto', which uses no statistics here"
 
     def _derive_columns(self, fit: Fit) -> DerivedColumns | None:
         """Return the columns of target statistics, if they are wanted."""
         data = fit.data
-        if self.category_splits == "subsets" or not data.X.categories:
+        columns = self._statistic_columns(data)
+        if not columns:
             return None
-        if data.X.cache is not None:
-            raise DataError(
-                "ordered target statistics need the data in memory, and these are streamed: "
-                "category_splits='subsets' takes them"
-            )
         if fit.init_model is not None and self.category_splits == "statistics":
             raise ModelError(
                 "a model is continued on the columns that it has: category_splits='both' adds "
                 "ordered target statistics"
             )
-        found = {
-            j: ordered_statistics(
-                data,
-                j,
-                fit.shard,
-                n_orders=self.statistics_orders,
-                prior=self.statistics_prior,
-                smoothing=self.statistics_smoothing,
-                seed=fit.seed,
-            )
-            for j in sorted(data.X.categories)
-        }
-        return StatisticColumns(data.columns, found, keeps=self.category_splits == "both")
+        found = ordered_statistics(
+            data,
+            columns,
+            fit.shard,
+            n_orders=self.statistics_orders,
+            prior=self.statistics_prior,
+            smoothing=self.statistics_smoothing,
+            seed=fit.seed,
+        )
+        return StatisticColumns(data.columns, found, keeps=self.category_splits != "statistics")
+
+    def _statistic_columns(self, data: RankingInput) -> list[int]:
+        """Return the columns of which trees see ordered target statistics."""
+        if self.category_splits == "subsets":
+            return []
+        least = 0
+        if self.category_splits == "auto":
+            if not self._auto_statistics:
+                return []
+            least = MANY_CATEGORIES + 1
+        return [j for j, known in sorted(data.X.categories.items()) if known.n_codes >= least]
 
 
 @dataclass(frozen=True)
@@ -125,13 +140,16 @@ class StatisticColumns(DerivedColumns):
         return self._extended(data, np.stack(columns, axis=1))
 
     def _extended(self, data: RankingInput, extra: npt.NDArray[np.float32]) -> RankingInput:
-        X = data.X if self.keeps else data.X.select_columns(self.kept)
         names = None
         if data.columns.names is not None:
             names = tuple(data.columns.names[j] for j in self.kept)
             for j in self.found:
                 names += (unused_name(f"{data.columns.names[j]} (statistic)", names),)
-        X = X.with_more_columns(extra).with_names(names)
+        count = self.columns.count
+        X = data.X.with_more_columns(extra)
+        if not self.keeps:
+            X = X.select_columns([*self.kept, *range(count, count + len(self.found))])
+        X = X.with_names(names)
         return replace(
             data, X=X, columns=Columns(names, X.n_columns, categories=dict(X.categories))
         )
