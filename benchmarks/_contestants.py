@@ -44,7 +44,7 @@ def _rankgrove(name: str, **params: Any) -> Callable[[Training], Trained]:
         from rankgrove.rankers.base.registry import make_ranker
 
         clock = {"binning": 0.0}
-        for step in ("shared_bins", "bin_matrix"):
+        for step in ("shared_bins", "cached_codes"):
             setattr(boosted, step, _timed(getattr(boosted, step), clock))
         oblivious = params.get("tree") == "oblivious" or name == "rcrank"
         leaves = {"tree": "leafwise", "max_leaf_nodes": data.n_leaves}
@@ -161,12 +161,13 @@ QUANTISED = {
 }
 
 CONTESTANTS: dict[str, Callable[[Training], Trained]] = {
-    "rankgrove-lambdamart": _rankgrove("lambdamart"),
-    "rankgrove-mart": _rankgrove("mart"),
+    "rankgrove-lambdamart": _rankgrove("lambdamart", tree="leafwise"),
+    "rankgrove-lambdamart-oblivious": _rankgrove("lambdamart", tree="oblivious"),
+    "rankgrove-mart": _rankgrove("mart", tree="leafwise"),
     "rankgrove-rcrank": _rankgrove("rcrank"),
     "rankgrove-yetirank-oblivious": _rankgrove("yetirank", tree="oblivious"),
     "rankgrove-mart-oblivious": _rankgrove("mart", tree="oblivious"),
-    "rankgrove-xendcg": _rankgrove("xendcg"),
+    "rankgrove-xendcg": _rankgrove("xendcg", tree="leafwise"),
     "lightgbm-auto": _lightgbm(),
     "lightgbm-row": _lightgbm(force_row_wise=True),
     "lightgbm-col": _lightgbm(force_col_wise=True),

@@ -61,10 +61,12 @@ def main() -> None:
             make_data(Path(folder), share, args.quick)
             for name in args.contestants or CONTESTANTS:
                 result = run_parent(name, folder, args)
-                results[f"{name} {share} {args.trees}"] = {
+                results[f"{name} {share} {args.trees} {args.threads}"] = {
                     "contestant": name,
                     "share": str(share),
                     "trees": args.trees,
+                    "threads": args.threads,
+                    "date": time.strftime("%Y-%m-%d"),
                     **result,
                 }
                 if not args.no_write:
@@ -160,19 +162,24 @@ def _status(field: str) -> int:
 def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> None:
     report = Report("boosting", args, libraries=["lightgbm", "xgboost-cpu", "catboost"])
     runs = [run for run in results if "error" not in run]
-    runs.sort(key=lambda run: (Fraction(run["share"]), run["trees"]))
+    runs.sort(key=lambda run: (Fraction(run["share"]), run["trees"], run["threads"]))
     report.table(
-        ["contestant", "rows", "trees", "binning s", "training s", "ms/tree", "peak MB", "NDCG@10"],
+        [
+            *("contestant", "rows", "trees", "threads", "binning s", "training s", "ms/tree"),
+            *("peak MB", "NDCG@10", "measured"),
+        ],
         [
             [
                 run["contestant"],
                 run["rows"],
                 run["trees"],
+                run["threads"],
                 f"{run['binning']:.2f}",
                 f"{run['training']:.2f}",
                 f"{1000 * run['training'] / run['trees']:.1f}",
                 f"{run['peak_mb']:.0f}",
                 f"{run['ndcg']:.4f}",
+                run["date"],
             ]
             for run in runs
         ],
@@ -184,6 +191,7 @@ def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> Non
             "fastest peer",
             "rows",
             "trees",
+            "threads",
             "training",
             "goal",
             "binning",
@@ -196,7 +204,7 @@ def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> Non
     report.table(
         ["contestant", "rows", "trees", "training us per row and tree"],
         list(scaling_rows(runs)),
-        caption="Growth with rows (constant: linear time)",
+        caption="Growth with rows, two threads (constant: linear time)",
     )
     for run in results:
         if "error" in run:
@@ -206,7 +214,7 @@ def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> Non
 
 def scaling_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
     for name in dict.fromkeys(run["contestant"] for run in runs):
-        mine = [run for run in runs if run["contestant"] == name]
+        mine = [run for run in runs if run["contestant"] == name and run["threads"] == 2]
         if len({run["share"] for run in mine}) > 1:
             for run in mine:
                 per_row = 1e6 * run["training"] / run["trees"] / run["rows"]
@@ -214,8 +222,10 @@ def scaling_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def ratio_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    for size in dict.fromkeys((run["share"], run["trees"]) for run in runs):
-        same_size = {r["contestant"]: r for r in runs if (r["share"], r["trees"]) == size}
+    for size in dict.fromkeys((run["share"], run["trees"], run["threads"]) for run in runs):
+        same_size = {
+            r["contestant"]: r for r in runs if (r["share"], r["trees"], r["threads"]) == size
+        }
         for ours, peers, goal in GOALS:
             present = [same_size[peer] for peer in peers if peer in same_size]
             if ours not in same_size or not present:
@@ -227,6 +237,7 @@ def ratio_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
                 best["contestant"],
                 mine["rows"],
                 mine["trees"],
+                mine["threads"],
                 ratio(best["training"] / best["trees"], mine["training"] / mine["trees"]),
                 f"{goal:g} x",
                 ratio(best["binning"], mine["binning"]),

@@ -24,7 +24,7 @@
 // There are as many groups as threads, and each thread takes the features of one: it alone writes
 // their sums, which stay in its cache. Where threads are too many for that (or columns are sparse,
 // or bins too many), they share the rows of a histogram, and then add up their parts: for two
-// threads and 25,000 bins that took 0.1 ms of waiting and moving sums between cores per node.
+// threads and 25,000 bins that took some 60 us of waiting and moving sums between cores per node.
 #pragma once
 
 #include <cstdint>
