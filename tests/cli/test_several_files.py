@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankgrove
-from rankgrove.cli.main import main
+from rankgrove.cli.main import main, verb_parser
 from rankgrove.data.writing import write_letor
 from rankgrove.datasets import make_ranking
 
@@ -61,3 +61,8 @@ def test_explain(folder, way, capsys):
         assert main(["explain", str(folder / "m.rg"), *words, "--query-id", query, "--json"]) == 0
         found.append(json.loads(capsys.readouterr().out))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("verb", ["info", "explain", "evaluate", "export", "split", "convert"])
+def test_verbs_that_read_several_files_take_the_option_that_errors_recommend(verb):
+    assert "--shared-queries" in verb_parser(verb).format_help()

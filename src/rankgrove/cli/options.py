@@ -19,18 +19,13 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options that say what a data file is and what its columns are."""
-    return _add_reading_options(parser, "judgments", "features")
-
-
-def add_document_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading documents to score from several files."""
-    _add_reading_options(parser, "judgments", "features", "files")
+    """Add the options that say what data files are and what their columns are."""
+    return _add_reading_options(parser, "judgments", "features", "files")
 
 
 def add_judgment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where the labels, queries and document ids of a file are."""
-    add_threads_option(_add_reading_options(parser, "judgments", "labels"))
+    add_threads_option(_add_reading_options(parser, "judgments", "labels", "files"))
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +35,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add all options that say how to read judged data."""
-    add_threads_option(_add_reading_options(parser, "judgments", "features", "labels"))
+    add_threads_option(_add_reading_options(parser, "judgments", "features", "labels", "files"))
 
 
 def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argparse._ArgumentGroup:

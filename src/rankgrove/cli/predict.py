@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rankgrove.cli.options import add_document_options, add_threads_option
+from rankgrove.cli.options import add_column_options, add_threads_option
 from rankgrove.cli.paths import DataPaths, one_source, refuse_overwriting
 from rankgrove.cli.scored_documents import holds_ids, write_scored
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write probabilities of relevance instead of scores, if the model tells them",
     )
     add_threads_option(parser)
-    add_document_options(parser)
+    add_column_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -48,8 +48,8 @@ class TreeRanker(BaseRanker):
     statistics_orders: int = param(
         1,
         Integer(1, 1000),
-        "random orders of the queries whose target statistics are averaged; many come near to the "
-        "mean over all other queries, which overfits",
+        "random orders of the queries whose target statistics are averaged; which number is best "
+        "depends on the data",
     )
     statistics_prior: float = param(
         0.0,
