@@ -161,13 +161,13 @@ QUANTISED = {
 }
 
 CONTESTANTS: dict[str, Callable[[Training], Trained]] = {
-    "rankgrove-lambdamart": _rankgrove("lambdamart", tree="leafwise"),
+    "rankgrove-lambdamart": _rankgrove("lambdamart"),
     "rankgrove-lambdamart-oblivious": _rankgrove("lambdamart", tree="oblivious"),
-    "rankgrove-mart": _rankgrove("mart", tree="leafwise"),
+    "rankgrove-mart": _rankgrove("mart"),
     "rankgrove-rcrank": _rankgrove("rcrank"),
     "rankgrove-yetirank-oblivious": _rankgrove("yetirank", tree="oblivious"),
     "rankgrove-mart-oblivious": _rankgrove("mart", tree="oblivious"),
-    "rankgrove-xendcg": _rankgrove("xendcg", tree="leafwise"),
+    "rankgrove-xendcg": _rankgrove("xendcg"),
     "lightgbm-auto": _lightgbm(),
     "lightgbm-row": _lightgbm(force_row_wise=True),
     "lightgbm-col": _lightgbm(force_col_wise=True),
