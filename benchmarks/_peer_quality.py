@@ -3,8 +3,8 @@
 Every system learns on the same folds and is cut where NDCG@10 was best on the validation part.
 Values per query are kept in ``--store`` as they come, so that the same command goes on where it was
 stopped. A difference is ours minus the peer, paired over the test queries of a collection; p-values
-(paired t test) are corrected by Holm over all comparisons of a table. The defaults and the
-candidates of ``Auto`` were chosen on the same collections, and ``Auto`` is a bag: the tables say so.
+(paired t test) are corrected by Holm over all comparisons of a table. Our trees and the
+candidates of ``Auto`` were chosen on these collections, and ``Auto`` is a bag: the tables say so.
 """
 
 from __future__ import annotations
