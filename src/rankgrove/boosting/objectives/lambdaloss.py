@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from rankgrove import _native
-from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
-from rankgrove.boosting.objectives.lambdamart import warn_of_many_pairs
+from rankgrove.boosting.objectives.base import TrainingData
+from rankgrove.boosting.objectives.metric_pairs import MetricPairs, warn_of_many_pairs
 from rankgrove.metrics.arithmetic import Gain, gains_over_ideal, label_gains
 
 LOSSES = ("ndcg-loss1", "ndcg-loss2", "ndcg-loss2++", "arp-loss1", "arp-loss2")
 
 
-class LambdaLossGradients(Objective):
+class LambdaLossGradients(MetricPairs):
     r"""Metric-driven pair losses at the current ranking; ``rankers.lambdaloss`` has the formulas.
 
     Pairs are computed in single precision (relative error about 1e-6).
@@ -55,22 +55,3 @@ class LambdaLossGradients(Objective):
         else:
             value = label_gains(data.y, "linear")
         self.value = value.astype(np.float32)
-
-    def gradients(
-        self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
-    ) -> None:
-        """Fill gradients and Hessians."""
-        assert hessians is not None
-        _native.lambda_gradients(
-            self.data.offsets,
-            scores[0],
-            self.value,
-            self.data.weight,
-            self.options,
-            self.data.seed,
-            iteration,
-            self.data.shard.first_query,
-            self.data.n_threads,
-            gradients[0],
-            hessians[0],
-        )

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 
 from rankgrove import _native
-from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
+from rankgrove.boosting.objectives.base import Floats, Floats32, TrainingData
+from rankgrove.boosting.objectives.metric_pairs import MetricPairs, warn_of_many_pairs
 from rankgrove.errors import DataWarning
 from rankgrove.metrics.arithmetic import (
     Gain,
@@ -19,10 +20,9 @@ from rankgrove.metrics.arithmetic import (
 )
 
 METRICS = ("ndcg", "map", "err", "mrr")
-_LONG_LIST = 20_000  # all pairs of a query of this many documents take about a second per iteration
 
 
-class LambdaGradients(Objective):
+class LambdaGradients(MetricPairs):
     r"""Lambda gradients (Burges, "From RankNet to LambdaRank to LambdaMART", 2010).
 
     For documents i and j of a query whose labels differ, :math:`y_i > y_j`, let
@@ -91,25 +91,6 @@ class LambdaGradients(Objective):
         )
         self.value = metric_values(data, metric, k or truncation, gain, relevant_from, max_grade)
 
-    def gradients(
-        self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
-    ) -> None:
-        """Fill gradients and Hessians."""
-        assert hessians is not None
-        _native.lambda_gradients(
-            self.data.offsets,
-            scores[0],
-            self.value,
-            self.data.weight,
-            self.options,
-            self.data.seed,
-            iteration,
-            self.data.shard.first_query,
-            self.data.n_threads,
-            gradients[0],
-            hessians[0],
-        )
-
 
 def refuse_metric(metric: str, k: int | None) -> None:
     """Refuse a metric whose changes are not known."""
@@ -152,15 +133,3 @@ def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Fl
     """Return ERR's probability of each label; ``max_grade`` defaults to the highest label."""
     top = max_grade if max_grade is not None else data.shard.maximum(data.y, 0.0)
     return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
-
-
-def warn_of_many_pairs(data: TrainingData) -> None:
-    """Warn of a query so long that all of its pairs take seconds."""
-    longest = int(np.diff(data.offsets).max(initial=0))
-    if longest > _LONG_LIST:
-        warnings.warn(
-            f"truncation=None looks at all pairs of documents in each iteration, and a query has "
-            f"{longest} documents: {longest * (longest - 1) // 2} pairs; a truncation such as 30 "
-            "makes the work linear",
-            stacklevel=2,
-        )

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
 
@@ -148,7 +147,7 @@ class WeightedPairs(LambdaGradients):
         """Fill gradients and Hessians."""
         assert hessians is not None
         factors = {"better": self.better, "worse": self.worse}
-        weighted_lambdas(self, scores, gradients, hessians, iteration, **factors)
+        self.fill(scores, gradients, hessians, iteration, **factors)
 
 
 class CorrectedGains(LambdaGradients):
@@ -196,8 +195,7 @@ class UnbiasedLambdas(EstimatedBias):
     def _estimate(self, scores: Floats, iteration: int) -> None:
         place = self.shown.place
         costs = np.zeros((2, self.data.n_documents))
-        weighted_lambdas(
-            self.lambdas,
+        self.lambdas.fill(
             scores,
             self._gradients,
             self._hessians,
@@ -219,29 +217,3 @@ class UnbiasedLambdas(EstimatedBias):
     def _table(self) -> Table:
         ratios = {"click_ratio": self.click_ratio, "no_click_ratio": self.no_click_ratio}
         return self.shown.table(self.data.y, **ratios)
-
-
-def weighted_lambdas(
-    objective: LambdaGradients,
-    scores: Floats,
-    gradients: Floats32,
-    hessians: Floats32,
-    iteration: int,
-    **factors: Floats,
-) -> None:
-    """Fill the gradients of lambdas whose pairs have factors, and add the costs of the pairs."""
-    data = objective.data
-    _native.lambda_gradients(
-        data.offsets,
-        scores[0],
-        objective.value,
-        data.weight,
-        objective.options,
-        data.seed,
-        iteration,
-        data.shard.first_query,
-        data.n_threads,
-        gradients[0],
-        hessians[0],
-        **factors,
-    )
