@@ -35,6 +35,7 @@ def test_a_fit_equals_the_definition():
     ranker = rankgrove.MART(
         n_estimators=12,
         learning_rate=0.5,
+        tree="leafwise",
         max_leaf_nodes=8,
         drop_rate=0.4,
         skip_drop=0.2,
