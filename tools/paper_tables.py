@@ -15,6 +15,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 _TIMED = {"igbrt": "iGBRT", "broof": "BROOF"}
 # Studies that compare nothing on folds.
 _OF_ONE_FIT = ("tree-sizes", "contexts")
+# What a result of earlier defaults says of them.
+_EARLIER = re.compile(r"^Defaults are those of before .+$", re.MULTILINE)
 _SECTION = re.compile(r"^## (?P<caption>.+)\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
@@ -42,6 +44,7 @@ def quoted(study: str, collections: str) -> str:
         f"By `benchmarks/bench_papers.py --table {study}`{amount}. "
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
+    how += "".join(f" {line}" for line in _EARLIER.findall(text))
     return "\n".join([textwrap.fill(how, 100) + "\n", *found, *_training_time(_TIMED.get(study))])
 
 

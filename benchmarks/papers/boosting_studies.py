@@ -152,10 +152,14 @@ OTHERS = (
     *("rf-hybrid", "rankboost", "adarank", "coordinate-ascent"),
 )
 
+# What belongs to the shape of trees: oblivious trees know other limits than leaf-wise ones.
+SHAPE = ("tree", "max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_weight")
+
 
 def departures(report: Report, cells: Cells, settings: Settings) -> None:
     """What changes where the defaults depart from the papers: each parameter alone set as the paper
-    has it, all others by default; then all of them."""
+    has it (the shape of trees with the limits of their leaves), all others by default; then all of
+    them."""
     for name in settings.chosen("MQ2008", "OHSUMED"):
         lines = []
         for ranker in (*BOOSTED, *OTHERS):
@@ -187,9 +191,17 @@ def _departures_of(ranker: str, cells: Cells, name: str, settings: Settings) -> 
         for key, value in system.as_in_paper.params.items()
         if key not in counted and value != usual[key]
     }
-    methods = {f"{key}={value}": {**counted, key: value} for key, value in changed.items()}
+    shape = [key for key in SHAPE if key in changed] if "tree" in changed else []
+    groups = [shape] * bool(shape) + [[key] for key in changed if key not in shape]
+    methods = {
+        ", ".join(f"{key}={changed[key]}" for key in group): {
+            **counted,
+            **{key: changed[key] for key in group},
+        }
+        for group in groups
+    }
     methods["all of these"] = {**counted, **changed}
-    if len(changed) < 2:
+    if len(groups) < 2:
         del methods["all of these"]
     cells.measure(collection, [default])
     base = cells.runs(collection, default, OWN)

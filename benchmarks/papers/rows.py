@@ -198,7 +198,7 @@ def rcrank(
 ) -> Row:
     """A cell of the grids of Modry and Ferov."""
     size = {"max_depth": leaves.bit_length() - 1} if ranker == "rcrank" else {}
-    size = size or {"max_leaf_nodes": leaves}
+    size = size or {"tree": "leafwise", "max_leaf_nodes": leaves}
     made = row(
         f"{ranker}, {leaves} leaves, rate {rate}",
         ranker,
@@ -221,7 +221,8 @@ def missing(settings: Settings) -> list[Method]:
     rows = []
     for policy in ("zero", "mean", "median", "inf", "keep"):
         label = {"inf": "+inf", "keep": "keep (each split learns where to)"}.get(policy, policy)
-        forest = {"n_estimators": settings.trees(1000), "missing": policy}
+        trees = settings.trees(1000)
+        forest = {"n_estimators": trees, "min_samples_leaf": 1, "missing": policy}
         boosting = {"n_estimators": 1000, "missing": policy}
         rows += [
             Method(f"RF, {label}", "rf", forest),
@@ -232,10 +233,10 @@ def missing(settings: Settings) -> list[Method]:
 
 def listwise(settings: Settings) -> list[Method]:
     """RF-list by several readings of the rule that ends its growth, beside RF-point."""
-    trees = settings.trees(500)
+    whole = {"n_estimators": settings.trees(500), "min_samples_leaf": 1}
     strict: dict[str, Any] = {"redraw": False}
     variants: dict[str, dict[str, Any]] = {
-        "default": {},
+        "grown to the end": {},
         "redraw=False": strict,
         "redraw=False, max_depth=17": {**strict, "max_depth": 17},
         "redraw=False, max_depth=15": {**strict, "max_depth": 15},
@@ -247,11 +248,11 @@ def listwise(settings: Settings) -> list[Method]:
         "metric=ndcg@10": {"metric": "ndcg@10"},
     }
     rows = [
-        Method("rf-point", "rf-point", {"n_estimators": trees}),
-        Method("rf-point, redraw=False", "rf-point", {"n_estimators": trees, **strict}),
-        Method("rf-point, max_depth=17", "rf-point", {"n_estimators": trees, "max_depth": 17}),
+        Method("rf-point", "rf-point", whole),
+        Method("rf-point, redraw=False", "rf-point", {**whole, **strict}),
+        Method("rf-point, max_depth=17", "rf-point", {**whole, "max_depth": 17}),
     ]
     return rows + [
-        Method(f"rf-list, {label}", "rf-list", {"n_estimators": trees, **params})
+        Method(f"rf-list, {label}", "rf-list", {**whole, **params})
         for label, params in variants.items()
     ]

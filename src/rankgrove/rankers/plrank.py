@@ -78,7 +78,8 @@ class PLRank(BoostedRanker):
         own = "on leaf values, which are Newton steps of their own"
         idle = {"l1": own}
         if self._growth == "oblivious":
-            idle |= {"min_samples_leaf": own, "min_child_weight": own}
+            oblivious = f"{own}, in oblivious trees (tree='leafwise' obeys it)"
+            idle |= {"min_samples_leaf": oblivious, "min_child_weight": oblivious}
         return {**super()._unused_parameters(data), **idle}
 
     def _objective(self, data: TrainingData) -> Objective:
