@@ -101,6 +101,10 @@ class SklearnInterface:
                 getattr(requests, method).add_request(param=name, alias=alias)
         return requests
 
+    def _get_default_requests(self) -> Any:
+        """Return what the default scorer of scikit-learn before 1.8 asks for."""
+        return self.get_metadata_routing()
+
     def set_fit_request(self: Self, **requests: Any) -> Self:
         """Choose which options scikit-learn's metadata routing passes to ``fit``."""
         return self._set_request("fit", requests)
