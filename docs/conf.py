@@ -57,6 +57,22 @@ copybutton_prompt_text = "$ "
 
 _SECTION = re.compile(r"(Parameters|Attributes)$")
 _ITEM = re.compile(r"([*\w][\w*, /]*?) : (.*)")
+# What autodoc writes for types of NumPy and for defaults that are no expressions -> what is shown.
+_NUMBERS = "complex | bytes | str"
+_ARRAYS = "_SupportsArray[dtype[Any]]"
+_TYPES = (
+    (r"~(?:numpy|typing|collections\.abc)\.(?:\w+\.)*|\bnpt\.", ""),
+    (
+        re.escape(
+            f"_Buffer | {_ARRAYS} | _NestedSequence[{_ARRAYS}] | {_NUMBERS} "
+            f"| _NestedSequence[{_NUMBERS}]"
+        ),
+        "ArrayLike",
+    ),
+    (r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+(?:\[\w+\])?)\]\]", r"NDArray[\1]"),
+    (r"<class '(?:\w+\.)*(\w+)'>", r"\1"),
+    (r"<factory>", "..."),
+)
 
 
 def numpydoc(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -72,6 +88,22 @@ def numpydoc(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
         item = _ITEM.fullmatch(line) if inside else None
         result += [item[1], f"    {item[2]}"] if item else [line]
     lines[:] = result
+
+
+def shorten(
+    app: Any,
+    what: str,
+    name: str,
+    obj: Any,
+    options: Any,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Write the types of NumPy by the names that users know: ArrayLike, NDArray[float64]."""
+    for pattern, short in _TYPES:
+        signature = signature and re.sub(pattern, short, signature)
+        returns = returns and re.sub(pattern, short, returns)
+    return signature, returns
 
 
 def mathml(latex: str, display: str) -> str:
@@ -98,4 +130,5 @@ def visit_math_block(self: Any, node: nodes.math_block) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the functions of this file."""
     app.connect("autodoc-process-docstring", numpydoc, priority=400)
+    app.connect("autodoc-process-signature", shorten)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

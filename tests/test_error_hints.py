@@ -89,6 +89,12 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
     ("name", "answer"),
     [
         ("warm_start", "init_model=ranker"),
+        ("group", "group_sizes"),
+        ("max_cat_threshold", "'max_split_categories'"),
+        ("max_cat_to_onehot", "'max_onehot_categories'"),
+        ("min_data_per_group", "'min_samples_category'"),
+        ("path_smooth", "no counterpart"),
+        ("subsample_for_bin", "no counterpart"),
         ("early_stopping_rounds", "an option of fit"),
         ("objective", "CustomMART"),
         ("num_leaves", "'max_leaf_nodes'"),

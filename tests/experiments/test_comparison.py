@@ -229,6 +229,8 @@ def test_tables_in_all_formats(real):
     assert "share a letter cannot be told apart" in markdown
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
     assert "_" not in latex.replace(r"\_", "")
+    failed = latex.split("broken failed: ")[1].split("Values are means")[0]
+    assert failed.endswith(". "), "sentences below a table are separated"
     assert "<table>" in as_html(real)
     assert as_json(real)["best_on_validation"]["ranker"] in ("boosted", "object")
 

@@ -137,6 +137,13 @@ def test_differences_add_up_to_the_distance_of_two_documents(ranker, data):
         np.testing.assert_equal(difference.first, float(data.X[3, j]))
         np.testing.assert_equal(difference.second, float(data.X[0, j]))
     assert np.isnan(next(d.second for d in comparison.differences if d.feature == "name 2"))
+    lines = str(comparison).splitlines()
+    assert lines[0] == comparison.title
+    assert len(lines) == 1 + len(comparison.differences)
+    largest = comparison.differences[0]
+    assert lines[1].startswith(f"  {largest.feature}: ")
+    assert lines[1].endswith(f", {largest.effect:+.4f}")
+    assert "against missing, " in next(line for line in lines if "name 2: " in line)
 
 
 def test_effects_of_a_list_add_up_to_the_lead_of_its_top(ranker, data):

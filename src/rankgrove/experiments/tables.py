@@ -190,7 +190,8 @@ def as_latex(comparison: ComparisonResults, more: MoreTables = MoreTables()) -> 
             for place, row in enumerate(table.rows)
         ]
         below = [*table.notes, *(convention(comparison) if number == 0 else [])]
-        notes = [rf"\par\smallskip\footnotesize {_latex_text(' '.join(below))}"] if below else []
+        text = _latex_text(" ".join(note if note.endswith(".") else f"{note}." for note in below))
+        notes = [rf"\par\smallskip\footnotesize {text}"] if below else []
         parts.append(
             "\n".join(
                 [

@@ -65,6 +65,13 @@ class DocumentComparison:
         start, end = (self.second, self.second_score), (self.first, self.first_score)
         return waterfall(self.title if title is None else title, start, effects, end)
 
+    def __str__(self) -> str:
+        lines = [
+            f"  {d.feature}: {value_text(d.first)} against {value_text(d.second)}, {d.effect:+.4f}"
+            for d in self.differences
+        ]
+        return "\n".join([self.title, *lines])
+
     def _repr_html_(self) -> str:
         return str(self.plot())
 

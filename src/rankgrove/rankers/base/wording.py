@@ -28,6 +28,12 @@ _SYNONYMS = {
     "binning": "feature_border_type",
     "tree": "grow_policy",
     "interactions": "interaction_constraints interaction_cst",
+    "max_onehot_categories": "max_cat_to_onehot one_hot_max_size",
+    "max_split_categories": "max_cat_threshold",
+    "category_smoothing": "cat_smooth",
+    "category_l2": "cat_l2",
+    "min_samples_category": "min_data_per_group",
+    "position_bias_reg": "lambdarank_position_bias_regularization",
     "monotone": "monotone_constraints mc monotonic_cst",
     "gain": "label_gain ndcg_exp_gain",
     "truncation": "lambdarank_truncation_level lambdarank_num_pair_per_sample",
@@ -110,10 +116,16 @@ _KINDS_OF_BOOSTING = (
     "RandomForest and RFPoint are forests"
 )
 _SUBSAMPLE = "each tree draws a sample anew; subsample is its size, and sampling what is drawn"
+_NO_COUNTERPART = "rankgrove has no counterpart; leave it out"
 _PROCESSOR = "training uses the processor, with n_jobs threads and histograms of max_bins bins"
 
 # Names of other libraries that are no parameter of any ranker -> what to do instead.
 ADVICE = {
+    "group": "it is an option of fit: fit(..., group_sizes=...)",
+    "pred_contrib": "ranker.explain(X).values has what each feature adds to a score",
+    "lambdarank_unbiased": "position_bias='unbiased', with fit(..., position=...)",
+    "extra_trees": "rankgrove.ExtraTrees is a forest with random thresholds; random_strength adds "
+    "noise to splits",
     "warm_start": "fit(..., init_model=ranker) goes on from a model",
     "init": "fit(..., init_model=ranker) goes on from a model",
     "eval_at": "fit(..., eval_metric='ndcg@5') says what is measured",
@@ -137,6 +149,18 @@ ADVICE = {
     ),
     **dict.fromkeys(("bagging_freq", "subsample_freq"), _SUBSAMPLE),
     **dict.fromkeys(("device", "device_type", "task_type", "tree_method", "gpu_id"), _PROCESSOR),
+    **dict.fromkeys(
+        (
+            "path_smooth",
+            "linear_tree",
+            "subsample_for_bin",
+            "bin_construct_sample_cnt",
+            "feature_pre_filter",
+            "force_row_wise",
+            "force_col_wise",
+        ),
+        _NO_COUNTERPART,
+    ),
     **{name: f"it is an option of fit: fit(..., {name}=...)" for name in _FIT_NAMES},
 }
 
