@@ -332,8 +332,9 @@ def test_any_cut_of_any_rows_gives_the_bits_of_one_table(
         return
     X = rng.normal(size=(len(qid), 3)).astype(np.float32)
     data = rankgrove.Dataset(X, rng.integers(0, 3, len(qid)), qid)
-    far = fit(forest(), tables_of(data, n_tables), on=thread_engine(size))
-    same(far, forest().fit(data))
+    small = forest().set_params(min_samples_leaf=1)
+    far = fit(small, tables_of(data, n_tables), on=thread_engine(size))
+    same(far, forest().set_params(min_samples_leaf=1).fit(data))
 
 
 @pytest.mark.parametrize("lost_at", [1, 2, 5])

@@ -60,7 +60,8 @@ class PLRank(BoostedRanker):
         p'_C = \sum_{d \in U \cap C} p(d|C),
 
     where :math:`\lambda` is ``l2``; the paper has none (equation 9). Permutations of a query share
-    many contexts: equal ones are stored once, with a count (table 3).
+    many contexts: equal ones are stored once, with a count (table 3). ``min_samples_leaf`` and
+    ``min_child_weight`` hold in leaf-wise trees, which ``tree="auto"`` grows where one is given.
 
     Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
@@ -73,6 +74,12 @@ class PLRank(BoostedRanker):
     )
     equal_labels: str = param("skip", EQUAL_LABELS, EQUAL_LABELS_MEANING)
     max_step: float = param(100.0, Real(0, above=True), "limit of a leaf's Newton step")
+
+    @property
+    def _growth(self) -> str:
+        """How trees grow; limits of leaves hold in leaf-wise trees only."""
+        limited = self.min_samples_leaf is not None or self.min_child_weight is not None
+        return "leafwise" if self.tree == "auto" and limited else super()._growth
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         own = "on leaf values, which are Newton steps of their own"
