@@ -190,7 +190,7 @@ def test_failures_are_one_line_and_write_nothing(run, folder, command, message):
         (f"{TRAIN} --n-estimator 5 --out x.rg", "--n-estimator: did you mean --n-estimators?"),
         ("train lamdamart train.txt --out x.rg", "'lamdamart': did you mean 'lambdamart'?"),
         ("train mart train.txt", "--out"),
-        ("train mart train.txt --out x.rg --tree tall", "must be 'auto', 'leafwise', 'levelwise' or"),
+        ("train mart train.txt --out x.rg --tree tall", "must be 'auto', 'leafwise', 'levelwise'"),
     ],
 )
 def test_wrong_usage_exits_with_2(run, capfd, command, message):

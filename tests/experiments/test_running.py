@@ -265,7 +265,8 @@ def test_no_room_for_a_thread_is_said_to_be_a_matter_of_memory():
 @pytest.mark.slow
 def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
     data = rankgrove.datasets.make_ranking(300, docs_per_query=40, seed=1)
-    study = make_study(data, ["rf-point:n_estimators=2000,min_samples_leaf=1"], folds=3, max_folds=1)
+    forest = "rf-point:n_estimators=2000,min_samples_leaf=1"
+    study = make_study(data, [forest], folds=3, max_folds=1)
     with Store(None) as store:
         run_study(study, store, Run(memory_limit=400 * 2**20, n_jobs=1))
         (entry,) = store.results()
