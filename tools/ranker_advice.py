@@ -5,12 +5,12 @@ from __future__ import annotations
 WHEN = {
     "gbrt": "To reproduce the papers that start from it, or as the boosting half of iGBRT. For new "
     "work [MART](mart.md) fits the same loss with the settings of today.",
-    "igbrt": "Where a random forest is strong already and you want boosting to mend what is left. "
-    "It holds a forest and a boosted ensemble, so it is large and slow to score.",
+    "igbrt": "Where a random forest is strong already and you want boosting to reduce the "
+    "remaining error. It holds a forest and a boosted ensemble, so it is large and slow to score.",
     "mart": "For real-valued labels, for a quick first model, and as the pointwise baseline: "
     "squared error needs no pairs. Its scores estimate labels.",
-    "lambdamart": "First. It optimises the metric that you report (NDCG, MAP, ERR, MRR), and takes "
-    "clicks with position bias.",
+    "lambdamart": "Try it first. It optimises the metric that you report (NDCG, MAP, ERR, MRR), "
+    "and takes clicks with position bias.",
     "mcrank": "For grades that mean something by themselves: it learns the probability of each "
     "grade. With five grades it grows five trees per iteration.",
     "plrank": "For a listwise likelihood of the best orders with exact leaf steps; a good second "
@@ -30,7 +30,7 @@ WHEN = {
     "lambdaloss": "To compare with LambdaMART under a loss that bounds NDCG, or to minimise the "
     "average position of relevant documents (ARP).",
     "yetiloss": "For MAP, MRR or ERR as the metric, with few queries.",
-    "rcrank": "For the fastest scoring: oblivious trees are tables of bits.",
+    "rcrank": "For the fastest scoring: an oblivious tree is scored by one table look-up.",
     "coordinate-ascent": "For a linear model of few features that optimises any metric, also one "
     "of your own, and that people can read. It is slow with hundreds of features.",
     "listmle": "For a quick linear listwise model; features should be on comparable scales "

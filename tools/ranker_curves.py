@@ -34,7 +34,7 @@ ABOUT = """\
 Mean test NDCG@10 by the number of training queries, over 3 draws of the data (`make_ranking` with
 `preset="letor4"`; 150 validation queries stop boosting early, 300 other queries test). The rankers
 have their defaults{given}. `python tools/ranker_curves.py` measures this. Synthetic data show how a
-ranker uses more queries, not which one is best on yours: `rankgrove compare` tells that.
+ranker uses more queries, not which one is best on yours: `rankgrove compare` shows that.
 """
 
 

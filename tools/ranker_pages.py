@@ -113,7 +113,7 @@ NDCG@10 per iteration on 300 training and 150 validation queries of
 {settings}"""
 
 IN_PAPER_SECTION = """
-## Beside the other methods of a paper
+## Compared with the other methods of a paper
 
 {tables}"""
 

@@ -1,14 +1,14 @@
 // Loops over threads.
 //
-// A caller says what one turn of its loop costs, in nanoseconds, as well as it knows (a factor of
-// two does not matter). From that follow the number of threads that the loop pays for and how many
-// turns a thread takes at once. The order of the turns is unspecified: bodies must not depend on
-// it, so results are the same for every n_threads.
+// A caller says what one iteration of its loop costs, in nanoseconds, roughly (a factor of two does
+// not matter). From that follow the number of threads that the loop pays for and how many
+// iterations a thread takes at once. Their order is unspecified: bodies must not depend on it, so
+// results are the same for every n_threads.
 //
-// Each thread begins with a range of turns of its own, the same in every loop of as many turns:
+// Each thread begins with a range of iterations of its own, the same in every loop of that length:
 // what it wrote in one loop over rows is in its cache when it reads it in the next one. A thread
-// that has finished its range helps with the others. For example, two threads share 8 turns, and
-// the second one comes late: the first takes turns 0 to 3, then 4 and 5; the second takes 6 and 7.
+// that has finished its range helps with the others. For example, two threads share 8 iterations,
+// and the second comes late: the first takes 0 to 3, then 4 and 5; the second takes 6 and 7.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace rankgrove {
 // and for which one is worth calling that is awake.
 inline constexpr double kWorkPerThread = 1e5;
 inline constexpr double kWorkPerAwakeThread = 8e3;
-// Work that a thread takes at once, and the least number of turns in which threads share.
+// Work that a thread takes at once (a piece), and the least number of pieces per thread.
 inline constexpr double kWorkPerTurn = 2e4;
 inline constexpr int64_t kTurnsPerThread = 4;
 

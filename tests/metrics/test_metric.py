@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from metrics.ranking_cases import random_case
 from rankgrove import Metric, QueryGroups, evaluate, metric
 from rankgrove.metrics import PRESETS, metric_names
+from rankgrove.metrics.listwise_metric import as_listwise_metric
 from rankgrove.metrics.parameters import PARAMETERS
 from rankgrove.metrics.registry import metric_class
 
@@ -333,3 +334,18 @@ def test_document_ids_break_ties_as_text_descending():
     assert by_id(y, scores, group_sizes=[3]) == 0.5
     with pytest.raises(ValueError, match="doc_ids has shape"):
         by_id(y, scores, group_sizes=[3], doc_ids=["a"])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_without_a_cut_off_depends_on_the_order_or_declares_that_it_needs_k(name):
+    rng = np.random.default_rng(3)
+    y, scores = rng.integers(0, 3, 40), rng.random(40)
+    measured = metric(name)
+    sizes = {"group_sizes": [10] * 4}
+    same = np.array_equal(measured.per_query(y, scores, **sizes),
+                          measured.per_query(y, 1 - scores, **sizes))  # fmt: skip
+    assert same == measured.needs_k
+    if measured.needs_k:
+        assert measured.params["k"] is None
+        with pytest.raises(ValueError, match=f"{name} needs a k, as in '{name}@10'"):
+            as_listwise_metric(name)

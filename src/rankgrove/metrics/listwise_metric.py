@@ -44,7 +44,8 @@ SumOverBlocks: TypeAlias = MAP | MRR | ERR
 
 LISTWISE_METRIC_WORDS = (
     "a mean over queries whose expected value over random orders of tied documents can be had "
-    "(not rmse or class-error, and not p or recall without a k), as text, Metric or function"
+    "(not rmse or class-error; p, recall and others without effect of the order but for a cut-off "
+    "need a k), as text, Metric or function"
 )
 
 # Kinds of native/forests/listwise/block_metrics.hpp.
@@ -94,7 +95,7 @@ def as_listwise_metric(text: Any) -> Metric:
     """
     measure = metric(text)
     refuse_unexpected(measure)
-    if isinstance(measure, Precision | Recall) and measure.k is None:
+    if measure.needs_k and measure.params.get("k") is None:
         name = measure.name
         raise ValueError(
             f"{name} needs a k, as in '{name}@10': without one every order has the same value"

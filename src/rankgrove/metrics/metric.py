@@ -65,6 +65,7 @@ class Metric:
     name: ClassVar[str]  # set by register_metric
     greater_is_better: ClassVar[bool] = True
     partial_rankings: ClassVar[bool] = False  # defined where documents are judged but not ranked
+    needs_k: ClassVar[bool] = False  # without a cut-off, every order has the same value
     of_probabilities: ClassVar[bool] = False  # it measures predict_proba, not predict
     parameters: ClassVar[Mapping[str, Parameter]] = PARAMETERS
 

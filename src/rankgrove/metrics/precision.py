@@ -20,6 +20,7 @@ class Precision(Metric):
     """Share of relevant documents among the first k."""
 
     partial_rankings: ClassVar[bool] = True
+    needs_k: ClassVar[bool] = True
 
     k: int | None = None
     relevant_from: float | str = 1.0

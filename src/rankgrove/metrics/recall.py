@@ -20,6 +20,7 @@ class Recall(Metric):
     """Share of the relevant documents that are among the first k."""
 
     partial_rankings: ClassVar[bool] = True
+    needs_k: ClassVar[bool] = True
 
     k: int | None = None
     relevant_from: float | str = 1.0

@@ -59,7 +59,7 @@ class AdaRank(LinearRanker):
     .. math:: \alpha_t = \frac{1}{2} \ln
         \frac{\sum_q P_t(q) (1 + E_q(x_t))}{\sum_q P_t(q) (1 - E_q(x_t))},
 
-    adds :math:`\alpha_t x_t` to the score f, and weighs queries that f ranks badly higher,
+    adds :math:`\alpha_t x_t` to the score f, and gives higher weight to queries that f ranks badly,
 
     .. math:: P_{t+1}(q) \propto e^{-E_q(f)}.
 

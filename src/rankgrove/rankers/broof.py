@@ -172,7 +172,7 @@ class BROOF(TreeRanker):
     )
     validation: Any = _point(
         VALIDATION_SETS,
-        "predictions that errors and residues are made of: of the trees that did not see the "
+        "predictions that errors and residuals are made of: of the trees that did not see the "
         "document, or of all",
     )
     error: Any = _point(ERRORS, "error of a document")
@@ -191,7 +191,7 @@ class BROOF(TreeRanker):
     learning_rate: float | None = param(
         None,
         AnyOf(Nothing(), Real(0, 1, above=True)),
-        "shrinkage (the paper's eta); None: 0.1 where forests fit residues, else 1",
+        "shrinkage (the paper's eta); None: 0.1 where forests fit residuals, else 1",
     )
     max_features: int | float | str | None = param(
         0.3,

@@ -44,8 +44,8 @@ class Calibrated(BaseRanker):
 
     h is the isotonic regression, or :math:`\sigma(a s + b)` with :math:`a \ge 0`. The documents are
     those of ``eval_set``; without one, out-of-fold predictions of ``n_folds`` parts of the queries.
-    ``predict`` tells the scores of the ranker, whose order h cannot change; ``predict_proba`` tells
-    the probabilities. Both are one model; exports carry the scores.
+    ``predict`` returns the scores of the ranker, whose order h cannot change; ``predict_proba``
+    returns the probabilities. Both are one model; exports use the scores.
     """
 
     family: ClassVar[str] = "calibrated"

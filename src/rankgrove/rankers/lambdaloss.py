@@ -57,8 +57,8 @@ class LambdaLoss(BoostedRanker):
     truncation: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "a pair counts if one of its documents is above this rank; None: all pairs, "
-        "which takes time quadratic in the documents of a query",
+        "a pair counts if one of its documents is among the first `truncation` ranks; None: all "
+        "pairs, which takes time quadratic in the documents of a query",
     )
     sigma: float = param(1.0, Real(1e-6, 1e6), "steepness of the pair probability")
     gain: Any = param("exp", GAIN, GAIN_MEANING + "; for the NDCG losses")

@@ -128,11 +128,11 @@ class LambdaMART(ClickBoostedRanker):
         g_j \mathrel{+}= \sigma |\Delta_{ij}| \rho_{ij}, \quad
         h_i, h_j \mathrel{+}= \sigma^2 |\Delta_{ij}| \rho_{ij} (1 - \rho_{ij})
 
-    to the gradients and Hessians of its documents. The ranking sorts by falling score, ties in the
-    order of the data. Only pairs with at least one document among the first ``truncation`` ranks
-    count, and NDCG without a cut-off divides by the ideal DCG of that many ranks. With ``norm``,
-    each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a query whose
-    scores are all equal), and then the gradients and Hessians of a query are multiplied by
+    to the gradients and Hessians of its documents. The ranking sorts by descending score, ties in
+    the order of the data. Only pairs with at least one document among the first ``truncation``
+    ranks count, and NDCG without a cut-off divides by the ideal DCG of that many ranks. With
+    ``norm``, each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a query
+    whose scores are all equal), and then the gradients and Hessians of a query are multiplied by
     :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas. With ``noise`` c, each
     iteration replaces the scores by :math:`s_i + c \log\frac{u_i}{1 - u_i}` with fresh uniform
     :math:`u_i` before it ranks them and computes the lambdas (stochastic LambdaMART; Lyzhin,
@@ -143,7 +143,7 @@ class LambdaMART(ClickBoostedRanker):
     propensity of i (``"ips"``), or by ratios :math:`t^+_{k_i} t^-_{k_j}` that are estimated with
     the trees (``"unbiased"``: Hu, Wang, Peng and Li, "Unbiased LambdaMART", 2019). With
     ``"additive"``, lambdas are computed at :math:`s_i + b_{k_i}` with estimated biases b; with
-    ``"trust"``, they are those of DCG with the gains :math:`(c_i - \\beta_{k_i}) / \\alpha_{k_i}`
+    ``"trust"``, they are those of DCG with the gains :math:`(c_i - \beta_{k_i}) / \alpha_{k_i}`
     (Vardasbi, Oosterhuis and de Rijke, "When Inverse Propensity Scoring does not Work", 2020).
     Queries are not normalised then, except with ``"additive"``: that would undo the weights.
 
@@ -164,8 +164,8 @@ class LambdaMART(ClickBoostedRanker):
     truncation: int | None = param(
         30,
         AnyOf(Integer(1), Nothing()),
-        "a pair counts if one of its documents is above this rank; None: all pairs, "
-        "which takes time quadratic in the documents of a query",
+        "a pair counts if one of its documents is among the first `truncation` ranks; None: all "
+        "pairs, which takes time quadratic in the documents of a query",
     )
     sigma: float = param(1.0, Real(1e-6, 1e6), "steepness of the pair probability")
     norm: bool = param(True, Flag(), "normalise the lambdas by score difference and by query")

@@ -35,7 +35,7 @@ class ListCE(BoostedRanker):
 
     .. math:: g_i = (1 - \alpha) (p_i - t_i) + \alpha (q_i - \bar t_i) (1 - p_i).
 
-    Scores are log-odds, ``predict_proba`` tells the probabilities.
+    Scores are log-odds, ``predict_proba`` returns the probabilities.
     """
 
     scores_are_log_odds: ClassVar[bool] = True

@@ -57,7 +57,7 @@ _ONE_AGAINST_REST = CategoryRules(
     papers=PAPERS,
 )
 class RankBoost(TreeRanker):
-    r"""RankBoost, boosting of thresholds on features, pair by pair.
+    r"""RankBoost, pairwise boosting of decision stumps.
 
     A pair is two documents of a query with different labels. Round t weighs the pair of i (lower)
     and j (higher label) by :math:`D_t(i, j) \propto e^{f(i) - f(j)}`, f being the score so far,
@@ -69,7 +69,7 @@ class RankBoost(TreeRanker):
 
     Pairs are never listed: the potentials :math:`\pi(d) = \sum_i D(i, d) - \sum_j D(d, j)` take
     O(n), and all thresholds of a feature another O(n) on its bins. A missing value goes to the side
-    that r prefers. Of a categorical feature, h is 0 for one category and 1 for all others. The
+    that r prefers. For a categorical feature, h is 0 for one category and 1 for all others. The
     model is a sum of stumps; a step is one round. With ``init_model``, f starts at the scores of
     that model.
 

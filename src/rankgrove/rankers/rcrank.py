@@ -46,10 +46,10 @@ class RCRank(LambdaMART):
         \operatorname{arg\,min}_r \sum_i |X_i^L| \mathrm{Var}(X_i^L) + |X_i^R| \mathrm{Var}(X_i^R)
 
     summed over the nodes i of the level; the values of the cells are Newton steps. As in the paper,
-    neither has an ``l2`` (one that is given belongs to the steps alone), and cells may be small or
-    empty: there is no ``min_samples_leaf``. The lambdas are those of ``LambdaMART``; the paper has
-    lambdas of NDCG@10 (``metric="ndcg@10"``), trees of 8 to 64 leaves and learning rates from 0.11
-    to 0.19, a grid that ``rankgrove compare --study rcrank`` runs on any data.
+    there is no ``l2`` by default (a given ``l2`` applies to leaf values only), and cells may be
+    small or empty: there is no ``min_samples_leaf``. The lambdas are those of ``LambdaMART``; the
+    paper has lambdas of NDCG@10 (``metric="ndcg@10"``), trees of 8 to 64 leaves and learning
+    rates from 0.11 to 0.19, a grid that ``rankgrove compare --study rcrank`` runs on any data.
 
     Modry and Ferov, "Enhancing LambdaMART Using Oblivious Trees", 2016.
     """

@@ -69,7 +69,7 @@ class RFPair(ForestRanker):
     ``rank`` and ``score`` need the queries. Scoring a list takes time in proportion to the square
     of its length.
 
-    Of a categorical column, an example has the category of the first document, and none where both
+    For a categorical column, an example has the category of the first document, and none where both
     documents have the same.
 
     ``leaf_score`` and out-of-bag predictions are about pairs, not documents.

@@ -24,7 +24,8 @@ class TreeGrower:
     """Grows one tree after the other on a binned matrix.
 
     With G and H the sums of gradients and Hessians of a node, a split gains
-    ``G_l² / (H_l + l2) + G_r² / (H_r + l2) - G² / (H + l2)`` and a leaf answers ``-G / (H + l2)``.
+    ``G_l² / (H_l + l2) + G_r² / (H_r + l2) - G² / (H + l2)`` and a leaf has the value
+    ``-G / (H + l2)``.
     With ``l1 > 0``, each G is first drawn towards 0 by l1 (and is 0 if ``|G| <= l1``).
 
     Parameters
@@ -35,17 +36,17 @@ class TreeGrower:
     max_depth : most splits on the way to a leaf; None for no limit (required if oblivious)
     min_samples_leaf, min_child_weight : least rows and least Hessian sum of a child. An oblivious
         tree splits every node of a level, however small: a rule gains nothing in nodes of which it
-        would make a smaller child, and a smaller leaf answers with the value of the nearest node
-        above that is large enough
+        would make a smaller child, and a smaller leaf has the value of the nearest node above
+        that is large enough
     l1, l2, min_gain : regularisation of leaf values and Newton gains, and the gain that a split
         must exceed
     criterion : "newton" as above, or "least_squares" to choose splits as if every Hessian were 1
         and l2 were 0 (a regression tree fitted to the gradients), or a function
         ``gain(G_left, H_left, G_right, H_right)`` of float64 arrays, one entry per candidate split
-        of a feature, that returns the gains; leaves answer with the Newton step in any case
+        of a feature, that returns the gains; leaf values are Newton steps in any case
     max_features_tree, max_features : share of the features drawn per tree, and of these per node
         (per level, if oblivious)
-    monotone : per feature 1 (answers must not fall as it grows), -1 (must not rise) or 0
+    monotone : per feature 1 (leaf values must not fall as it grows), -1 (must not rise) or 0
     interactions : groups of features, as lists of their numbers: those on the way to a leaf are
         all in one group; a feature in no group is alone. None: no limits
     categories : how categorical features are split
