@@ -8,10 +8,12 @@ import pytest
 from rankgrove import DataError
 from rankgrove.cli.main import main
 from rankgrove.logs import read_run
+from rankgrove.metrics.registry import metric_class, metric_names
 from rankgrove.metrics.runs import evaluate_run, match_run
 
 METRICS = {"ndcg": "ndcg", "ndcg@5": "ndcg_cut_5", "map": "map", "p@5": "P_5", "mrr": "recip_rank",
            "recall@5": "recall_5", "map@5": "map_cut_5"}  # fmt: skip
+PARTIAL_RANKINGS = [name for name in metric_names() if metric_class(name).partial_rankings]
 
 
 def random_files(folder, seed):
@@ -68,7 +70,7 @@ def test_a_query_that_the_run_lacks_counts_zero_unless_it_is_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("rule", ["average", "input", "best", "worst"])
-@pytest.mark.parametrize("name", ["ndcg", "map", "mrr", "err", "p", "recall", "rbp", "dcg"])
+@pytest.mark.parametrize("name", PARTIAL_RANKINGS)
 def test_a_document_that_was_not_retrieved_adds_nothing(tmp_path, rule, name):
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
     (tmp_path / "found.run").write_text("1 Q0 b 1 1.0 t\n")
