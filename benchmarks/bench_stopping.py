@@ -33,7 +33,7 @@ LETOR = {
 RANKERS: dict[str, tuple[str, dict[str, Any]]] = {
     "lambdamart": ("lambdamart", {"tree": "leafwise"}),
     "lambdamart oblivious": ("lambdamart", {"tree": "oblivious"}),
-    "queryrmse": ("queryrmse", {}),
+    "queryrmse": ("queryrmse", {"tree": "leafwise"}),
 }
 NDCG = metric("ndcg@10")
 

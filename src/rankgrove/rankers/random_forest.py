@@ -63,9 +63,10 @@ class RandomForest(ForestRanker):
     r"""Regression forest (Mohan, Chen and Weinberger, *Web-Search Ranking with Initialized Gradient
     Boosted Regression Trees*, 2011, section 3).
 
-    Every tree is grown to full depth on a bootstrap of the documents (as many as there are, drawn
-    with replacement), with the squared error and K = 0.1 f features per node. The paper grows up to
-    10,000 trees, and takes missing values for 0 (section 7 compares alternatives).
+    Every tree is grown on a bootstrap of the documents (as many as there are, drawn with
+    replacement), with the squared error and K = 0.1 f features per node, until leaves have
+    ``min_samples_leaf`` documents (1 in the paper: trees are grown to the end). The paper grows up
+    to 10,000 trees, and takes missing values for 0 (section 7 compares alternatives).
 
     With ``task="classification"`` (section 6) there is one forest per grade c but the lowest, which
     learns :math:`P(y \ge c)` from 0 and 1, and the score is the expected grade

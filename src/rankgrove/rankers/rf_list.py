@@ -70,7 +70,8 @@ class RFList(ForestRanker):
     The gain of a split is the change of the mean over all queries of the tree's sample of the
     expected NDCG: documents of a leaf share one score (their mean label), leaves of equal score
     form one block of ties, and the documents of a block share its ranks evenly (equations 11-13).
-    The tree grows until no split of the K drawn features gains. All thresholds are tried and gains
+    The tree grows until no split of the K drawn features gains that leaves ``min_samples_leaf``
+    documents on either side (1 in the paper). All thresholds are tried and gains
     are exact; a feature costs time in proportion to the node's documents and the leaves of their
     queries, not to the number of queries or leaves.
 
