@@ -30,7 +30,8 @@ WHEN = {
     "lambdaloss": "To compare with LambdaMART under a loss that bounds NDCG, or to minimise the "
     "average position of relevant documents (ARP).",
     "yetiloss": "For MAP, MRR or ERR as the metric, with few queries.",
-    "rcrank": "For the fastest scoring: an oblivious tree is scored by one table look-up.",
+    "rcrank": "To compare with its paper. An oblivious tree is scored by one table look-up; "
+    "`LambdaMART` has such trees, too, with Newton splits and `l2`: try it first.",
     "coordinate-ascent": "For a linear model of few features that optimises any metric, also one "
     "of your own, and that people can read. It is slow with hundreds of features.",
     "listmle": "For a quick linear listwise model; features should be on comparable scales "

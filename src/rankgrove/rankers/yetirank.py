@@ -19,7 +19,7 @@ from rankgrove.rankers.base.registry import register_ranker
     optimises="neighbours in perturbed rankings",
 )
 class YetiRank(BoostedRanker):
-    r"""Boosted pair losses with stochastic weights; ``tree="oblivious"`` is the CatBoost-like form.
+    r"""Boosted pair losses with stochastic weights, on oblivious trees by default, as in CatBoost.
 
     Each iteration ranks the documents of a query several times by
     :math:`s_i + \log\frac{u_i}{1 - u_i}` with fresh uniform :math:`u_i`. Two neighbours at ranks r
