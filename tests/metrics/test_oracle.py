@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from oracles.ranking_metrics import query_value
 from rankgrove import metric
+from rankgrove.metrics.registry import metric_class, metric_names
 
 METRIC_TEXTS = [
     "ndcg", "ndcg@1", "ndcg@3", "ndcg@3(gain=linear)", "ndcg@4(gain=0/1/5/5/30,empty=1)",
@@ -21,6 +22,11 @@ METRIC_TEXTS = [
 TIES = ["input", "average", "worst", "best", "doc_id"]
 
 small_query = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
+
+
+def test_every_metric_with_tie_rules_has_a_text():
+    with_ties = {name for name in metric_names() if "ties" in metric_class(name).defaults()}
+    assert with_ties <= {metric(text).name for text in METRIC_TEXTS}
 
 
 @pytest.mark.parametrize("ties", TIES)
