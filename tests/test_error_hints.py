@@ -69,6 +69,12 @@ def test_the_message_says_what_to_do(mistake, answer, data, ranker):
         mistake(data, ranker)
 
 
+def test_callbacks_of_lightgbm_are_refused_before_training(data, ranker):
+    lightgbm = pytest.importorskip("lightgbm")
+    with pytest.raises(TypeError, match=r"of LightGBM.*early_stopping_rounds=20"):
+        ranker.fit(data, callbacks=[lightgbm.early_stopping(20)])
+
+
 def broof(learner_weight):
     return rankgrove.BROOF(n_estimators=2, n_trees=2, learner_weight=learner_weight)
 

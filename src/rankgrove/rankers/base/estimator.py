@@ -205,6 +205,11 @@ class BaseRanker(FittedRanker):
         for callback in callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks holds {callback!r}, which is not a function")
+            if str(getattr(callback, "__module__", "")).startswith("lightgbm."):
+                raise TypeError(
+                    f"callbacks holds {type(callback).__name__} of LightGBM, which works there "
+                    "alone; fit(..., early_stopping_rounds=20) stops early, verbose=2 prints steps"
+                )
         refuse_search_without_routing()
         given = FitData(as_scan(X), y, qid, group_sizes, sample_weight, position, propensity)
         options = FitOptions(
