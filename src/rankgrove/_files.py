@@ -7,12 +7,15 @@ import errno
 import os
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
+
+from rankgrove._addresses import Address, file_path
 
 _TEMPORARY = ".rankgrove-{}.tmp"
 _STALE_SECONDS = 60.0
@@ -20,6 +23,10 @@ _STALE_SECONDS = 60.0
 
 def require_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError unless ``path`` can be written: to be called before long work."""
+    place = file_path(path)
+    if isinstance(place, Address):
+        place.require_place()
+        return
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no folder for this file", str(path))
@@ -40,9 +47,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     It is written beside the old file without a name, so a reader sees the old file or the new one,
     and a failure, even of the machine, leaves the old one. A symbolic link is followed, and the
-    permissions of an old file are kept. A pipe or device is written to as it stands.
+    permissions of an old file are kept. A pipe or device is written to as it stands. For an
+    address, a temporary file is written and then uploaded as a whole.
     """
     require_place(path)
+    place = file_path(path)
+    if isinstance(place, Address):
+        with _uploading(place) as stream:
+            yield stream
+        return
     target = Path(os.path.realpath(path))
     with _named(path):
         if _is_special(target):
@@ -70,6 +83,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.close(written.descriptor)
             else:
                 together.append(written)
+
+
+@contextlib.contextmanager
+def _uploading(address: Address) -> Iterator[BinaryIO]:
+    if _together.get() is not None:
+        raise ValueError(
+            f"{address}: files that belong together are renamed together, which stores cannot do: "
+            "write to a local folder"
+        )
+    with tempfile.NamedTemporaryFile(prefix="rankgrove-") as stream:
+        yield cast(BinaryIO, stream)
+        stream.flush()
+        address.upload(stream.name, os.fstat(stream.fileno()).st_size)
 
 
 @contextlib.contextmanager

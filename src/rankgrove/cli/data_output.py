@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import file_path, is_address, printable
 from rankgrove._counts import counted
 from rankgrove.cli.paths import refuse_overwriting
 
@@ -29,7 +29,7 @@ def data_out_path(text: str) -> str:
     from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
     from rankgrove.data.reading.readers import READERS
 
-    path = Path(text)
+    path = file_path(text)
     suffix = path.suffix.lower()
     if suffix in COMPRESSED_SUFFIXES:
         suffix = path.with_suffix("").suffix.lower()
@@ -52,9 +52,11 @@ def check_outputs(outputs: Sequence[str], arguments: argparse.Namespace, *inputs
     for output in outputs:
         refuse_overwriting(output, *inputs)
         require_place(output)
-        file = os.path.realpath(output)
+        file = output if is_address(output) else os.path.realpath(output)
         if file in files:
-            raise ValueError(f"{output} would be written twice: give each part a file of its own")
+            raise ValueError(
+                f"{printable(output)} would be written twice: give each part a file of its own"
+            )
         files.add(file)
 
 
@@ -71,11 +73,11 @@ def write_data(data: Dataset, output: str, arguments: argparse.Namespace) -> Non
 def output_summary(data: Dataset, output: str) -> dict[str, Any]:
     """Return the name and the sizes of a data file that was written."""
     return {
-        "output": output,
+        "output": printable(output),
         "rows": data.n_rows,
         "queries": data.n_queries,
         "features": data.n_features,
-        "bytes": Path(output).stat().st_size,
+        "bytes": file_path(output).stat().st_size,
     }
 
 
@@ -89,4 +91,4 @@ def summary_text(summary: dict[str, Any]) -> str:
 
 
 def _is_parquet(output: str) -> bool:
-    return Path(output).suffix.lower() == ".parquet"
+    return file_path(output).suffix.lower() == ".parquet"

@@ -16,6 +16,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import file_path
 from rankgrove._counts import counted
 from rankgrove.cli.options import (
     add_json_option,
@@ -115,12 +116,13 @@ def _is_run(arguments: argparse.Namespace) -> bool:
     from rankgrove.data.reading.byte_stream import open_bytes
     from rankgrove.logs import plain_tables, trec_run
 
-    path = Path(arguments.scores)
+    path = file_path(arguments.scores)
     if arguments.scores == "-" or not path.is_file() or path.suffix == ".npy":
         return False
     with open_bytes(path) as stream:
         head = stream.peek(1 << 16)
-    return trec_run.recognises(head, path) or plain_tables.is_table(head, path)
+    name = Path(path.name)
+    return trec_run.recognises(head, name) or plain_tables.is_table(head, name)
 
 
 def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:

@@ -17,9 +17,9 @@ as @3 by its rank, and where data have no document ids by its number within the 
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
+from rankgrove._addresses import file_path
 from rankgrove.cli.options import (
     add_column_options,
     add_json_option,
@@ -120,7 +120,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{questions[0]} needs a data file")
     if arguments.document is not None and arguments.query_id is None:
         raise ValueError("--document needs --query-id: which query's document is it?")
-    files = [path for path in arguments.data if os.path.isfile(path)]
+    files = [path for path in arguments.data if file_path(path).is_file()]
     if arguments.query not in (None, "comment") and any(is_text(f, arguments) for f in files):
         raise ValueError(
             f"--query names a column of a table: --query-id {arguments.query} chooses a query"

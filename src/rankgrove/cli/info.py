@@ -8,10 +8,10 @@ and parameters.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import file_path, printable
 from rankgrove._counts import counted
 from rankgrove.cli.options import add_data_options, add_json_option, load_data
 from rankgrove.cli.output import escape, print_json, show, table
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({**description.to_dict(), "constant_score": vars(order)})
     else:
-        _show(arguments.data, description)
+        _show(printable(arguments.data), description)
         if order.predicts_labels:
             show(f"[yellow]warning:[/yellow] {order}; metrics with ties=input reward it")
 
@@ -64,9 +64,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _is_model(path: str) -> bool:
     from rankgrove.formats.container import MAGIC
 
-    if not os.path.isfile(path):  # a pipe can be read only once
+    place = file_path(path)
+    if not place.is_file():  # a pipe can be read only once
         return False
-    with open(path, "rb") as file:
+    with place.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
@@ -97,7 +98,7 @@ def _describe_model(arguments: argparse.Namespace) -> None:
         print_json(found, otherwise=repr)
         return
     show(
-        f"[bold]{escape(arguments.data)}[/bold]: {found['ranker']} model of "
+        f"[bold]{escape(printable(arguments.data))}[/bold]: {found['ranker']} model of "
         f"{found['size']}, {columns.count:,} features"
     )
     _show_names("features", list(columns.names or ()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import file_path
 from rankgrove.cli.options import reading_options
 from rankgrove.data.core.columns import Columns
 
@@ -15,7 +15,7 @@ def is_text(path: str, arguments: argparse.Namespace) -> bool:
     """Return whether a file is LETOR text."""
     from rankgrove.data.reading.readers import reader_of
 
-    return reader_of(Path(path), arguments.format).name == "letor"
+    return reader_of(file_path(path), arguments.format).name == "letor"
 
 
 def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
@@ -49,7 +49,11 @@ def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
         return bool(arguments.stream)
     if arguments.position is not None or arguments.propensity is not None:
         return False  # streamed data have none
-    files = files_in(Path(paths[0])) if is_folder(paths[0]) else [Path(path) for path in paths]
+    files = (
+        files_in(file_path(paths[0]))
+        if is_folder(paths[0])
+        else [file_path(path) for path in paths]
+    )
     return arguments.cache is not None or should_stream(files, arguments.format)
 
 

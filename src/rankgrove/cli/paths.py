@@ -7,6 +7,8 @@ import glob
 import os
 from typing import Any
 
+from rankgrove._addresses import Address, file_path
+
 
 def data_paths(text: str) -> list[str]:
     """Return the files that a word names: itself, ``-`` for standard input, or a pattern's."""
@@ -14,9 +16,22 @@ def data_paths(text: str) -> list[str]:
         raise argparse.ArgumentTypeError("the name of the file is empty")
     if text == "-":
         return ["/dev/stdin"]
+    place = file_path(text)
+    if isinstance(place, Address):
+        return _objects(place, text)
     if glob.has_magic(text) and not os.path.exists(text):
         return sorted(glob.glob(text)) or [text]
     return [text]
+
+
+def _objects(address: Address, text: str) -> list[str]:
+    """Return the addresses that a word names: itself, or a pattern's."""
+    if "*" not in text:
+        return [text]
+    try:
+        return [os.fspath(found) for found in address.matches()] or [text]
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{address}: {error.strerror}") from None
 
 
 class DataPaths(argparse.Action):
@@ -59,6 +74,8 @@ def out_path(text: str) -> str:
 
 def refuse_overwriting(out: str | None, *inputs: str | None) -> None:
     """Refuse an output that would overwrite an input file."""
+    if out is not None and isinstance(file_path(out), Address) and out in inputs:
+        raise ValueError(f"{file_path(out)} is read here, and would be lost: write to another")
     if out is None or not os.path.isfile(out):
         return
     for path in inputs:

@@ -14,9 +14,9 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
+from rankgrove._addresses import file_path
 from rankgrove.cli.options import add_column_options, add_threads_option
 from rankgrove.cli.paths import DataPaths, one_source, refuse_overwriting
 from rankgrove.cli.scored_documents import holds_ids, write_scored
@@ -83,7 +83,7 @@ def _write_ids(ranker: Any, arguments: argparse.Namespace) -> None:
 
     data = load_documents(one_source(arguments.data), ranker, arguments, needs_queries=True)
     scores = ranker.predict(data, n_steps=arguments.n_steps)
-    write_scored(data, scores, arguments.out, Path(arguments.model).stem)
+    write_scored(data, scores, arguments.out, file_path(arguments.model).stem)
 
 
 @contextlib.contextmanager

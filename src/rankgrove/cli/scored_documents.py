@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankgrove._addresses import file_path
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SUFFIXES = (".run", ".trec", ".csv", ".tsv", ".parquet")
 
 def holds_ids(path: str | None) -> bool:
     """Tell whether an output of this name holds ids beside the scores."""
-    return path is not None and Path(path).suffix.lower() in SUFFIXES
+    return path is not None and file_path(path).suffix.lower() in SUFFIXES
 
 
 def write_scored(data: Dataset, scores: Any, path: str, tag: str) -> None:
@@ -27,7 +27,7 @@ def write_scored(data: Dataset, scores: Any, path: str, tag: str) -> None:
     """
     from rankgrove._files import replacing
 
-    suffix = Path(path).suffix.lower()
+    suffix = file_path(path).suffix.lower()
     with replacing(path) as stream:
         if suffix in (".run", ".trec"):
             stream.write(_run(data, scores, tag))

@@ -10,12 +10,13 @@ import argparse
 import inspect
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import file_path, printable
 from rankgrove._counts import counted
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.options import (
@@ -252,7 +253,7 @@ def run(arguments: argparse.Namespace) -> None:
     ranker.provenance_ = _provenance(train, measured, options["init_model"], arguments)
     ranker.save(arguments.out, card=arguments.card)
     summary: dict[str, Any] = {
-        "model": arguments.out,
+        "model": printable(arguments.out),
         "ranker": arguments.ranker,
         "rows": len(train.y),
         "queries": train.n_queries,
@@ -295,9 +296,9 @@ def _provenance(
 
     given = [path for path in (*arguments.data, arguments.valid, arguments.test) if path]
     paths = [
-        str(file)
+        file
         for path in given
-        for file in (files_in(Path(path)) if is_folder(path) else [path])
+        for file in (files_in(file_path(path)) if is_folder(path) else [file_path(path)])
     ]
     names = {"valid": "validation", "test": "test"}
     record = make_provenance(
@@ -364,16 +365,17 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
 
 def _keep_finished_models(ranker: Any, arguments: argparse.Namespace) -> None:
     """Let the outputs of an interrupted fit replace no file, and say what is written where."""
-    kept = arguments.out if Path(arguments.out).exists() else None
+    kept = printable(arguments.out) if file_path(arguments.out).exists() else None
     for name in ("out", "card"):
         given = getattr(arguments, name)
-        if given is not None and Path(given).exists():
-            path = Path(given)
-            setattr(arguments, name, str(path.with_name(f"{path.stem}.interrupted{path.suffix}")))
+        if given is not None and file_path(given).exists():
+            path = file_path(given)
+            new = path.with_name(f"{path.stem}.interrupted{path.suffix}")
+            setattr(arguments, name, os.fspath(new))
     stays = "" if kept is None else f"; {kept} stays as it was"
     print(
         f"rankgrove train: interrupted: what was finished ({ranker.model_.size}) is written to "
-        f"{arguments.out}{stays}",
+        f"{printable(arguments.out)}{stays}",
         file=sys.stderr,
     )
 

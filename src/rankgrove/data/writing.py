@@ -9,13 +9,13 @@ import json
 import lzma
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._addresses import file_path
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments
@@ -72,7 +72,7 @@ def write_letor(
     query = dataset.groups.query_of_row()
     n_threads = resolve_n_jobs(n_jobs)
     begin = 0
-    with replacing(path) as file, _compressed(file, Path(path).suffix.lower()) as stream:
+    with replacing(path) as file, _compressed(file, file_path(path).suffix.lower()) as stream:
         for block in dataset.matrix.row_blocks():
             end = begin + len(block)
             writer = _native.LetorWriter(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import file_path, printable
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.folds import Fold, load_folds
 from rankgrove.errors import DataError
@@ -29,9 +29,10 @@ class Collection:
 
     def folds(self, path: str | os.PathLike[str], options: dict[str, Any]) -> Iterator[Fold]:
         """Load the folds one after the other; DataError if a set is not of this collection."""
-        if not Path(path).is_dir():
+        if not file_path(path).is_dir():
+            place = printable(str(path))
             raise DataError(
-                f"{path}: no such folder. {self.name} is {self.publisher}; rankgrove does not "
+                f"{place}: no such folder. {self.name} is {self.publisher}; rankgrove does not "
                 f"download it. Give the folder with {self.layout}"
             )
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import printable
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.reading.loading import load_documents
 from rankgrove.data.reading.options import LoadOptions
@@ -64,7 +65,11 @@ class PartitionScorer:
         import pyarrow as pa
 
         scores = self.file(path)
-        columns = {"path": [path] * len(scores), "row": np.arange(len(scores)), SCORE: scores}
+        columns = {
+            "path": [printable(path)] * len(scores),
+            "row": np.arange(len(scores)),
+            SCORE: scores,
+        }
         return pa.table(columns, schema=file_scores())
 
 

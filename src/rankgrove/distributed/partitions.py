@@ -6,11 +6,11 @@ import glob
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankgrove._addresses import Address, FilePath, file_path, printable
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.queries import query_ids
@@ -56,14 +56,14 @@ def read_partition(
         if isinstance(partition.content, FitData):
             return _rows_of_arrays(partition.content)
         if isinstance(partition.content, (str, os.PathLike)):
-            return _rows_of_dataset(_loaded_file(Path(partition.content), options, n_jobs))
+            return _rows_of_dataset(_loaded_file(file_path(partition.content), options, n_jobs))
         return _rows_of_dataset(load(partition.content, **options))
     except DataError as error:
         named = str(error).startswith(partition.name)
         raise DataError(str(error) if named else f"{partition.name}: {error}") from None
 
 
-def _loaded_file(path: Path, options: Mapping[str, Any], n_jobs: int | None) -> Dataset:
+def _loaded_file(path: FilePath, options: Mapping[str, Any], n_jobs: int | None) -> Dataset:
     """Load a file, skipping the comments of text."""
     if reader_of(path, options.get("format")).name == "letor":
         return load(path, **options, comments=False, progress=False, n_jobs=n_jobs)
@@ -93,12 +93,15 @@ def path_partitions(data: Any) -> list[Partition] | None:
         return None
     files = [file for path in given for file in _files(os.fspath(path))]
     return [
-        Partition(number, file, file, max(1, os.path.getsize(file)))
+        Partition(number, printable(file), file, max(1, file_path(file).stat().st_size or 0))
         for number, file in enumerate(files)
     ]
 
 
 def _files(path: str) -> list[str]:
+    place = file_path(path)
+    if isinstance(place, Address):
+        return _objects(place)
     if os.path.isdir(path):
         names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
         found = [os.path.join(path, name) for name in names]
@@ -112,6 +115,15 @@ def _files(path: str) -> list[str]:
     if not found:
         raise DataError(f"{path}: there is no such file")
     return found
+
+
+def _objects(address: Address) -> list[str]:
+    """Return the objects of an address, a pattern or a folder."""
+    found = [*address.iterdir()] if address.is_dir() else address.matches()
+    names = sorted(os.fspath(one) for one in found if one.is_file() and one.name[0] not in "._")
+    if not names:
+        raise DataError(f"{address}: there is no such object")
+    return names
 
 
 def local_partitions(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.folds import (
     Fold,
@@ -212,7 +213,7 @@ def _forms(origin: Any) -> tuple[str, str, str]:
     """Return the names of a data set: of a file without its ending, with it, with its folder."""
     if not isinstance(origin, str | os.PathLike):
         return ("data",) * 3
-    path = Path(origin).resolve()
+    path = local_path(origin, "the data of a comparison").resolve()
     stem = path.name.split(".")[0]
     return stem, path.name, f"{path.parent.name}/{stem}"
 

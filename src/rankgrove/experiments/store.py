@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._addresses import local_path
 from rankgrove.errors import DataError
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.queries import TestQueries
@@ -98,7 +99,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.owner = uuid.uuid4().hex
         # Absolute, because workers may stand in other folders.
-        self.folder = None if folder is None else Path(folder).absolute()
+        self.folder = None if folder is None else local_path(folder, "the results").absolute()
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
         self.path = ":memory:" if self.folder is None else str(self.folder / FILE)

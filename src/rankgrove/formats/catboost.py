@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove._optional import require
 from rankgrove.data.core.categories import MOST_CODES, Categories
 from rankgrove.data.core.category_maps import recoding, typed
@@ -49,7 +50,7 @@ def from_catboost(model: Any, pool: Any = None) -> ImportedRanker:
 def _model_json(model: Any, pool: Any) -> tuple[bytes, str]:
     if isinstance(model, str | os.PathLike):
         try:
-            text = Path(model).read_bytes()
+            text = local_path(model, "a model of another library").read_bytes()
         except OSError as error:
             raise ModelError(f"{model}: {error}") from error
         if text.lstrip()[:1] == b"{":

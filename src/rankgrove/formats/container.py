@@ -14,12 +14,12 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import Address, file_path, printable
 from rankgrove._files import replacing
 from rankgrove.errors import ModelError
 from rankgrove.formats.old_versions import upgraded
@@ -64,10 +64,11 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
     """Refuse to write a model file under the suffix of another format."""
-    suffix = Path(path).suffix.lower()
+    suffix = file_path(path).suffix.lower()
     if suffix in FOREIGN_SUFFIXES:
         raise ModelError(
-            f"{path}: save writes rankgrove's own format, whose files end in .rg, not {suffix}"
+            f"{printable(str(path))}: save writes rankgrove's own format, whose files end in .rg, "
+            f"not {suffix}"
         )
 
 
@@ -76,7 +77,7 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 
     Parameters
     ----------
-    path : a file written by ``save``
+    path : a file written by ``save``, or its address (``s3://...``, or another of fsspec)
     mmap : map the file instead of reading it, so that processes share one copy of the trees; the
         file must then not be changed in place while the model lives (``save`` never does that)
 
@@ -88,9 +89,12 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     ------
     ModelError : the file is damaged, of a newer format, or not a model; nothing was loaded
     """
-    source = str(path)
+    place = file_path(path)
+    source = printable(str(path))
+    if mmap and isinstance(place, Address):
+        raise ModelError(f"{source}: only a local file can be mapped: leave out mmap=True")
     try:
-        with Path(path).open("rb") as stream:
+        with place.open("rb") as stream:
             if mmap and os.fstat(stream.fileno()).st_size > 0:
                 data: Any = mmap_module.mmap(stream.fileno(), 0, access=mmap_module.ACCESS_READ)
             else:

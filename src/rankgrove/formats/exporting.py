@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove._files import replacing, require_place
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.category_indicators import Indicator, IndicatorFeatures, with_indicators
@@ -225,15 +226,15 @@ def export_model(
         names_or_refusal(names, to)
         sets = () if indicators is None else indicators.indicators
         bodies = target.requests(_model_name(path), used_names, data, sets)
-    with replacing(path) as stream:
+    file = local_path(path, "an export")
+    with replacing(file) as stream:
         stream.write(data)
     beside = []
     for name, text in bodies.items():
-        beside.append(Path(path).with_name(f"{Path(path).stem}.{name}"))
+        beside.append(file.with_name(f"{file.stem}.{name}"))
         with replacing(beside[-1]) as stream:
             stream.write(text.encode())
     linear = isinstance(model, LinearModel)
-    file = Path(path)
     result = Export(target, file, missing, reason, shift, linear, names, used_names, tuple(beside))
     return replace(result, indicators=indicators)
 

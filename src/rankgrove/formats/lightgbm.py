@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
     ForeignCategories,
@@ -72,7 +72,9 @@ def from_lightgbm(model: Any) -> ImportedRanker:
 def _model_text(model: Any) -> tuple[str, str]:
     if isinstance(model, str | os.PathLike):
         try:
-            return Path(model).read_text(encoding="utf-8"), str(model)
+            return local_path(model, "a model of another library").read_text(encoding="utf-8"), str(
+                model
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"{model}: {error}") from error
     booster = getattr(model, "booster_", model)

@@ -7,12 +7,12 @@ import math
 import os
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
@@ -91,7 +91,7 @@ def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
     """Return the JSON, its source, the number of iterations to use, and the missing value."""
     if isinstance(model, str | os.PathLike):
         try:
-            text = Path(model).read_bytes()
+            text = local_path(model, "a model of another library").read_bytes()
         except OSError as error:
             raise ModelError(f"{model}: {error}") from error
         if text[:1] == b"{" and text[1:2] in b' \n\t"':

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rankgrove._addresses import local_path
 from rankgrove._counts import counted
 from rankgrove.data.reading.byte_stream import open_bytes
 from rankgrove.errors import DataError
@@ -214,7 +215,7 @@ def _format_of(kind: Kind, path: Path, name: str | None) -> LogFormat:
 
 def _paths(source: Any) -> list[Path]:
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = local_path(source, "a log")
         if not path.is_dir():
             return [path]
         files = [p for p in sorted(path.iterdir()) if p.is_file() and p.name[0] not in "._"]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import local_path
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.formats.container import load_model
 from rankgrove.models.model import Model
@@ -102,7 +103,9 @@ class ModelStore:
     ) -> None:
         if not paths:
             raise ValueError("give at least one model to serve")
-        self._paths = {name: Path(path).absolute() for name, path in paths.items()}
+        self._paths = {
+            name: local_path(path, "a served model").absolute() for name, path in paths.items()
+        }
         self._on_reload = on_reload
         self._seen: dict[str, Signature | None] = {}
         self._models: dict[str, ServedModel] = {}

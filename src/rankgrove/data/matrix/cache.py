@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
+from rankgrove._addresses import local_path
 from rankgrove._files import locked, replacing
 from rankgrove.data.matrix.disk_matrix import naming_folder
 
@@ -34,7 +35,7 @@ _DIGEST = 32  # bytes of a SHA-256
 def cache_folder(given: str | os.PathLike[str] | None) -> Path | None:
     """Return the folder that the caller or the environment names, or None."""
     name = given if given is not None else os.environ.get(VARIABLE) or None
-    return None if name is None else Path(name)
+    return None if name is None else local_path(name, "the cache")
 
 
 def clear_cache(folder: str | os.PathLike[str] | None = None) -> int:

@@ -13,12 +13,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import Address, FilePath
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Absent, Dataset
@@ -36,7 +36,7 @@ from rankgrove.data.reading.arrow_columns import (
     row_values,
 )
 from rankgrove.data.reading.options import LoadOptions, accepted_by
-from rankgrove.data.reading.paths import require_file
+from rankgrove.data.reading.paths import readable, require_file
 from rankgrove.data.reading.table_columns import (
     ABSENT,
     CATEGORICAL,
@@ -58,6 +58,7 @@ EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no 
 _BLOCK_ROWS = 4096
 _BATCH_VALUES = 1 << 22  # of a batch of a file that is read batch by batch
 _READ_BYTES = 1 << 16  # of a column of such a file at once
+_FETCHED_BYTES = 1 << 19  # the same, of an object in a store, where every request takes long
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Batches:
 
 @contextmanager
 def parquet_batches(
-    path: Path, options: LoadOptions, *, sparing: bool = False
+    path: FilePath, options: LoadOptions, *, sparing: bool = False
 ) -> Iterator[Batches]:
     """Open a Parquet file; columns that are not wanted stay on disk.
 
@@ -92,8 +93,13 @@ def parquet_batches(
     import pyarrow.parquet as pq
 
     require_file(path)
-    how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _READ_BYTES} if sparing else {}
-    with naming(path), pq.ParquetFile(path, page_checksum_verification=True, **how) as file:
+    n_bytes = _FETCHED_BYTES if isinstance(path, Address) else _READ_BYTES
+    how: dict[str, Any] = {"pre_buffer": False, "buffer_size": n_bytes} if sparing else {}
+    with (
+        naming(path),
+        readable(path) as source,
+        pq.ParquetFile(source, page_checksum_verification=True, **how) as file,
+    ):
         schema = file.schema_arrow
         columns = resolve_columns(schema, options)
         wanted = columns.wanted()
@@ -102,12 +108,16 @@ def parquet_batches(
 
 
 @contextmanager
-def ipc_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+def ipc_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
     """Open a Feather file or an Arrow IPC file or stream."""
     import pyarrow as pa
 
     require_file(path)
-    with naming(path), pa.OSFile(str(path)) as source:
+    with (
+        naming(path),
+        readable(path) as place,
+        pa.PythonFile(place, "r") if isinstance(path, Address) else pa.OSFile(str(path)) as source,
+    ):
         try:
             reader = pa.ipc.open_file(source)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -118,25 +128,25 @@ def ipc_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
         yield Batches(batches, None, columns, reader.schema, str(path))
 
 
-def read_parquet(path: Path, options: LoadOptions) -> Dataset:
+def read_parquet(path: FilePath, options: LoadOptions) -> Dataset:
     """Read a Parquet file."""
     with parquet_batches(path, options) as batches:
         return from_batches(batches, options)
 
 
-def read_ipc(path: Path, options: LoadOptions) -> Dataset:
+def read_ipc(path: FilePath, options: LoadOptions) -> Dataset:
     """Read a Feather file or an Arrow IPC file or stream, batch by batch."""
     with ipc_batches(path, options) as batches:
         return from_batches(batches, options)
 
 
-def parquet_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+def parquet_row_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
     """Read a Parquet file batch by batch."""
     with parquet_batches(path, options, sparing=True) as batches:
         yield from row_batches(batches, options)
 
 
-def ipc_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+def ipc_row_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
     """Read a Feather or Arrow file batch by batch."""
     with ipc_batches(path, options) as batches:
         yield from row_batches(batches, options)
@@ -391,7 +401,7 @@ def _absent(schema: pa.Schema) -> Absent | None:
 class naming:  # noqa: N801 - reads as a phrase: with naming(path)
     """Context in which errors of reading name the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: FilePath) -> None:
         self.path = path
 
     def __enter__(self) -> None:
@@ -403,5 +413,7 @@ class naming:  # noqa: N801 - reads as a phrase: with naming(path)
         if isinstance(error, DataError):
             named = str(error).startswith(str(self.path))
             raise DataError(str(error) if named else f"{self.path}: {error}") from None
+        if isinstance(error, OSError) and error.filename == str(self.path):
+            raise DataError(f"{self.path}: {error.strerror}") from None
         if isinstance(error, (pa.ArrowException, OSError)):
             raise DataError(f"{self.path}: {error}") from None

@@ -8,6 +8,7 @@ mapped one would end the process.
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import os
 import stat
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rankgrove._addresses import Address, FilePath, OpenObject
 from rankgrove.errors import DataError
 
 _MAGIC = {
@@ -35,7 +37,7 @@ def open_standard_input() -> ByteStream:
     return _decompressed(RawFile(Path("standard input"), 0))
 
 
-def open_bytes(path: Path) -> ByteStream:
+def open_bytes(path: FilePath) -> ByteStream:
     """Open a file for reading; compression is recognised by the first bytes."""
     return _decompressed(RawFile(path))
 
@@ -65,7 +67,7 @@ class ByteStream:
     size : its size on disk, or None if it has none (pipes, devices)
     """
 
-    def __init__(self, path: Path, size: int | None) -> None:
+    def __init__(self, path: FilePath, size: int | None) -> None:
         self.path = path
         self.size = size
         self._head = b""
@@ -122,22 +124,31 @@ class ByteStream:
         self.close()
 
 
+def _opened(path: FilePath, descriptor: int | None) -> tuple[io.RawIOBase, int | None]:
+    """Open a file or an object; return it and its size, if it has one."""
+    if isinstance(path, Address):
+        opened = OpenObject(path)
+        return opened, opened.size
+    source = path if descriptor is None else descriptor
+    file = open(source, "rb", buffering=0, closefd=descriptor is None)  # noqa: SIM115
+    found = os.fstat(file.fileno())
+    # Files that the system makes up (/proc) claim to be empty.
+    return file, (found.st_size or None) if stat.S_ISREG(found.st_mode) else None
+
+
 class RawFile(ByteStream):
     """The bytes of a file as they are."""
 
-    def __init__(self, path: Path, descriptor: int | None = None) -> None:
+    def __init__(self, path: FilePath, descriptor: int | None = None) -> None:
         try:
-            source = path if descriptor is None else descriptor
-            self._file = open(source, "rb", buffering=0, closefd=descriptor is None)  # noqa: SIM115
-            found = os.fstat(self._file.fileno())
+            self._file, size = _opened(path, descriptor)
         except FileNotFoundError:
             raise DataError(f"{path}: no such file") from None
         except IsADirectoryError:
             raise DataError(f"{path}: not a file") from None
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}") from None
-        # Files that the system makes up (/proc) claim to be empty.
-        super().__init__(path, (found.st_size or None) if stat.S_ISREG(found.st_mode) else None)
+        super().__init__(path, size)
         self._consumed = 0
 
     def _next(self, size: int) -> bytes:

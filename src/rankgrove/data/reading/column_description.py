@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
 
@@ -34,7 +34,7 @@ def apply_description(
     """
     names = [str(number) for number in range(n_columns)]
     roles: dict[str, list[str]] = {}
-    for place, number, kind, name in _entries(Path(path)):
+    for place, number, kind, name in _entries(file_path(path)):
         if not 0 <= number < n_columns:
             raise DataError(f"{place}: column {number}, but the data have {n_columns}")
         if kind.lower() not in _TYPES:
@@ -55,9 +55,10 @@ def apply_description(
     return names, replace(options, **given)
 
 
-def _entries(path: Path) -> list[tuple[str, int, str, str]]:
+def _entries(path: FilePath) -> list[tuple[str, int, str, str]]:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        with path.open("rb") as file:
+            lines = file.read().decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}") from None
     entries = []

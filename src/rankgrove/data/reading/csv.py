@@ -15,9 +15,9 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.arrow import (
     EXAMPLE,
@@ -50,20 +50,20 @@ _LOOKED_AT_ROWS = 1000
 _TRUTHS = frozenset(TRUE + FALSE)
 
 
-def read_csv(path: Path, options: LoadOptions) -> Dataset:
+def read_csv(path: FilePath, options: LoadOptions) -> Dataset:
     """Read a CSV or TSV file, block by block."""
     with csv_batches(path, options) as batches:
         return from_batches(batches, options)
 
 
-def csv_row_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+def csv_row_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
     """Read a CSV or TSV file batch by batch."""
     with csv_batches(path, options) as batches:
         yield from row_batches(batches, options)
 
 
 @contextmanager
-def csv_batches(path: Path, options: LoadOptions) -> Iterator[Batches]:
+def csv_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
     """Open a CSV or TSV file."""
     import pyarrow as pa
 

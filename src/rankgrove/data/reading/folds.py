@@ -6,12 +6,12 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.alignment import align_features
 from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.data.core.names import default_feature_names
@@ -71,8 +71,8 @@ def load_folds_of_set(folder: str | os.PathLike[str], name: str, **options: Any)
     return (_load_triple(triple, options) for found, triple in named if found == name)
 
 
-def _existing(folder: str | os.PathLike[str]) -> Path:
-    root = Path(folder)
+def _existing(folder: str | os.PathLike[str]) -> FilePath:
+    root = file_path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
     return root
@@ -201,26 +201,27 @@ _ROLES = {
 }
 
 
-def _stem(path: Path) -> str:
+def _stem(path: FilePath) -> str:
     """Return a file name without the suffixes of format and compression, in lower case."""
     if path.suffix.lower() in COMPRESSED_SUFFIXES:
         path = path.with_suffix("")
     return path.stem.lower()
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(
+def _files(folder: FilePath) -> list[FilePath]:
+    files: list[FilePath] = [
         path
         for path in folder.iterdir()
         if path.is_file()
         and not path.name.startswith(".")
         and path.suffix not in (".query", ".group", ".md")
-    )
+    ]
+    return sorted(files, key=lambda path: path.name)
 
 
-def _roles(files: list[Path], pattern: str) -> dict[str, dict[str, Path]]:
+def _roles(files: list[FilePath], pattern: str) -> dict[str, dict[str, FilePath]]:
     """Return the files by set name and role."""
-    found: dict[str, dict[str, Path]] = {}
+    found: dict[str, dict[str, FilePath]] = {}
     for path in files:
         match = re.fullmatch(pattern, _stem(path))
         if match is None or match["role"] not in _ROLES:
@@ -233,12 +234,12 @@ def _roles(files: list[Path], pattern: str) -> dict[str, dict[str, Path]]:
     return found
 
 
-def _named_triples(root: Path) -> list[tuple[str, dict[str, Path]]]:
+def _named_triples(root: FilePath) -> list[tuple[str, dict[str, FilePath]]]:
     """Return the three files of each fold, with what stands before their roles (``set1``)."""
     folders = [path for path in root.iterdir() if path.is_dir()]
     folds = [path for path in folders if re.fullmatch(r"fold[ _-]?\d+", path.name.lower())]
     folds.sort(key=lambda path: int(re.sub(r"\D", "", path.name)))
-    triples: list[tuple[Path, str, dict[str, Path]]] = []
+    triples: list[tuple[FilePath, str, dict[str, FilePath]]] = []
     for folder in folds or [root]:
         sets = _roles(_files(folder), r"(?P<set>)(?P<role>[a-z]+)")
         if not sets and not folds:
@@ -253,18 +254,19 @@ def _named_triples(root: Path) -> list[tuple[str, dict[str, Path]]]:
     return [(name, triple) for _, name, triple in triples]
 
 
-def _names(triple: dict[str, Path]) -> str:
+def _names(triple: dict[str, FilePath]) -> str:
     return " and ".join(path.name for path in triple.values())
 
 
-def _load_triple(triple: dict[str, Path], options: dict[str, Any]) -> Fold:
+def _load_triple(triple: dict[str, FilePath], options: dict[str, Any]) -> Fold:
     sets = [load(triple[role], **options) for role in ("train", "validation", "test")]
     return Fold(*_same_features(sets))
 
 
-def _parts(root: Path) -> list[Path]:
+def _parts(root: FilePath) -> list[FilePath]:
     found = [(re.fullmatch(r"s(\d+)", _stem(path)), path) for path in _files(root)]
-    numbered = sorted((int(match[1]), path) for match, path in found if match is not None)
+    numbered = [(int(match[1]), path) for match, path in found if match is not None]
+    numbered.sort(key=lambda pair: pair[0])
     if not numbered:
         return []
     numbers = [number for number, _ in numbered]
@@ -275,7 +277,7 @@ def _parts(root: Path) -> list[Path]:
     return [path for _, path in numbered]
 
 
-def _folds_of_parts(paths: list[Path], options: dict[str, Any]) -> Iterator[Fold]:
+def _folds_of_parts(paths: list[FilePath], options: dict[str, Any]) -> Iterator[Fold]:
     parts = _same_features([load(path, **options) for path in paths])
     n = len(parts)
     for i in range(n):

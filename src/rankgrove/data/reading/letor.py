@@ -19,13 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._addresses import FilePath
 from rankgrove._memory import memory_limit
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.columns import Columns
@@ -53,7 +53,7 @@ _QUERY_COMMENT = re.compile(rb"\s*\b(qid|query|query[ _]?id)\s*[=:]\s*\S+\s*", r
 _STREAMED_BYTES = 16 << 20  # of a batch of text that is read batch by batch
 
 
-def read_letor(path: Path, options: LoadOptions) -> Dataset:
+def read_letor(path: FilePath, options: LoadOptions) -> Dataset:
     """Read a LETOR text file, plain or compressed."""
     n_features, first_feature = declared_features(options)
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
@@ -71,7 +71,7 @@ def read_letor(path: Path, options: LoadOptions) -> Dataset:
     return read_rows(reader, path, options, with_qid, group_sizes=group_sizes)
 
 
-def letor_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
+def letor_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
     """Read a text file batch by batch; where ``n_features`` is not declared, widths differ.
 
     Comments are kept only if they name the queries.
@@ -105,7 +105,7 @@ def letor_batches(path: Path, options: LoadOptions) -> Iterator[Dataset]:
         _check_sizes(path, queries, n_rows, last=True)
 
 
-def _numbered_queries(path: Path, group_sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _numbered_queries(path: FilePath, group_sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return the number of each row's query; refuse queries without documents."""
     groups = QueryGroups.from_sizes(group_sizes)
     if (groups.sizes == 0).any():
@@ -113,7 +113,9 @@ def _numbered_queries(path: Path, group_sizes: npt.ArrayLike) -> npt.NDArray[np.
     return groups.query_of_row()
 
 
-def _check_sizes(path: Path, queries: npt.NDArray[np.int64], n_rows: int, *, last: bool) -> None:
+def _check_sizes(
+    path: FilePath, queries: npt.NDArray[np.int64], n_rows: int, *, last: bool
+) -> None:
     if n_rows > len(queries) or (last and n_rows < len(queries)):
         raise DataError(
             f"{path}: group sizes add up to {len(queries)} but there are "
@@ -123,7 +125,7 @@ def _check_sizes(path: Path, queries: npt.NDArray[np.int64], n_rows: int, *, las
 
 def read_rows(
     reader: Any,
-    path: Path,
+    path: FilePath,
     options: LoadOptions,
     with_qid: bool,
     *,
@@ -183,7 +185,7 @@ def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | Non
     return worth_keeping(len(numbers), n_rows, n_features)
 
 
-def _refuse_suspicious(path: Path, n_columns: int, n_entries: int) -> None:
+def _refuse_suspicious(path: FilePath, n_columns: int, n_entries: int) -> None:
     """Refuse a feature number that is probably wrong."""
     if n_columns > max(_SUSPICIOUS_WIDTH, n_entries):
         raise DataError(
@@ -271,7 +273,7 @@ def first_row_has_qid(stream: ByteStream) -> bool:
     return row is not None and row[1] is not None
 
 
-def _ids_of_comments(path: Path, comments: Any) -> npt.NDArray[Any]:
+def _ids_of_comments(path: FilePath, comments: Any) -> npt.NDArray[Any]:
     import pyarrow.compute as pc
 
     if comments is None:
@@ -285,7 +287,7 @@ def _ids_of_comments(path: Path, comments: Any) -> npt.NDArray[Any]:
     return id_texts(texts, f"{path}: row")
 
 
-def feed(reader: Any, path: Path, text: npt.NDArray[np.uint8], n_threads: int) -> None:
+def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: int) -> None:
     """Feed whole lines to the native reader; DataError says where the text is wrong."""
     used: int = reader.feed(text, True, n_threads)
     if used >= 0:

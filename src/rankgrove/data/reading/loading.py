@@ -6,9 +6,9 @@ import importlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.categories import selected
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, concatenate
@@ -31,10 +31,10 @@ def load(source: Any, **options: Any) -> Dataset:
 
     Parameters
     ----------
-    source : path of LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow
-        IPC, CSV / TSV or .npz; a list of paths, or a folder of such files, read one after the
-        other; a pandas, polars or pyarrow table; a numpy array or scipy sparse matrix; a Dataset
-        (returned as it is)
+    source : path or address (``s3://...``, or another of fsspec) of LETOR / svmlight text (also
+        .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow IPC, CSV / TSV or .npz; a list of paths, or
+        a folder of such files, read one after the other; a pandas, polars or pyarrow table; a numpy
+        array or scipy sparse matrix; a Dataset (returned as it is)
     OPTIONS
 
     Raises
@@ -47,14 +47,14 @@ def load(source: Any, **options: Any) -> Dataset:
 
 def _load(source: Any, options: LoadOptions) -> Dataset:
     if is_folder(source):
-        source = files_in(Path(source))
+        source = files_in(file_path(source))
     if not is_paths(source):
         return _checked_labels(_read(source, options), options)
     parts = [_checked_labels(_read(path, options), options) for path in source]
     return concatenate(parts, options.shared_queries)
 
 
-def load_batches(path: Path, options: LoadOptions, *, whole: bool = False) -> Iterator[Dataset]:
+def load_batches(path: FilePath, options: LoadOptions, *, whole: bool = False) -> Iterator[Dataset]:
     """Read a file batch by batch (or ``whole``), with the requested labels and columns.
 
     Batches of text have the columns that they mention, not those of ``like``, unless some of these
@@ -91,16 +91,23 @@ def has_categories(columns: Columns | None) -> bool:
 
 def is_folder(source: Any) -> bool:
     """Tell whether the source is the path of a folder."""
-    return isinstance(source, (str, os.PathLike)) and Path(source).is_dir()
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    path = file_path(source)
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from None
 
 
-def files_in(folder: Path) -> list[Path]:
+def files_in(folder: FilePath) -> list[FilePath]:
     """Return the data files of a folder by name, without hidden ones and Spark's ``_SUCCESS``."""
     known = tuple(suffix for format in READERS for suffix in format.suffixes)
     names = [*known, *(suffix + packed for suffix in known for packed in COMPRESSED_SUFFIXES)]
+    found: list[FilePath] = sorted(folder.iterdir(), key=lambda path: path.name)
     files = [
         path
-        for path in sorted(folder.iterdir())
+        for path in found
         if path.is_file() and path.name[0] not in "._" and path.name.lower().endswith(tuple(names))
     ]
     if not files:
@@ -158,7 +165,7 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         _check_options(options, accepted_by("dataset"), "a Dataset")
         return source
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = file_path(source)
         chosen = reader_of(path, options.format)
         module = importlib.import_module(chosen.module)
         _check_options(options, module.ACCEPTS, f"{chosen.name} files")

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._addresses import FilePath
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.arrays import read_arrays
 from rankgrove.data.reading.options import LoadOptions, accepted_by
-from rankgrove.data.reading.paths import require_file
+from rankgrove.data.reading.paths import readable, require_file
 from rankgrove.errors import DataError
 
 ACCEPTS = accepted_by("matrix")
@@ -29,16 +30,17 @@ _KEYS = {
 }
 
 
-def read_npz(path: Path, options: LoadOptions) -> Dataset:
+def read_npz(path: FilePath, options: LoadOptions) -> Dataset:
     """Read the arrays of an archive; those given to ``load`` take precedence."""
     require_file(path)
     try:
-        _check_size(path)
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise DataError("this is one array, not an .npz archive")
-        with archive:
-            found = {name: _find(archive, keys) for name, keys in _KEYS.items()}
+        with readable(path) as file:
+            _check_size(file)
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError("this is one array, not an .npz archive")
+            with archive:
+                found = {name: _find(archive, keys) for name, keys in _KEYS.items()}
         X = found.pop("X")
         if X is None:
             raise DataError(f"no array X among {', '.join(map(repr, archive.files))}")
@@ -50,17 +52,22 @@ def read_npz(path: Path, options: LoadOptions) -> Dataset:
             if value is not None and getattr(options, name) is None
         }
         return read_arrays(X, replace(options, **changes), str(path))
-    except (DataError, ValueError, OSError, EOFError, KeyError, MemoryError) as error:
+    except OSError as error:
+        named = error.filename == str(path)
+        raise DataError(f"{path}: {error.strerror if named else error}") from None
+    except (DataError, ValueError, EOFError, KeyError, MemoryError) as error:
         raise DataError(f"{path}: {error}") from None
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, SyntaxError) as error:
         raise DataError(f"{path}: damaged archive: {error}") from None
 
 
-def _check_size(path: Path) -> None:
+def _check_size(file: Any) -> None:
     """Refuse an archive that unpacks to more than the free memory."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
             size = sum(member.file_size for member in archive.infolist())
+        if not isinstance(file, Path):
+            file.seek(0)
         if size > memory_limit():
             raise DataError(f"the arrays take {size >> 20} MB and do not fit into memory")
 

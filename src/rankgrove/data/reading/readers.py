@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
+from rankgrove.data.reading.paths import readable
 from rankgrove.errors import DataError
 
 
@@ -63,10 +64,10 @@ _JSON = (".json", ".jsonl", ".ndjson")
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-def _is_workbook(path: Path) -> bool:
+def _is_workbook(path: FilePath) -> bool:
     """Return whether an archive is an Excel workbook, whatever its name."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with readable(path) as file, zipfile.ZipFile(file) as archive:
             return any(name.startswith("xl/") for name in archive.namelist())
     except (zipfile.BadZipFile, OSError):
         return False
@@ -81,7 +82,7 @@ def register_reader(reader: Reader) -> Reader:
     return reader
 
 
-def reader_of(path: Path, name: str | None) -> Reader:
+def reader_of(path: FilePath, name: str | None) -> Reader:
     """Return the reader of a file by the given name of a format, or by the suffix."""
     if name is not None:
         for known in READERS:

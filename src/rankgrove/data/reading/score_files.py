@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import FilePath, file_path, printable
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes, open_standard_input
 from rankgrove.data.reading.lines import whole_lines
 from rankgrove.data.reading.paths import require_file
@@ -18,11 +19,11 @@ def read_scores(path: str | Path, n_rows: int) -> npt.NDArray[np.float64]:
 
     ``-`` is standard input. Not more is read than so many scores can be.
     """
-    name = "standard input" if str(path) == "-" else str(path)
+    name = "standard input" if str(path) == "-" else printable(str(path))
     if name.endswith(".npy"):
-        scores = _read_npy(Path(path), n_rows)
+        scores = _read_npy(file_path(path), n_rows)
     else:
-        with open_standard_input() if str(path) == "-" else open_bytes(Path(path)) as stream:
+        with open_standard_input() if str(path) == "-" else open_bytes(file_path(path)) as stream:
             scores = _read_text(stream, name, n_rows)
     finite = np.isfinite(scores)
     if not finite.all():
@@ -31,7 +32,7 @@ def read_scores(path: str | Path, n_rows: int) -> npt.NDArray[np.float64]:
     return scores
 
 
-def _read_npy(path: Path, n_rows: int) -> npt.NDArray[np.float64]:
+def _read_npy(path: FilePath, n_rows: int) -> npt.NDArray[np.float64]:
     require_file(path)
     try:
         with path.open("rb") as file:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES, open_bytes
 from rankgrove.data.reading.lines import whole_lines
 from rankgrove.errors import DataError
@@ -14,13 +13,13 @@ from rankgrove.errors import DataError
 _SUFFIXES = (".query", ".group")
 
 
-def find_group_sizes(path: Path) -> tuple[Path, npt.NDArray[np.int64]] | None:
+def find_group_sizes(path: FilePath) -> tuple[FilePath, npt.NDArray[np.int64]] | None:
     """Read ``FILE.query`` or ``FILE.group`` beside FILE: one number of rows per query and line."""
     side = side_file(path)
     return None if side is None else (side, read_group_sizes(side))
 
 
-def side_file(path: Path) -> Path | None:
+def side_file(path: FilePath) -> FilePath | None:
     """Return ``FILE.query`` or ``FILE.group`` beside FILE, if there is one."""
     stems = [path] if path.suffix not in COMPRESSED_SUFFIXES else [path, path.with_suffix("")]
     for stem in stems:
@@ -31,7 +30,7 @@ def side_file(path: Path) -> Path | None:
     return None
 
 
-def read_group_sizes(path: Path) -> npt.NDArray[np.int64]:
+def read_group_sizes(path: FilePath) -> npt.NDArray[np.int64]:
     """Read whole numbers, one per line; blank lines are skipped."""
     sizes: list[int] = []
     with open_bytes(path) as stream:

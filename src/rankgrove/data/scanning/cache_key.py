@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from pathlib import Path
 
+from rankgrove._addresses import Address, FilePath
 from rankgrove.data.reading.side_files import side_file
 from rankgrove.errors import DataError
 
@@ -17,7 +17,7 @@ _PART_BYTES = 1 << 16
 _TICK_NANOSECONDS = 50_000_000
 
 
-def file_key(path: Path) -> str:
+def file_key(path: FilePath) -> str:
     """Return the cache key of a file and of the side file beside it.
 
     Small files are read whole. A change to a large one shows in its times, of which that of the
@@ -28,8 +28,10 @@ def file_key(path: Path) -> str:
     return described if side is None else f"{described} {_described(side)}"
 
 
-def _described(path: Path) -> str:
+def _described(path: FilePath) -> str:
     try:
+        if isinstance(path, Address):
+            return f"{str(path)!r} {path.stat().version}"
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             age = time.time_ns() - found.st_ctime_ns

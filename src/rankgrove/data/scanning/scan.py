@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove._memory import release_memory
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import (
@@ -74,10 +75,10 @@ def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options:
 
     Parameters
     ----------
-    source : a path, a list of paths, or a folder, of the formats of ``load``; or batches: a
-        function that returns an iterator of them each time it is called, or an iterator (which can
-        be used once). A batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a Dataset, or
-        a pandas, polars or Arrow table.
+    source : a path or an address, a list of them, or a folder, of the formats of ``load``; or
+        batches: a function that returns an iterator of them each time it is called, or an iterator
+        (which can be used once). A batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a
+        Dataset, or a pandas, polars or Arrow table.
     OPTIONS
     """
     return Scan(_files_or_batches(source), load_options(options), cache_folder(cache))
@@ -96,7 +97,7 @@ def _is_batches(value: Any) -> bool:
     return isinstance(value, Iterator) or (callable(value) and not hasattr(value, "__array__"))
 
 
-def _files_or_batches(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
+def _files_or_batches(source: Any) -> list[FilePath] | Callable[[], Iterable[Any]]:
     """Return the files, or the function that makes batches."""
     if isinstance(source, (str, os.PathLike)):
         return _files(source)
@@ -113,9 +114,9 @@ def _files_or_batches(source: Any) -> list[Path] | Callable[[], Iterable[Any]]:
     )
 
 
-def _files(path: str | os.PathLike[str]) -> list[Path]:
+def _files(path: str | os.PathLike[str]) -> list[FilePath]:
     """Return the file of a path, or the files of a folder."""
-    return files_in(Path(path)) if is_folder(path) else [Path(path)]
+    return files_in(file_path(path)) if is_folder(path) else [file_path(path)]
 
 
 class _Once:
@@ -144,7 +145,7 @@ class Scan:
 
     def __init__(
         self,
-        source: list[Path] | Callable[[], Iterable[Any]],
+        source: list[FilePath] | Callable[[], Iterable[Any]],
         options: LoadOptions,
         cache: Path | None,
     ) -> None:

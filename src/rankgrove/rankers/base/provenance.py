@@ -20,11 +20,11 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import ModelError
 
@@ -48,7 +48,7 @@ def make_provenance(
     *,
     note: str | None = None,
     data: Dataset | None = None,
-    files: Iterable[str] = (),
+    files: Iterable[str | os.PathLike[str]] = (),
     parent: str | None = None,
     metrics: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def make_provenance(
     record: dict[str, Any] = {"date": _now(), "version": __version__, "build": build_digest()}
     if data is not None:
         record["data"] = _data_facts(data)
-    record["files"] = [_file_facts(Path(file)) for file in files]
+    record["files"] = [_file_facts(file_path(file)) for file in files]
     for part, values in (metrics or {}).items():
         record[part] = {name: float(value) for name, value in values.items()}
     if parent is not None:
@@ -125,7 +125,7 @@ def _judgments_digest(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _file_facts(path: Path) -> dict[str, Any]:
+def _file_facts(path: FilePath) -> dict[str, Any]:
     if not path.is_file():  # a pipe or a folder
         return {"name": path.name}
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
