@@ -218,6 +218,20 @@ def test_workers_read_files_of_a_folder_in_order_of_names(threads, tmp_path, suf
     same(fit(forest(), sorted(paths), on=threads), local)
 
 
+def test_workers_read_the_objects_of_a_store(two_threads):
+    fsspec = pytest.importorskip("fsspec")
+    data = make_ranking(20, seed=4)
+    folder = "memory://driver/parts"
+    for name, queries in zip("cab", np.array_split(np.arange(20), 3), strict=True):
+        rankgrove.write_parquet(data.select_queries(queries), f"{folder}/{name}.parquet")
+    local = forest().fit(rankgrove.load([f"{folder}/{name}.parquet" for name in "abc"]))
+    same(fit(forest(), folder, on=two_threads), local)
+    same(fit(forest(), f"{folder}/*.parquet", on=two_threads), local)
+    with pytest.raises(rankgrove.DataError, match=r"^memory://driver/none: .*no such object"):
+        fit(forest(), "memory://driver/none", on=two_threads)
+    fsspec.filesystem("memory").rm("/driver", recursive=True)
+
+
 def test_arrays_need_labels_and_queries_and_give_a_model_without_names(threads):
     data = shuffled(make_ranking(20, seed=4))
     weight = np.random.default_rng(1).integers(0, 3, data.n_rows).astype(float)
