@@ -2,7 +2,7 @@
 
 LOG: a table (CSV, TSV, Parquet) of impressions with the columns query, document, position, clicked
 and session, or events of OpenSearch UBI. Each query-document pair becomes one judgment: the grade
-is the relevance that the click model finds, the weight tells how much is known of it. `rankgrove
+is the relevance that the click model finds, the weight is how much is known of it. `rankgrove
 join` matches judgments with features.
 """
 

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--proba",
         action="store_true",
-        help="write probabilities of relevance instead of scores, if the model tells them",
+        help="write probabilities of relevance instead of scores, if the model returns them",
     )
     add_threads_option(parser)
     add_column_options(parser)

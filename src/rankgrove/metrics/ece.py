@@ -70,7 +70,7 @@ class CalibrationKernel:
         if len(found) and not (found.min() >= 0 and found.max() <= 1):
             wrong = found[(found < 0) | (found > 1)][0]
             raise DataError(
-                f"ece takes probabilities, and a score is {wrong:g}: pass what predict_proba tells"
+                f"ece takes probabilities, and a score is {wrong:g}: pass those of predict_proba"
             )
         gaps = found - self.relevant
         bins = bin_of(found, self.n_bins)

@@ -44,8 +44,8 @@ SumOverBlocks: TypeAlias = MAP | MRR | ERR
 
 LISTWISE_METRIC_WORDS = (
     "a mean over queries whose expected value over random orders of tied documents can be had "
-    "(not rmse or class-error; p, recall and others without effect of the order but for a cut-off "
-    "need a k), as text, Metric or function"
+    "(not rmse or class-error; p, recall and others that depend on the order only through their "
+    "cut-off need a k), as text, Metric or function"
 )
 
 # Kinds of native/forests/listwise/block_metrics.hpp.

@@ -106,7 +106,7 @@ class FittedRanker(SklearnInterface):
         """Return the probabilities of each document not to be relevant, and to be relevant.
 
         ``predict_proba(X, qid=None, *, group_sizes=None)`` takes what ``predict`` takes and returns
-        a float64 array of shape (documents, 2), in the order of X. Only rankers that tell
+        a float64 array of shape (documents, 2), in the order of X. Only rankers that give
         probabilities have it, once they are fitted: those whose scores are log-odds (``ListCE``,
         ``QueryCrossEntropy``), ``Calibrated`` ones, and imported classifiers.
         """

@@ -1,8 +1,8 @@
-r"""How sure a bag is of its scores and ranks.
+r"""Uncertainty of the scores and ranks of a bag.
 
-The members of a bag disagree, and judgments disagree with all of them. A *draw* takes one member
+The members of a bag differ, and all of them differ from the judgments. A *draw* takes one member
 per query and adds normal noise of standard deviation :math:`\tau` to its scores; the ranks of many
-draws tell the chance of each rank. :math:`\tau` is chosen on out-of-bag queries: the one whose
+draws give the chance of each rank. :math:`\tau` is chosen on out-of-bag queries: the one whose
 chances to be among the first k come nearest to what the labels say (least Brier score over
 k = 1, 3, 5, 10; tied labels share their ranks evenly).
 """
