@@ -47,7 +47,7 @@ def local_path(path: str | os.PathLike[str], what: str) -> Path:
     """Return the Path of a file; refuse an address, which ``what`` cannot use."""
     found = file_path(path)
     if isinstance(found, Address):
-        raise ValueError(f"{found}: {what} must be on a local disk: copy it there first")
+        raise ValueError(f"{found}: {what} must be on a local disk, not behind an address")
     return found
 
 
