@@ -38,7 +38,7 @@ CHOSEN_HERE = (
 A_BAG = (
     "The candidates of auto were chosen after looking at these collections, too, and auto is a bag "
     f"of {N_BAGS} models after a race of up to four, where lambdamart and the peers are single "
-    "models: bags of the peers are measured by `--tables bagged`."
+    "models. `--tables bagged` measures bags of the peers, which may gain as much."
 )
 
 
