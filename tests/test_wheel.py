@@ -54,7 +54,9 @@ def test_content(wheel):
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
     assert len([name for name in names if name.endswith(".so")]) == 1
     assert {re.split("[/-]", name)[0] for name in names} == {"rankgrove"}
-    assert not any("test" in name or name.endswith((".cpp", ".hpp")) for name in names)
+    folders = {part for name in names for part in name.split("/")[:-1]}
+    assert not folders & {"tests", "native"}
+    assert not any(name.endswith((".cpp", ".hpp", "conftest.py")) for name in names)
 
 
 def test_stable_abi_is_used_where_it_exists(wheel):

@@ -137,9 +137,8 @@ class ModelStore:
             if signature == self._seen[name]:
                 continue
             self._seen[name] = signature
-            before = self._models[name].model.columns.names
             try:
-                self._models[name] = _load(name, path)
+                loaded = _load(name, path)
             except Exception as error:  # whatever it is, the old model must go on
                 if isinstance(error.__cause__ or error, OSError | MemoryError):
                     self._seen[name] = None  # it may pass: try again
@@ -151,13 +150,14 @@ class ModelStore:
             else:
                 self._problems.pop(name, None)
                 logger.info("model %s was loaded anew from %s", name, path)
-                if self._models[name].model.columns.names != before:
+                if loaded.model.columns.names != self._models[name].model.columns.names:
                     logger.warning(
                         "model %s has other columns than before: requests that do not name their "
                         "columns mean something else now",
                         name,
                     )
                 self._on_reload(name, True)
+                self._models[name] = loaded  # last: whoever sees its answers finds it counted
 
     def watch(self, seconds: float) -> None:
         """Check the files periodically on a background thread until ``close``."""
