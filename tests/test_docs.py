@@ -24,7 +24,7 @@ from rankgrove.forests import criteria
 from rankgrove.metrics import registry as metrics_registry
 from rankgrove.rankers.base import registry as rankers_registry
 
-pytestmark = pytest.mark.docs
+pytestmark = [pytest.mark.docs, pytest.mark.timeout(1200)]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.docs, pytest.mark.process]
+pytestmark = [pytest.mark.docs, pytest.mark.process, pytest.mark.timeout(1200)]
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 

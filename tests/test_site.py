@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.docs, pytest.mark.process]
+pytestmark = [pytest.mark.docs, pytest.mark.process, pytest.mark.timeout(1200)]
 
 FETCHED = re.compile(r'<(?:script|link|img|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
 FETCHED_BY_STYLE = re.compile(r"(?:@import|url\()\s*['\"(]*\s*(?:https?:)?//[^)'\"]+")
