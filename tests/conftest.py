@@ -43,7 +43,7 @@ os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
 # Markers of tests that the quick tier (``--quick``, ``make check``) leaves out.
 SLOW = {"cluster", "process", "docs", "packaging", "slow"}
 # Fixtures that start processes: tests that use them are marked by it.
-PROCESS_FIXTURES = {"rankgrove", "start", "server", "fleet"}
+PROCESS_FIXTURES = {"rankgrove", "start", "server", "impatient_server", "fleet"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,6 +23,7 @@ def clicks_of(judged, log, features):
     )
 
 
+@pytest.mark.slow
 def test_regression_tells_examination_within_5_percent(judged):
     """Relevance is a function of the features, which do not determine the position."""
     log = simulate_clicks(judged, n_sessions=50_000, top_k=5, exploration=1.0,
@@ -42,6 +43,7 @@ def test_regression_needs_positions_and_clicks(judged):
         propensities_by_regression(nothing)
 
 
+@pytest.mark.slow
 def test_trust_bias_tells_slopes(judged):
     log = simulate_clicks(judged, n_sessions=60_000, top_k=4, model="trust", exploration=2.0,
                           ranker=judged.y + judged.X[:, 1], seed=1)  # fmt: skip

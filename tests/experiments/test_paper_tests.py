@@ -52,6 +52,7 @@ def test_marks(gains, mark):
     assert paper_mark(gains) == mark
 
 
+@pytest.mark.slow
 def test_the_tables_hold_every_metric_and_fold(compared):
     titles = [t.title for t in text_tables(compared, MoreTables(folds=True, tests=True))]
     tested = [title for title in titles if title.endswith("tests of papers")]

@@ -79,6 +79,7 @@ def test_the_command_line_imports_it(module, tmp_path, capsys):
     assert len((tmp_path / "scores.txt").read_text().split()) == data.n_rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*every document gets the same score")
 @pytest.mark.filterwarnings("ignore:every document gets the same score")
 def test_workers_of_a_comparison_import_it(tmp_path, request, capsys):
