@@ -81,12 +81,19 @@ def test_wide_text_that_stays_sparse_takes_what_its_entries_take(tmp_path, monke
     assert not memory_estimate.should_stream([path])
 
 
-def test_positions_of_clicks_need_data_in_memory(tmp_path, capsys):
+def test_positions_of_clicks_are_streamed(tmp_path):
     import pandas as pd
 
-    frame = pd.DataFrame({"clicked": [1, 0], "session": [1, 1], "position": [1, 2], "x": [0.5, 1]})
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"session": np.repeat(range(50), 4), "position": [1, 2, 3, 4] * 50})
+    frame = frame.assign(clicked=random.integers(0, 2, 200), x=random.random(200))
     frame.to_csv(tmp_path / "clicks.csv", index=False)
     words = ["train", "lambdamart", str(tmp_path / "clicks.csv"), "--label", "clicked", "--query"]
-    words += ["session", "--position", "position", "--position-bias", "unbiased", "--stream"]
-    assert main([*words, "--out", str(tmp_path / "m.rg")]) == 1
-    assert "--position needs data in memory: leave out --stream" in capsys.readouterr().err
+    words += ["session", "--position", "position", "--position-bias", "unbiased", "--seed", "1"]
+    tables = []
+    for how in ("--stream", "--no-stream"):
+        out = str(tmp_path / f"{how}.rg")
+        assert main([*words, how, "--n-estimators", "3", "--out", out]) == 0
+        tables.append(rg.load_model(out).position_bias_)
+    for name, values in tables[0].items():
+        np.testing.assert_array_equal(values, tables[1][name])

@@ -379,5 +379,36 @@ def test_dask_arrays_of_other_lengths_are_refused_by_name(cluster, data):
         fit(boosted(), X, y[:-5], qid=qid, on=cluster.on)
 
 
+def test_positions_of_clicks_correct_as_in_a_local_fit(cluster, data, tables):
+    clicked = (data.y >= 2).astype(float)
+    position = np.random.default_rng(5).integers(1, 6, data.n_rows)
+    names = ["clicked", "shown_at"]
+    halves = slice(0, len(tables[0])), slice(len(tables[0]), None)
+    parts = [
+        table.set_column(0, names[0], pa.array(clicked[rows])).append_column(
+            names[1], pa.array(position[rows])
+        )
+        for table, rows in zip(tables, halves, strict=True)
+    ]
+    roles = {"label": "clicked", "position": "shown_at"}
+    local = boosted(position_bias="unbiased").fit(
+        rankgrove.load(pa.concat_tables(parts), query="qid", **roles)
+    )
+    frame = cluster.frame(parts)
+    far = fit(
+        boosted(position_bias="unbiased"), frame, on=cluster.on, n_workers=2, query="qid", **roles
+    )
+    assert to_bytes(far) == to_bytes(local)
+    if hasattr(cluster.on, "scheduler"):
+        import dask.array
+
+        X, y, qid, shown = (
+            dask.array.from_array(a, chunks=300) for a in (data.X, clicked, data.qid, position)
+        )
+        far = fit(boosted(position_bias="unbiased"), X, y, qid=qid, position=shown, on=cluster.on)
+        plain = boosted(position_bias="unbiased").fit(data.X, clicked, data.qid, position=position)
+        assert to_bytes(far) == to_bytes(plain)
+
+
 def test_workers_listen_on_loopback(cluster):
     assert find_engine(cluster.on).host() == "127.0.0.1"

@@ -9,7 +9,7 @@ from rankgrove.distributed.query_plan import PartitionSummary, QueryPlan, make_p
 from rankgrove.errors import DataError
 
 
-def part(worker, number, ids, sizes, names=("a", "b"), weighted=False):
+def part(worker, number, ids, sizes, names=("a", "b"), sides=()):
     return PartitionSummary(
         worker,
         number,
@@ -17,7 +17,7 @@ def part(worker, number, ids, sizes, names=("a", "b"), weighted=False):
         names,
         len(names),
         None,
-        weighted,
+        [*sides],
         np.array(ids, np.int64),
         np.array(sizes, np.int64),
     )

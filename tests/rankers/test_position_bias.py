@@ -9,6 +9,7 @@ import pytest
 import rankgrove
 from rankgrove.datasets import make_ranking, simulate_clicks
 from rankgrove.errors import DataError, DataWarning
+from rankgrove.formats.container import to_bytes
 
 TRUST = [(1 / k * (1 - 0.65 / k), 0.65 / k**2) for k in range(1, 11)]
 SETTINGS = {
@@ -84,6 +85,17 @@ class TestEveryCorrection:
         np.testing.assert_array_equal(table["position"], np.arange(1, 11))
         assert table["documents"].sum() == clicks.n_rows
         assert table["clicks"].sum() == clicks.y.sum()
+
+    def test_streams_give_the_bits_of_memory(self, name, bias, clicks, tmp_path, monkeypatch):
+        monkeypatch.setattr("rankgrove.data.reading.arrow._BLOCK_ROWS", 700)
+        monkeypatch.setattr("rankgrove.data.reading.arrow._BATCH_VALUES", 5000)
+        rankgrove.write_parquet(clicks, tmp_path / "clicks.parquet")
+        want = to_bytes(ranker_of(name, bias).fit(rankgrove.load(tmp_path / "clicks.parquet")))
+        cached = rankgrove.scan(tmp_path / "clicks.parquet", cache=tmp_path / "cache")
+        for source in (tmp_path / "clicks.parquet", cached):
+            assert to_bytes(ranker_of(name, bias).fit(source)) == want
+        again = rankgrove.scan(tmp_path / "clicks.parquet", cache=tmp_path / "cache")
+        assert to_bytes(ranker_of(name, bias).fit(again)) == want
 
     def test_rows_of_weight_0_are_as_if_they_were_not_there(self, name, bias, clicks):
         kept = np.random.default_rng(0).random(clicks.n_rows) < 0.7
@@ -190,6 +202,20 @@ class TestRefusals:
             rankgrove.LambdaMART(position_bias="unbiased").fit(
                 clicks.X, clicks.y, clicks.qid, position=position
             )
+
+    def test_positions_beside_a_stream(self, clicks, tmp_path):
+        rankgrove.write_parquet(clicks, tmp_path / "clicks.parquet")
+        with pytest.raises(DataError, match="brings its position: name its column, position="):
+            rankgrove.LambdaMART(position_bias="unbiased").fit(
+                tmp_path / "clicks.parquet", position=clicks.position
+            )
+
+    def test_batches_of_which_some_have_no_positions(self, clicks):
+        half = clicks.select_queries(np.arange(700))
+        rest = clicks.select_queries(np.arange(700, 1500))
+        rest.position = None
+        with pytest.raises(DataError, match="some of the data have positions, others have none"):
+            rankgrove.LambdaMART(position_bias="unbiased").fit(rankgrove.scan(iter([half, rest])))
 
     def test_positions_without_trust(self, clicks):
         with pytest.raises(DataError, match="position 10 has no trust_bias"):

@@ -137,7 +137,7 @@ def test_weights_come_from_their_column(files, data, tmp_path):
     ours = quick("mart").fit(tmp_path / "weighted.parquet")
     theirs = quick("mart").fit(rg.load(tmp_path / "weighted.parquet"))
     assert bits(ours, tmp_path) == bits(theirs, tmp_path)
-    with pytest.raises(rg.DataError, match="brings its weights"):
+    with pytest.raises(rg.DataError, match="brings its weight"):
         quick("mart").fit(tmp_path / "weighted.parquet", sample_weight=np.ones(data.n_rows))
 
 

@@ -25,9 +25,6 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
     source: Any = paths[0] if len(paths) == 1 else list(paths)
     if not _streams(paths, arguments):
         return load(source, **reading_options(arguments))
-    for name in ("position", "propensity"):
-        if getattr(arguments, name) is not None:
-            raise ValueError(f"--{name} needs data in memory: leave out --stream and --cache")
     if arguments.valid_share is not None:
         raise ValueError(
             "--valid-share needs data in memory, and these would be streamed: give --no-stream, or "
@@ -47,8 +44,6 @@ def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
         if arguments.cache is not None and not arguments.stream:
             raise ValueError("--cache has no effect with --no-stream")
         return bool(arguments.stream)
-    if arguments.position is not None or arguments.propensity is not None:
-        return False  # streamed data have none
     files = (
         files_in(file_path(paths[0]))
         if is_folder(paths[0])

@@ -49,7 +49,7 @@ def ranking_input(
     ----------
     sample_weight : weights of the rows; those of a Dataset are not asked for here, because they
         belong to training: what is measured, is measured on all rows
-    position, propensity : of the rows, where labels are clicks; not for scans
+    position, propensity : of the rows, where labels are clicks; a scan brings its own
     columns : the columns that X must have, matched by name where names are known; None: any
     absent : how features absent from text must have been read; None: any way
     what : how error messages start

@@ -59,7 +59,8 @@ def fit(
         Dataset, a Spark DataFrame; or a path, a pattern, a folder or a list of those, which workers
         read, so that it must lead to the same files on every machine; or data of this process
     on : a Dask ``Client``, ``"ray"``, or a ``SparkSession``
-    y, qid, sample_weight : of arrays, as in ``fit``
+    y, qid, sample_weight, position, propensity : of arrays, as in ``fit``; ``position`` and
+        ``propensity`` of tables and files are names of columns
     eval_set : evaluation sets, each of a kind that ``data`` may have, or a tuple (X, y, qid)
     eval_metric, early_stopping_rounds, stopping_rule, init_model : as in ``fit``
     n_workers : tasks at most; None: Dask's workers, Ray's machines, Spark's slots
@@ -85,10 +86,12 @@ def fit(
     ranker.check_fit_options(options)
     ranker.check_params()
     engine = find_engine(on)
-    given = (
-        None if y is None and qid is None else FitData(data, y, qid, sample_weight=sample_weight)
-    )
-    if given is None and sample_weight is not None:
+    given = None
+    if y is not None or qid is not None:
+        shown = {name: reading.pop(name, None) for name in ("position", "propensity")}
+        given = FitData(data, y, qid, sample_weight=sample_weight, **shown)
+        ranker.check_clicks(given)
+    elif sample_weight is not None:
         raise DataError("sample_weight goes with arrays; a table has a column: weight=")
     sources = [_source(engine, "the training data", data, given, reading)]
     eval_sets: dict[str, int] = {}

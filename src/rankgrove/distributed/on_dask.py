@@ -229,6 +229,8 @@ def _blocks(arrays: FitData, name: str) -> list[Partition]:
         ("y", arrays.y),
         ("qid", arrays.qid),
         ("sample_weight", arrays.sample_weight),
+        ("position", arrays.position),
+        ("propensity", arrays.propensity),
     ):
         if values is None:
             continue
@@ -247,11 +249,9 @@ def _blocks(arrays: FitData, name: str) -> list[Partition]:
     if "y" not in columns or "qid" not in columns:
         raise DataError("fit of dask arrays needs y and qid")
     make = delayed(FitData)
-    weights = columns.get("sample_weight", [None] * X.numblocks[0])
-    sides = (columns["y"], columns["qid"], [None] * len(weights), weights)
-    blocks = zip(columns["X"], *sides, strict=True)
+    blocks = zip(*columns.values(), strict=True)
     return [
-        Partition(number, f"{name}, block {number}", make(*block))
+        Partition(number, f"{name}, block {number}", make(**dict(zip(columns, block, strict=True))))
         for number, block in enumerate(blocks)
     ]
 

@@ -14,7 +14,8 @@ from rankgrove._addresses import Address, FilePath, file_path, printable
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.queries import query_ids
-from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.core.row_batch import OPTIONAL_SIDES, RowBatch
+from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.matrix.sparse import is_sparse
@@ -71,7 +72,15 @@ def _loaded_file(path: FilePath, options: Mapping[str, Any], n_jobs: int | None)
 
 
 def _rows_of_dataset(data: Dataset) -> RowBatch:
-    return RowBatch(data.matrix, data.y, data.qid, data.sample_weight, data.absent)
+    return RowBatch(
+        data.matrix,
+        data.y,
+        data.qid,
+        data.sample_weight,
+        data.absent,
+        position=data.position,
+        propensity=data.propensity,
+    )
 
 
 def _rows_of_arrays(arrays: FitData) -> RowBatch:
@@ -83,7 +92,12 @@ def _rows_of_arrays(arrays: FitData) -> RowBatch:
     qid = query_ids(arrays.qid)
     if len(qid) != len(X):
         raise DataError(f"qid has {len(qid)} entries, but X has {len(X)} rows")
-    return RowBatch(X, y, qid, weight)
+    shown: dict[str, Any] = {}
+    if arrays.position is not None:
+        shown["position"] = shown_positions(arrays.position, len(X))
+    if arrays.propensity is not None:
+        shown["propensity"] = propensities(arrays.propensity, len(X))
+    return RowBatch(X, y, qid, weight, **shown)
 
 
 def path_partitions(data: Any) -> list[Partition] | None:
@@ -177,10 +191,10 @@ def resolved_options(
         "query": columns.query,
         "features": list(columns.features),
         **({"categorical": list(columns.categorical)} if columns.categorical else {}),
-        **({} if columns.weight is None else {"weight": columns.weight}),
+        **{name: getattr(columns, name) for name in OPTIONAL_SIDES if getattr(columns, name)},
     }
     others = {name: value for name, value in known.items() if name not in (*resolved, "ignore")}
-    sides = [columns.label, columns.query, columns.weight]
+    sides = [columns.label, columns.query, columns.weight, columns.position, columns.propensity]
     wanted = dict.fromkeys([*(name for name in sides if name is not None), *columns.features])
     return resolved | others, list(wanted)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Absent, concatenate_ids
+from rankgrove.data.core.row_batch import OPTIONAL_SIDES
 from rankgrove.distributed.arrow_bytes import from_frames, ids_from_bytes, ids_to_bytes, to_frames
 from rankgrove.errors import DataError
 
@@ -20,7 +21,10 @@ SPLIT_QUERIES = ("gather", "refuse")
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Summary of one partition for worker 0; ``sizes`` are the rows of each of its queries."""
+    """Summary of one partition for worker 0.
+
+    ``sides`` are the optional sides that its rows have, ``sizes`` the rows of each of its queries.
+    """
 
     worker: int
     number: int
@@ -28,7 +32,7 @@ class PartitionSummary:
     names: tuple[str, ...] | None
     count: int
     absent: Absent | None
-    weighted: bool
+    sides: list[str]
     ids: npt.NDArray[Any]
     sizes: Numbers
 
@@ -59,6 +63,7 @@ class QueryPlan:
     Attributes
     ----------
     columns : those of all partitions, in the order of the first
+    sides : the optional sides of all rows
     bounds : the queries of worker w are bounds[w]:bounds[w + 1]
     ids : ids of this worker's queries
     starts : for each partition of this worker, the global number of its first row
@@ -67,7 +72,7 @@ class QueryPlan:
 
     columns: Columns
     absent: Absent | None
-    weighted: bool
+    sides: list[str]
     bounds: Numbers
     ids: npt.NDArray[Any]
     starts: Numbers
@@ -80,7 +85,7 @@ class QueryPlan:
             "names": names,
             "count": self.columns.count,
             "absent": self.absent,
-            "weighted": self.weighted,
+            "sides": self.sides,
         }
         arrays = [self.bounds, self.starts, *self.numbers]
         return to_frames(
@@ -95,7 +100,7 @@ class QueryPlan:
         names = values["names"]
         columns = Columns(None if names is None else tuple(names), values["count"])
         bounds, starts, *numbers = [np.frombuffer(array, np.int64) for array in arrays]
-        read = (values["absent"], values["weighted"])
+        read = (values["absent"], values["sides"])
         return cls(columns, *read, bounds, ids_from_bytes(ids), starts, numbers)
 
 
@@ -130,7 +135,7 @@ def make_plans(workers: list[list[PartitionSummary]], split_queries: str) -> lis
         QueryPlan(
             columns=Columns(filled[0].names, filled[0].count),
             absent=filled[0].absent,
-            weighted=filled[0].weighted,
+            sides=filled[0].sides,
             bounds=bounds,
             ids=ordered[bounds[w] : bounds[w + 1]],
             starts=np.array([starts[id(part)] for part in parts_of_worker], np.int64),
@@ -157,15 +162,15 @@ def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
 
 
 def _refuse_unlike(parts: list[PartitionSummary]) -> None:
-    """Refuse partitions whose columns or weights differ."""
+    """Refuse partitions whose columns or optional sides differ."""
     first = parts[0]
     for part in parts[1:]:
         pair = f"{first.name} and {part.name}"
         if part.absent != first.absent:
             raise DataError(f"{pair} were read with absent={first.absent!r} and {part.absent!r}")
-        if part.weighted != first.weighted:
-            weighted, other = (first, part) if first.weighted else (part, first)
-            raise DataError(f"{weighted.name} has sample weights, {other.name} has none")
+        for side in set(part.sides) ^ set(first.sides):
+            one, other = (first, part) if side in first.sides else (part, first)
+            raise DataError(f"{one.name} has {OPTIONAL_SIDES[side]}, {other.name} has none")
         if part.count != first.count or set(part.names or ()) != set(first.names or ()):
             unlike = sorted(set(part.names or ()) ^ set(first.names or ()))
             shown = ", ".join(map(repr, unlike[:5])) + (", ..." if len(unlike) > 5 else "")

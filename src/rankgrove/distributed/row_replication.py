@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,7 +26,7 @@ _GATHERED_BYTES = 64 << 20  # of features at a time, over all workers
 
 def replicate_rows(rows: RowBatch, communicator: Communicator) -> RowBatch:
     """All-gather: return the rows of all workers, in the order of the whole data set."""
-    sides = {"y": rows.y, "weight": rows.weight, "row_numbers": rows.row_numbers}
+    sides = {"y": rows.y, "row_numbers": rows.row_numbers, **rows.sides}
     starts = np.flatnonzero(np.r_[len(rows.y) > 0, rows.qid[1:] != rows.qid[:-1]])
     sizes = np.diff(np.r_[starts, len(rows.y)]).astype(np.int64)
     ids = ids_to_bytes(rows.qid[starts]) if len(rows.y) else b""
@@ -37,17 +39,16 @@ def replicate_rows(rows: RowBatch, communicator: Communicator) -> RowBatch:
             qid.append(np.repeat(ids_from_bytes(ids), np.frombuffer(sizes_of_ids, np.int64)))
     numbers = [known["row_numbers"] for known in columns]
     order = np.argsort(np.concatenate(numbers))
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([known[name] for known in columns])[order] for name in columns[0]
     }
     return RowBatch(
         X=_all_features(rows.X, numbers, communicator)
         .with_names(rows.names)
         .with_categories(rows.X.categories),
-        y=joined["y"],
         qid=np.concatenate(qid)[order],
-        weight=joined.get("weight"),
         absent=rows.absent,
+        **joined,
     )
 
 

@@ -93,12 +93,18 @@ class ShardWorkers(FitWorkers):
             {
                 "number of columns": data.columns.count,
                 "names of columns": None if data.columns.names is None else [*data.columns.names],
-                "sample_weight": "given" if data.weight is not None else "not given",
+                "sample_weight": _given(data.weight),
+                "position": _given(data.position),
+                "propensity": _given(data.propensity),
                 "reading of absent features": data.absent,
                 "categorical columns": [data.columns.all_names[j] for j in data.X.categories],
             },
         )
         return data, shard
+
+
+def _given(values: Any) -> str:
+    return "not given" if values is None else "given"
 
 
 def _fit(

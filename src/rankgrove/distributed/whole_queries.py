@@ -93,7 +93,7 @@ def _description(located: Sequence[LocalPartition]) -> bytes:
             "names": one.rows.names,
             "count": one.rows.X.shape[1],
             "absent": one.rows.absent,
-            "weighted": one.rows.weight is not None,
+            "sides": list(one.rows.sides),
         }
         sizes = np.bincount(one.query_of_row, minlength=len(one.ids)).astype(np.int64)
         frames += [json.dumps(head).encode(), ids_to_bytes(one.ids), sizes.tobytes()]
@@ -121,25 +121,15 @@ def _of_worker(batch: RowBatch, worker: int, plan: QueryPlan) -> RowBatch:
 
 
 def _to_bytes(batch: RowBatch) -> bytes:
-    sides = {
-        "query": batch.qid,
-        "y": batch.y,
-        "weight": batch.weight,
-        "row_numbers": batch.row_numbers,
-    }
+    sides = {"query": batch.qid, "y": batch.y, "row_numbers": batch.row_numbers, **batch.sides}
     return batch.part.to_bytes(8, "little") + rows_to_bytes(batch.X, sides)
 
 
 def _from_bytes(data: bytes) -> RowBatch:
-    X, sides = rows_from_bytes(memoryview(data)[8:])
-    return RowBatch(
-        X,
-        sides["y"],
-        sides["query"],
-        sides.get("weight"),
-        part=int.from_bytes(data[:8], "little"),
-        row_numbers=sides["row_numbers"],
-    )
+    X, found = rows_from_bytes(memoryview(data)[8:])
+    sides: dict[str, Any] = found
+    part = int.from_bytes(data[:8], "little")
+    return RowBatch(X, qid=sides.pop("query"), part=part, **sides)
 
 
 def _packed(batches: list[RowBatch]) -> bytes:
@@ -150,24 +140,21 @@ def _joined(batches: list[RowBatch], plan: QueryPlan, rank: int) -> RowBatch:
     """Concatenate the batches of a worker, in order of queries and partitions."""
     batches = sorted((b for b in batches if len(b.y)), key=lambda batch: batch.part)
     first, end = plan.bounds[rank : rank + 2]
+    sides: dict[str, Any] = {
+        name: _concatenated([b.sides[name] for b in batches], np.empty(0)) for name in plan.sides
+    }
     rows = RowBatch(
         X=_stacked([b.X for b in batches], plan.columns.count).with_names(plan.columns.names),
         y=_concatenated([b.y for b in batches], np.empty(0)),
         qid=_concatenated([b.qid for b in batches], np.empty(0, np.int64)),
-        weight=_weights(batches, plan),
         absent=plan.absent,
         row_numbers=_concatenated([b.row_numbers for b in batches], np.empty(0, np.int64)),
+        **sides,
     )
     if (np.diff(rows.qid) < 0).any():
         rows = rows.select_rows(np.argsort(rows.qid, kind="stable"))
     sizes = np.bincount(rows.qid - first, minlength=end - first)
     return replace(rows, qid=np.repeat(plan.ids, sizes))
-
-
-def _weights(batches: list[RowBatch], plan: QueryPlan) -> npt.NDArray[np.float64] | None:
-    if not plan.weighted:
-        return None
-    return _concatenated([batch.weight for batch in batches], np.empty(0))
 
 
 def _stacked(matrices: list[FeatureMatrix], n_features: int) -> FeatureMatrix:

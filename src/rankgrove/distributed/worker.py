@@ -6,7 +6,7 @@ import contextlib
 import hmac
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgrove._warning_relay import relaying_warnings
@@ -186,21 +186,33 @@ def _shard(held: Sequence[RowBatch], eval_sets: Mapping[str, int]) -> Shard:
         name: _eval_entry(held[number]) if number else "train" for name, number in eval_sets.items()
     }
     if train.names is None:
-        return Shard(train.X, train.y, train.qid, sample_weight=train.weight, eval_set=sets)
-    return Shard(_dataset(train, train.weight), eval_set=sets)
+        return Shard(
+            train.X,
+            train.y,
+            train.qid,
+            sample_weight=train.weight,
+            position=train.position,
+            propensity=train.propensity,
+            eval_set=sets,
+        )
+    return Shard(_dataset(train), eval_set=sets)
 
 
 def _eval_entry(rows: RowBatch) -> Any:
-    return (rows.X, rows.y, rows.qid) if rows.names is None else _dataset(rows, None)
+    if rows.names is None:
+        return rows.X, rows.y, rows.qid
+    return _dataset(replace(rows, weight=None, position=None, propensity=None))
 
 
-def _dataset(rows: RowBatch, weight: Any) -> Dataset:
+def _dataset(rows: RowBatch) -> Dataset:
     return Dataset(
         rows.X,
         rows.y,
         rows.qid,
         feature_names=rows.names,
-        sample_weight=weight,
+        sample_weight=rows.weight,
+        position=rows.position,
+        propensity=rows.propensity,
         absent=rows.absent,
         categories=rows.X.categories,
     )

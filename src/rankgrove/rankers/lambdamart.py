@@ -219,7 +219,7 @@ class LambdaMART(ClickBoostedRanker):
             assert data.position is not None
             return UnbiasedLambdas(
                 training,
-                ShownPositions.of(data.position),
+                ShownPositions.of(data.position, training.shard),
                 reg=1.0 if self.position_bias_reg is None else self.position_bias_reg,
                 largest=self.max_click_weight,
                 **options,

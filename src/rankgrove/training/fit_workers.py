@@ -33,16 +33,18 @@ class FitWorkers:
     def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data; return them and their position among those of all workers."""
         weight = given.sample_weight
-        if isinstance(given.X, Scan) and weight is not None:
-            raise DataError("fit: a scan brings its weights: name their column, weight=")
-        if weight is None and isinstance(given.X, Dataset | Scan):
-            weight = given.X.sample_weight
         clicks = {"position": given.position, "propensity": given.propensity}
-        for name, values in clicks.items():
-            if isinstance(given.X, Scan) and values is not None:
-                raise DataError(f"fit: {name} needs data in memory: load them instead of a scan")
-            if isinstance(given.X, Dataset) and values is None:
-                clicks[name] = getattr(given.X, name)
+        if isinstance(given.X, Scan):
+            for name, values in {"weight": weight, **clicks}.items():
+                if values is not None:
+                    raise DataError(f"fit: a scan brings its {name}: name its column, {name}=")
+            weight = given.X.sample_weight
+        if isinstance(given.X, Dataset):
+            weight = given.X.sample_weight if weight is None else weight
+            clicks = {
+                name: getattr(given.X, name) if values is None else values
+                for name, values in clicks.items()
+            }
         data = ranking_input(
             given.X,
             given.y,

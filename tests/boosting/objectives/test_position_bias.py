@@ -54,7 +54,12 @@ def test_factors_of_one_change_no_bit():
 def test_ratios_of_unbiased_lambdamart_match_the_definition(reg):
     data, position, scores = clicks()
     objective = UnbiasedLambdas(
-        data, ShownPositions.of(position), reg=reg, largest=1e9, truncation=None, **PLAIN
+        data,
+        ShownPositions.of(position, data.shard),
+        reg=reg,
+        largest=1e9,
+        truncation=None,
+        **PLAIN,
     )
     plus = minus = dict.fromkeys(sorted(set(position)), 1.0)
     for iteration in range(3):
@@ -81,7 +86,7 @@ def test_ratios_of_unbiased_lambdamart_match_the_definition(reg):
 def test_additive_biases_take_newton_steps(make, reg):
     data, position, scores = clicks()
     objective = AdditivePositionBias(
-        make(data), data, ShownPositions.of(position), reg=reg, learning_rate=0.3
+        make(data), data, ShownPositions.of(position, data.shard), reg=reg, learning_rate=0.3
     )
     bias = dict.fromkeys(sorted(set(position)), 0.0)
     for iteration in range(3):
@@ -114,7 +119,9 @@ def test_gains_may_be_negative():
 def test_estimates_do_not_depend_on_the_number_of_threads():
     def table(n_threads):
         data, position, scores = clicks(n_threads)
-        objective = UnbiasedLambdas(data, ShownPositions.of(position), reg=1.0, largest=20.0)
+        objective = UnbiasedLambdas(
+            data, ShownPositions.of(position, data.shard), reg=1.0, largest=20.0
+        )
         for iteration in range(3):
             objective.prepare(scores[None], iteration)
         return objective.table_after(3)
@@ -126,7 +133,7 @@ def test_estimates_do_not_depend_on_the_number_of_threads():
 def test_positions_without_clicks_keep_their_ratio():
     offsets = np.array([0, 3, 6], np.int64)
     data = TrainingData(np.array([1.0, 0, 0, 1, 0, 0]), offsets)
-    shown = ShownPositions.of(np.array([1, 2, 3, 1, 2, 3]))
+    shown = ShownPositions.of(np.array([1, 2, 3, 1, 2, 3]), data.shard)
     objective = UnbiasedLambdas(data, shown, reg=0.0, largest=20.0)
     objective.prepare(np.zeros((1, 6)), 0)
     np.testing.assert_array_equal(objective.table_after(1)["click_ratio"], [1, 1, 1])

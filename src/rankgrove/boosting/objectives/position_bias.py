@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
+from rankgrove.workers.row_shard import RowShard
 
 Table = dict[str, npt.NDArray[Any]]
 # LightGBM adds this to the curvature of a Newton step of a bias.
@@ -24,27 +25,32 @@ class ShownPositions:
     Attributes
     ----------
     place : index of each document's position in ``positions``
-    positions : those that occur, ascending
+    positions : those that occur on any worker, ascending
+    counts : documents of all workers at each position
+    shard : position of these documents among those of all workers
     """
 
     place: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    shard: RowShard
 
     @classmethod
-    def of(cls, position: npt.NDArray[np.int64]) -> ShownPositions:
-        """Number the positions that occur."""
-        positions, place = np.unique(position, return_inverse=True)
-        return cls(place.astype(np.int64), positions)
+    def of(cls, position: npt.NDArray[np.int64], shard: RowShard) -> ShownPositions:
+        """Number the positions that occur; a collective call."""
+        positions = shard.distinct(position.astype(np.float64)).astype(np.int64)
+        place = np.searchsorted(positions, position).astype(np.int64)
+        counts = shard.sum(np.bincount(place, minlength=len(positions)))
+        return cls(place, positions, counts, shard)
 
     def sums(self, values: npt.NDArray[Any]) -> Floats:
-        """Add up values of documents by position, in the order of the documents."""
-        return np.asarray(np.bincount(self.place, values, len(self.positions)), np.float64)
+        """Add up values of the documents of all workers by position; a collective call."""
+        return self.shard.totals(values.astype(np.float64), self.place, len(self.positions))
 
     def table(self, clicks: Floats, **estimates: Floats) -> Table:
         """Return the table of a fit: positions, documents, clicks and the estimates."""
-        counts = np.bincount(self.place, minlength=len(self.positions))
         sums = self.sums(clicks)
-        return {"position": self.positions, "documents": counts, "clicks": sums, **estimates}
+        return {"position": self.positions, "documents": self.counts, "clicks": sums, **estimates}
 
 
 class EstimatedBias(Objective):
@@ -57,13 +63,14 @@ class EstimatedBias(Objective):
     def __init__(self, data: TrainingData, shown: ShownPositions) -> None:
         self.data = data
         self.shown = shown
-        self._tables: list[Table] = []
+        self._counted = shown.table(data.y)
+        self._estimates: list[Table] = []
         shape = (1, data.n_documents)
         self._gradients, self._hessians = np.empty(shape, np.float32), np.empty(shape, np.float32)
 
     def prepare(self, scores: Floats, iteration: int) -> None:
         """Compute gradients with the estimates so far, then improve these."""
-        self._tables.append(self._table())
+        self._estimates.append(self._estimated())
         self._estimate(scores, iteration)
 
     def gradients(
@@ -76,14 +83,14 @@ class EstimatedBias(Objective):
 
     def table_after(self, n_steps: int) -> Table:
         """Return the estimates after some iterations."""
-        return [*self._tables, self._table()][n_steps]
+        return self._counted | [*self._estimates, self._estimated()][n_steps]
 
     @abstractmethod
     def _estimate(self, scores: Floats, iteration: int) -> None:
         """Compute ``_gradients`` and ``_hessians``, and improve the estimates."""
 
     @abstractmethod
-    def _table(self) -> Table:
+    def _estimated(self) -> Table:
         """Return the estimates so far."""
 
 
@@ -124,14 +131,14 @@ class AdditivePositionBias(EstimatedBias):
         biased = scores + self.bias[self.shown.place]
         hessians = None if self.constant_hessian else self._hessians
         self.inner.gradients(biased, self._gradients, hessians, iteration)
-        counts = np.bincount(self.shown.place, minlength=len(self.bias))
+        counts = self.shown.counts
         slope = self.shown.sums(self._gradients[0]) + self.reg * counts * self.bias
         curvature = self.shown.sums(self._hessians[0]) if hessians is not None else counts
         curvature = curvature + self.reg * counts + _LEAST_CURVATURE
         self.bias = self.bias - self.learning_rate * slope / curvature
 
-    def _table(self) -> Table:
-        return self.shown.table(self.data.y, bias=self.bias)
+    def _estimated(self) -> Table:
+        return {"bias": self.bias}
 
 
 class WeightedPairs(LambdaGradients):
@@ -214,6 +221,5 @@ class UnbiasedLambdas(EstimatedBias):
         share = np.divide(sums, sums[0], out=np.ones_like(sums), where=known)
         return np.where(known, share**self.power, old)
 
-    def _table(self) -> Table:
-        ratios = {"click_ratio": self.click_ratio, "no_click_ratio": self.no_click_ratio}
-        return self.shown.table(self.data.y, **ratios)
+    def _estimated(self) -> Table:
+        return {"click_ratio": self.click_ratio, "no_click_ratio": self.no_click_ratio}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,9 @@ from rankgrove.data.core.dataset import Absent
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 
+# Values of rows that some data have and others lack, and how messages call them.
+OPTIONAL_SIDES = {"weight": "sample weights", "position": "positions", "propensity": "propensities"}
+
 
 @dataclass(frozen=True)
 class RowBatch:
@@ -20,7 +24,8 @@ class RowBatch:
     Attributes
     ----------
     X : the features; their names are ``X.names``, None if nobody gave any
-    y, qid, weight : label, query id and weight (None: no weights) of each row
+    y, qid : label and query id of each row
+    weight, position, propensity : of each row, or None (``OPTIONAL_SIDES``)
     absent : how features absent from text were read
     source : where the rows came from, for messages
     part : number of the file
@@ -32,40 +37,45 @@ class RowBatch:
     X: FeatureMatrix
     y: npt.NDArray[np.float64]
     qid: npt.NDArray[Any]
-    weight: npt.NDArray[np.float64] | None
+    weight: npt.NDArray[np.float64] | None = None
     absent: Absent | None = None
     source: str = "the data"
     part: int = 0
     first_column: int = 0
     is_text: bool = False
     row_numbers: npt.NDArray[np.int64] | None = None
+    position: npt.NDArray[np.int64] | None = None
+    propensity: npt.NDArray[np.float64] | None = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None if nobody gave any."""
         return self.X.names
 
+    @property
+    def sides(self) -> dict[str, npt.NDArray[Any]]:
+        """Weights, positions and propensities, of those that there are, by name."""
+        found = {name: getattr(self, name) for name in OPTIONAL_SIDES}
+        return {name: values for name, values in found.items() if values is not None}
+
     def slice_rows(self, begin: int, end: int) -> RowBatch:
         """Return some neighbouring rows."""
-        weight = None if self.weight is None else self.weight[begin:end]
-        X = self.X.slice_rows(begin, end)
-        return replace(self, X=X, y=self.y[begin:end], qid=self.qid[begin:end], weight=weight)
+        return self._with_rows(self.X.slice_rows(begin, end), lambda side: side[begin:end])
 
     def select_rows(self, rows: npt.NDArray[np.int64]) -> RowBatch:
         """Return some rows, in the given order."""
-        weight = None if self.weight is None else self.weight[rows]
-        numbers = None if self.row_numbers is None else self.row_numbers[rows]
-        return replace(
-            self,
-            X=self.X.select_rows(rows),
-            y=self.y[rows],
-            qid=self.qid[rows],
-            weight=weight,
-            row_numbers=numbers,
-        )
+        return self._with_rows(self.X.select_rows(rows), lambda side: side[rows])
 
     def without_rows(self) -> RowBatch:
         """Return the batch without its rows, whose memory is freed."""
-        weight = None if self.weight is None else self.weight[:0].copy()
         X = DenseMatrix(np.empty((0, self.X.n_columns), np.float32), self.names)
-        return replace(self, X=X, y=self.y[:0].copy(), qid=self.qid[:0].copy(), weight=weight)
+        return self._with_rows(X, lambda side: side[:0].copy())
+
+    def _with_rows(
+        self, X: FeatureMatrix, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> RowBatch:
+        """Return the batch with other rows, whose sides ``choose`` selects."""
+        numbers = {} if self.row_numbers is None else {"row_numbers": self.row_numbers}
+        sides = {"y": self.y, "qid": self.qid, **self.sides, **numbers}
+        chosen: dict[str, Any] = {name: choose(side) for name, side in sides.items()}
+        return replace(self, X=X, **chosen)

@@ -140,6 +140,7 @@ class ReadingArguments:
         "table",
         note="It is no feature; rankers with a ``position_bias`` correct for it",
         group="features",
+        cluster=True,
     )
     propensity: str | int | None = _option(
         None,
@@ -147,6 +148,7 @@ class ReadingArguments:
         "clicks",
         "table",
         group="features",
+        cluster=True,
     )
     features: Sequence[str] | None = _option(
         None,

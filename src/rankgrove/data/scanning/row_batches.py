@@ -13,7 +13,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, SharedQueries, concatenate_ids, name_difference
 from rankgrove.data.core.names import first_number, match_names
 from rankgrove.data.core.queries import QueryGroups, query_ids
-from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.core.row_batch import OPTIONAL_SIDES, RowBatch
 from rankgrove.data.matrix.conversion import categorical_columns, column_names, convert
 from rankgrove.data.matrix.dense import DenseMatrix
 from rankgrove.data.matrix.numbers import row_numbers
@@ -35,6 +35,8 @@ def batch_of_dataset(data: Dataset, part: int, is_text: bool) -> RowBatch:
         part,
         (first_number(data.feature_names) or 0) if is_text else 0,
         is_text,
+        position=data.position,
+        propensity=data.propensity,
     )
 
 
@@ -120,14 +122,14 @@ def _ordered_like(first: RowBatch, batch: RowBatch) -> RowBatch:
 
 
 class Judgments:
-    """Collects the labels, weights and queries of all batches of a data set as they are read."""
+    """Collects what batches hold besides features: labels, queries, weights, positions."""
 
     def __init__(self, shared_queries: SharedQueries) -> None:
         self._shared = shared_queries
         self._first: RowBatch | None = None
         self._last_part: int | None = None
         self._labels: list[npt.NDArray[np.float64]] = []
-        self._weights: list[npt.NDArray[np.float64]] = []
+        self._sides: dict[str, list[npt.NDArray[Any]]] = {}
         # Of each part: ids of runs of rows of one query, and their lengths.
         self._parts: list[tuple[str, list[npt.NDArray[Any]], list[npt.NDArray[np.int64]]]] = []
         self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
@@ -147,8 +149,8 @@ class Judgments:
             end = max(end, batch.first_column + batch.X.n_columns)
             self._numbers[-1] = (min(begin, batch.first_column), end)
         self._labels.append(batch.y)
-        if batch.weight is not None:
-            self._weights.append(batch.weight)
+        for name, side in batch.sides.items():
+            self._sides.setdefault(name, []).append(side)
         if len(batch.qid):
             starts = np.flatnonzero(np.r_[True, batch.qid[1:] != batch.qid[:-1]])
             _, ids, lengths = self._parts[-1]
@@ -161,8 +163,8 @@ class Judgments:
                 f"{first.source} was read with absent={first.absent!r}, {batch.source} with "
                 f"{batch.absent!r}"
             )
-        if (batch.weight is None) != (first.weight is None):
-            raise DataError("some of the data have sample weights, others have none")
+        for name in batch.sides.keys() ^ first.sides.keys():
+            raise DataError(f"some of the data have {OPTIONAL_SIDES[name]}, others have none")
 
     @property
     def first(self) -> RowBatch:
@@ -196,10 +198,9 @@ class Judgments:
         return begin, end - begin
 
     def finished(self) -> dict[str, npt.NDArray[Any]]:
-        """Return labels, weights (if any), offsets and ids of the queries."""
+        """Return labels, optional sides (if any), offsets and ids of the queries."""
         arrays = {"y": np.concatenate(self._labels)} if self._labels else {"y": np.zeros(0)}
-        if self._weights:
-            arrays["weight"] = np.concatenate(self._weights)
+        arrays |= {name: np.concatenate(parts) for name, parts in self._sides.items()}
         groups = self._groups()
         return arrays | {"offsets": groups.offsets, "ids": groups.ids}
 

@@ -29,7 +29,7 @@ from rankgrove.data.core.dataset import (
 from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.data.core.row_batch import RowBatch
+from rankgrove.data.core.row_batch import OPTIONAL_SIDES, RowBatch
 from rankgrove.data.matrix.cache import (
     Arrays,
     CacheEntry,
@@ -269,7 +269,7 @@ class Scan:
             X=X.map_columns(maps, categories) if categories else X,
             y=arrays["y"],
             groups=groups,
-            weight=arrays.get("weight"),
+            **{name: arrays.get(name) for name in OPTIONAL_SIDES},
             columns=columns,
             absent=absent,
             n_given=groups.n_rows,

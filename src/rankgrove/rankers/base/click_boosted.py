@@ -95,7 +95,7 @@ class ClickBoostedRanker(BoostedRanker):
         "command line)",
     )
 
-    def _check_clicks(self, given: FitData) -> None:
+    def check_clicks(self, given: FitData) -> None:
         """Refuse positions or propensities that have no effect."""
         owner, bias = type(self).__name__, self.position_bias
         for name in ("position", "propensity"):
@@ -127,7 +127,7 @@ class ClickBoostedRanker(BoostedRanker):
                 raise DataError(
                     f"fit: position_bias={bias!r} of {owner} needs the {name} of each row: give "
                     f"it to fit, or name its column when loading, {name}= (--{name} on the command "
-                    "line); data that are streamed have none"
+                    "line)"
                 )
         wrong = (data.y != 0) & (data.y != 1)
         if wrong.any() and bias != "additive":
@@ -176,7 +176,7 @@ class ClickBoostedRanker(BoostedRanker):
             return AdditivePositionBias(
                 self._objective(training),
                 training,
-                ShownPositions.of(data.position),
+                ShownPositions.of(data.position, training.shard),
                 reg=self.position_bias_reg or 0.0,
                 learning_rate=self.learning_rate,
             )
@@ -200,20 +200,20 @@ class ClickBoostedRanker(BoostedRanker):
         return np.asarray((data.y - beta[place]) / alpha[place])
 
     def _fitted_attributes(self, fit: Fit, objective: Objective, n_steps: int) -> dict[str, Any]:
-        return {"position_bias_": self._bias_table(fit.data, objective, n_steps)}
+        return {"position_bias_": self._bias_table(fit, objective, n_steps)}
 
-    def _bias_table(self, data: RankingInput, objective: Objective, n_steps: int) -> Table | None:
+    def _bias_table(self, fit: Fit, objective: Objective, n_steps: int) -> Table | None:
+        data = fit.data
         if isinstance(objective, EstimatedBias):
             return objective.table_after(n_steps)
         if self.position_bias == "none" or data.position is None:
             return None
-        shown = ShownPositions.of(data.position)
+        shown = ShownPositions.of(data.position, fit.shard)
         if self.position_bias == "trust":
             alpha, beta = np.asarray(self.trust_bias, np.float64)[shown.positions - 1].T
             return shown.table(data.y, alpha=alpha, beta=beta)
         assert data.propensity is not None
-        counts = np.bincount(shown.place)
-        return shown.table(data.y, propensity=shown.sums(data.propensity) / counts)
+        return shown.table(data.y, propensity=shown.sums(data.propensity) / shown.counts)
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:
         values, arrays = super()._get_fitted()

@@ -221,7 +221,7 @@ class BaseRanker(FittedRanker):
         """Fit to the given data, or to this worker's shard of them with the other workers."""
         self.check_params()
         self.check_fit_options(options)
-        self._check_clicks(given)
+        self.check_clicks(given)
         data, shard = workers.checked_input(given)
         self._check_categories(data)
         limit = getattr(self, "max_categories", DEFAULT_CATEGORIES)
@@ -369,7 +369,7 @@ class BaseRanker(FittedRanker):
             "choose a ranker of trees, which takes them as they are"
         )
 
-    def _check_clicks(self, given: FitData) -> None:
+    def check_clicks(self, given: FitData) -> None:
         """Refuse positions and propensities if this ranker has no use for them."""
         for name in ("position", "propensity"):
             if getattr(given, name) is not None:
