@@ -37,7 +37,7 @@ $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 10) or sys.exit(f"rankgrove needs Python 3.10 or newer, but $(PYTHON) is {v[0]}.{v[1]}: set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --upgrade 'pip>=25.1'
-	$(PY) -m pip install -q 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.18' ninja 'setuptools>=70.1'
+	$(PY) -m pip install -q 'scikit-build-core>=0.11' 'nanobind>=2.4' 'cmake>=3.18' ninja 'setuptools>=70.1'
 	@touch $@
 
 # The package itself, editable: Python files are used in place, the native core is compiled anew
@@ -204,7 +204,7 @@ sdist: $(VENV)/.created ## build the source archive in dist/
 oldest: $(VENV)/.created ## run the quick tier with the oldest dependencies
 	$(PY) -m pip install -q uv
 	$(PYTHON) -m venv --clear .venv-oldest
-	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct 'scikit-build-core>=0.11' 'nanobind>=2.4' 'cmake>=3.26' 'ninja>=1.11.1'
 	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct --no-build-isolation -e '.[plots,frames,serve]' \
 	  'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
 	OMP_WAIT_POLICY=passive .venv-oldest/bin/python -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed

@@ -55,6 +55,8 @@ html_math_renderer = "mathml"
 copyright = author
 copybutton_prompt_text = "$ "
 
+# A page that a docstring names by its file.
+_PAGE = re.compile(r"(?:``)?\bdocs/([\w/-]+)\.md(?:``)?")
 _SECTION = re.compile(r"(Parameters|Attributes)$")
 _ITEM = re.compile(r"([*\w][\w*, /]*?) : (.*)")
 # What autodoc writes for types of NumPy and for defaults that are no expressions -> what is shown.
@@ -87,7 +89,7 @@ def numpydoc(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
             inside = _SECTION.match(line) is not None
         item = _ITEM.fullmatch(line) if inside else None
         result += [item[1], f"    {item[2]}"] if item else [line]
-    lines[:] = result
+    lines[:] = [_PAGE.sub(r":doc:`/\1`", line) for line in result]
 
 
 def shorten(

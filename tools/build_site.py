@@ -87,6 +87,8 @@ FOREST_PAGES = dict.fromkeys(
     ("rf", "extra-trees", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair"), "forests"
 )
 LINK = re.compile(r"(\[[^\]]*\]\()(?!https?:|#|mailto:)([^)#\s]+)")
+# A page that a docstring names by its file.
+PAGE = re.compile(r"(?<=\()docs/([\w/-]+)\.md(?=\))")
 
 
 def write_source(source: Path) -> None:
@@ -151,10 +153,15 @@ def moved_text(name: str, text: str) -> str:
         return match[1] + posixpath.relpath(target, posixpath.dirname(here) or ".")
 
     blocks = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
-    text = "".join(b if b.startswith("```") else LINK.sub(link, b) for b in blocks)
+    text = "".join(b if b.startswith("```") else LINK.sub(link, named_pages(b)) for b in blocks)
     return re.sub(
         r"^```python (\w+\.py)$", r"```{code-block} python\n:caption: \1\n", text, flags=re.M
     )
+
+
+def named_pages(text: str) -> str:
+    """Return a text in which the files of pages are links with their titles."""
+    return PAGE.sub("{doc}`/\\1`", text)
 
 
 def measurements() -> str:
@@ -243,7 +250,8 @@ def ranker_table() -> str:
             place = GUIDES.get(name, f"rankers/{FOREST_PAGES.get(name, name)}")
             page = f":doc:`{ranker.cls.__name__} </{place}>`"
             lines.append(f"   * - ``{name}``\n     - {page}")
-            lines.append(f"     - {ranker.paper}\n     - {ranker.optimises}")
+            paper = re.sub(r"docs/([\w/-]+)\.md", r":doc:`/\1`", ranker.paper)
+            lines.append(f"     - {paper}\n     - {ranker.optimises}")
     return "\n".join(lines) + "\n"
 
 

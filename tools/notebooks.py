@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from traitlets.config import Config
 
 _BLOCK = re.compile(r"^```(python|bash)([^\n]*)\n(.*?)^```\s*?$", re.MULTILINE | re.DOTALL)
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|.*\r(?!\n)")
@@ -74,6 +75,8 @@ def run(notebook: Any, name: str) -> None:
             resources={"metadata": {"path": folder}},
             record_timing=False,
             coalesce_streams=True,
+            # Sockets of files instead of ports: no other user of the machine can read them.
+            config=Config({"KernelManager": {"transport": "ipc"}}),
         )
         try:
             client.execute(env=environment)
