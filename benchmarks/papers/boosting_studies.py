@@ -44,7 +44,7 @@ def igbrt_starts(report: Report, cells: Cells, settings: Settings) -> None:
         )  # fmt: skip
         methods = {"RF": boosted[0].as_in_paper}
         for label, system in (("GBRT", boosted[1]), ("iGBRT", boosted[2])):
-            for rate in RATES:
+            for rate in settings.rates(RATES):
                 params = {**system.as_in_paper.params, "learning_rate": rate}
                 methods[f"{label}, {rate}"] = replace(system.as_in_paper, params=params)
         caption = "learning rates, steps chosen on validation (figures 1 and 2)"

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import numpy.typing as npt
 from papers.collections import Collection
 from rankgrove import Dataset, RandomForest, make_ranker
 from rankgrove.data.reading.folds import Fold
+from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.forest import ForestRanker
+from rankgrove.rankers.base.registry import ranker_class
 
 # Metrics whose values of single queries are kept, for tests of significance.
 BY_QUERY = ("own ndcg@10", "own map")
@@ -57,10 +60,10 @@ class Method:
 
     @property
     def key(self) -> list[Any]:
-        """What the cell depends on besides data and seed."""
+        """What the cell depends on besides data and seed: all parameters, also those by default."""
         return [
             self.ranker,
-            dict(self.params),
+            {**effective_defaults(self.ranker), **self.params},
             f"validated={self.validated}",
             f"shift={self.shift}",
             f"share={self.train_share}",
@@ -99,21 +102,26 @@ class Cells:
         self.known: dict[str, Any] = {}
         for line in lines:
             cell = json.loads(line)
-            self.known[_key(cell["key"])] = cell["value"]
+            self.known[_key(_completed(cell["key"]))] = cell["value"]
         self._forest: tuple[str, Any, dict[str, float]] = ("", None, {})  # fitted last
+
+    @property
+    def time_is_over(self) -> bool:
+        """Whether no further cell is measured."""
+        return time.monotonic() > self.deadline
 
     def kept(self, key: list[Any], compute: Callable[[], Any]) -> Any:
         """Return a value from the file, or compute and keep it; None after the deadline."""
         text = _key(key)
         if text not in self.known:
-            if time.monotonic() > self.deadline:
+            if self.time_is_over:
                 return None
             value = compute()
             self.known[text] = value
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a") as file:
                 file.write(json.dumps({"key": key, "value": value}) + "\n")
-            print(text[:160], flush=True)
+            print(*(part for part in key if not isinstance(part, dict | list)), flush=True)
         return self.known[text]
 
     def measure(self, collection: Collection, methods: Iterable[Method]) -> None:
@@ -233,7 +241,8 @@ def method_fold(collection: Collection, method: Method, number: int) -> Fold:
 
 def most_used_features(train: Dataset, n_features: int) -> npt.NDArray[np.int64]:
     """Return the features that a small LambdaMART model splits on most often."""
-    ranker = make_ranker("lambdamart", n_estimators=50, random_state=0, n_jobs=1).fit(train)
+    trees = {"tree": "leafwise", "max_leaf_nodes": 31, "n_estimators": 50}
+    ranker = make_ranker("lambdamart", random_state=0, n_jobs=1, **trees).fit(train)
     importance = ranker.importances("split")
     return np.sort(np.argsort(-np.asarray(importance), kind="stable")[:n_features])
 
@@ -254,6 +263,32 @@ def _seen(data: Dataset, shift: int, columns: npt.NDArray[np.int64] | None) -> D
         X = np.ascontiguousarray(X[:, columns])
         names = None if names is None else [names[j] for j in columns]
     return Dataset(X, data.y + shift, data.qid, feature_names=names)
+
+
+@cache
+def effective_defaults(ranker: str) -> Mapping[str, Any]:
+    """Return the defaults that may change a model; no collection here has categorical features."""
+    return {
+        parameter.name: parameter.default
+        for parameter in parameter_table(ranker_class(ranker))
+        if parameter.name not in ("n_jobs", "random_state", "verbose")
+        and not parameter.name.startswith("statistics_")
+        and "categor" not in parameter.name
+    }
+
+
+def _completed(key: Any) -> Any:
+    """Return a kept key with the parameters that its ranker has got since, by default.
+
+    A new parameter does by default what was done before it.
+    """
+    if not isinstance(key, list):
+        return key
+    parts = [_completed(part) for part in key]
+    for i in range(1, len(parts)):
+        if isinstance(parts[i], dict):
+            parts[i] = {**effective_defaults(parts[i - 1]), **parts[i]}
+    return parts
 
 
 def _key(parts: list[Any]) -> str:

@@ -14,7 +14,6 @@ from papers.cells import Cells, Method
 from papers.collections import COLLECTIONS
 from papers.rows import Settings
 from papers.tables import OWN, TITLES, differences
-from rankgrove import make_ranker
 from rankgrove.experiments.significance import paired_t
 from rankgrove.rankers.base.registry import ranker_class
 
@@ -219,13 +218,12 @@ def _training_shares(report: Report, cells: Cells, name: str, on: Settings) -> N
 def _ensemble_sizes(report: Report, cells: Cells, name: str, on: Settings) -> None:
     """Figure 12: RF-point by number of trees; one forest is grown and scored in stages."""
     collection = COLLECTIONS[name]
-    sizes = (1, 5, 10, 20, 50, 100, 200, 500)
-    params = {**ranker_class("rf-point").papers["ibrahim-2016"].params, "n_estimators": 500}
+    method = _forest("rf-point", on)
+    sizes = [n for n in (1, 5, 10, 20, 50, 100, 200, 500) if n <= method.params["n_estimators"]]
 
     def staged(number: int) -> list[list[float]]:
         fold = collection.folds[number]
-        ranker = make_ranker("rf-point", random_state=0, n_jobs=cells.threads, **params)
-        ranker.fit(fold.train)
+        ranker, _ = cells.fitted(collection, method, number, 0, fold)
         found = []
         for step, scores in enumerate(ranker.staged_predict(fold.test), 1):
             if step in sizes:
@@ -235,7 +233,8 @@ def _ensemble_sizes(report: Report, cells: Cells, name: str, on: Settings) -> No
                 ])  # fmt: skip
         return found
 
-    folds = [cells.kept(["figure 12", name, n], lambda n=n: staged(n)) for n in range(5)]
+    key = ["figure 12", name, *method.key]
+    folds = [cells.kept([*key, n], lambda n=n: staged(n)) for n in range(5)]
     if any(fold is None for fold in folds):
         return
     means = np.mean(folds, axis=0)
@@ -251,19 +250,17 @@ def _strength(report: Report, cells: Cells, name: str) -> None:
     """Figure 7: expected NDCG of single trees after each split, mean of 20 trees."""
     fold = COLLECTIONS[name].folds[0]
 
-    def curve(ranker: str) -> dict[str, Any]:
-        params = {**ranker_class(ranker).papers["ibrahim-2016"].params, "n_estimators": 20}
-        params["max_depth"] = None
-        forest = make_ranker(ranker, random_state=0, n_jobs=cells.threads, **params)
-        forest.fit(fold.train)
+    def curve(method: Method) -> dict[str, Any]:
+        forest, _ = cells.fitted(COLLECTIONS[name], method, 0, 0, fold)
         parts = {"train": fold.train, "test": fold.test}
         curves = {part: forest.strength_curve(data).thinned() for part, data in parts.items()}
         return {part: [c.n_splits.tolist(), c.mean.tolist()] for part, c in curves.items()}
 
-    found = {
-        ranker: cells.kept(["figure 7", name, ranker], lambda ranker=ranker: curve(ranker))
-        for ranker in ("rf-point", "rf-list")
-    }
+    found = {}
+    for ranker in ("rf-point", "rf-list"):
+        method = _forest(ranker, Settings(20 / 500), max_depth=None)
+        key = ["figure 7", name, *method.key]
+        found[ranker] = cells.kept(key, lambda method=method: curve(method))
     if any(value is None for value in found.values()):
         return
     steps = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)

@@ -7,6 +7,7 @@ permutations, a preset) is given to both. All other settings come from the ranke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,15 +28,22 @@ class Settings:
         cuts
     sample_share : of these, on the sample of WEB10K
     only : names of the collections that are measured; none: all
+    quick : to see that a table can be made, its first collection will do, and one rate of a grid
     """
 
     share: float = 1.0
     sample_share: float = 1.0
     only: tuple[str, ...] = ()
+    quick: bool = False
 
     def chosen(self, *names: str) -> list[str]:
         """Return those collections that are to be measured, all unless ``only`` names some."""
-        return [name for name in names if not self.only or name in self.only]
+        found = [name for name in names if not self.only or name in self.only]
+        return found[:1] if self.quick else found
+
+    def rates(self, rates: Sequence[float]) -> Sequence[float]:
+        """Return the learning rates of a grid that are to be measured."""
+        return rates[:1] if self.quick else rates
 
     def trees(self, number: int) -> int:
         """Return the share of a number of trees, at least 2."""
@@ -219,8 +227,13 @@ def rcrank(
 def missing(settings: Settings) -> list[Method]:
     """The policies of section 7 of Mohan, Chen and Weinberger for missing values."""
     rows = []
-    for policy in ("zero", "mean", "median", "inf", "keep"):
-        label = {"inf": "+inf", "keep": "keep (each split learns where to)"}.get(policy, policy)
+    labels = {
+        "inf": "+inf",
+        "keep": "keep (each split learns where to)",
+        "branch": "branch (a third child)",
+    }
+    for policy in ("zero", "mean", "median", "inf", "keep", "branch"):
+        label = labels.get(policy, policy)
         trees = settings.trees(1000)
         forest = {"n_estimators": trees, "min_samples_leaf": 1, "missing": policy}
         boosting = {"n_estimators": 1000, "missing": policy}

@@ -177,7 +177,7 @@ def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
         for shift, labels in ((1, "from 1 on, as in the paper"), (0, "from 0 on")):
             caption = f"{name}: NDCG@10, labels {labels}"
             paper = published.RCRANK if shift and name == "WEB10K sample" else {}
-            rcrank_grid(report, cells, name, caption, paper, shift=shift)
+            rcrank_grid(report, cells, settings, name, caption, paper, shift=shift)
     described(report, [rows.rcrank("rcrank", 64, 0.11, 1)], cells, settings)
     report.note("Means of five folds; no sampling, one seed. NDCG as RankLib computes it.")
 
@@ -191,16 +191,22 @@ def rcrank_small(report: Report, cells: Cells, settings: Settings) -> None:
             what = "all features (table 4)" if n is None else f"{n} features (table 5)"
             caption = f"{name}: NDCG@10, labels from 1 on, a tenth of the queries, {what}"
             figures = paper if name == "WEB10K sample" else {}
-            rcrank_grid(report, cells, name, caption, figures, shift=1, share=0.1, n=n)
+            rcrank_grid(report, cells, settings, name, caption, figures, shift=1, share=0.1, n=n)
     described(report, [rows.rcrank("rcrank", 64, 0.11, 1, 0.1)], cells, settings)
 
 
 def rcrank_grid(
-    report: Report, cells: Cells, name: str, caption: str, paper: Mapping[Any, Any], **seen: Any
+    report: Report,
+    cells: Cells,
+    settings: Settings,
+    name: str,
+    caption: str,
+    paper: Mapping[Any, Any],
+    **seen: Any,
 ) -> None:
     """Measure the grid of leaves and learning rates, the outermost rates first."""
-    collection, rates = COLLECTIONS[name], published.RCRANK_RATES
-    for rate in (rates[0], rates[-1], *rates[1:-1]):
+    collection, rates = COLLECTIONS[name], settings.rates(published.RCRANK_RATES)
+    for rate in dict.fromkeys((rates[0], rates[-1], *rates)):
         for ranker, leaves in published.RCRANK:
             cells.measure(collection, rows.rcrank(ranker, leaves, rate, **seen).methods)
     lines = []
@@ -215,7 +221,8 @@ def rcrank_grid(
                 lines.append([f"{ranker}, {leaves} leaves, {label}", *map(_mean, runs)])
         if (ranker, leaves) in paper:
             figures = paper[ranker, leaves]
-            lines.append(["  paper, all of WEB10K", *(f"{value:.4f}" for value in figures)])
+            shown = [f"{value:.4f}" for value in figures[: len(rates)]]
+            lines.append(["  paper, all of WEB10K", *shown])
     if any("leaves" in line[0] for line in lines):
         report.table(["", *(f"rate {rate}" for rate in rates)], lines, caption=caption)
     else:
@@ -224,8 +231,9 @@ def rcrank_grid(
 
 def missing(report: Report, cells: Cells, settings: Settings) -> None:
     """Policies for missing values, on LETOR's OHSUMED before normalisation (9 % missing)."""
-    methods = rows.missing(settings)
-    plain_table(report, cells, "OHSUMED with NULL", methods, (*OWN, "yahoo err"))
+    for name in settings.chosen("OHSUMED with NULL"):
+        plain_table(report, cells, name, rows.missing(settings), (*OWN, "yahoo err"))
+    settings_listed(report, rows.missing(settings), cells)
 
 
 def listwise(report: Report, cells: Cells, settings: Settings) -> None:
@@ -238,6 +246,7 @@ def listwise(report: Report, cells: Cells, settings: Settings) -> None:
             f"Table XV on {name}: RF-point {point[0]:.4f} and {point[1]:.4f}, RF-list "
             f"{five[0]:.4f} and {five[1]:.4f}."
         )
+    settings_listed(report, rows.listwise(settings), cells)
 
 
 TABLES: dict[str, Callable[[Report, Cells, Settings], None]] = {
@@ -317,6 +326,17 @@ def plain_table(
     titles = [TITLES[measure] for measure in measures]
     caption = f"{name}, preset {collection.preset}"
     report.table(["", *titles, "CPU s", "runs"], lines, caption=caption)
+
+
+def settings_listed(report: Report, methods: Sequence[Method], cells: Cells) -> None:
+    """Say what the rows of a plain table are."""
+    report.note(
+        "Means of five folds, ± the standard deviation over runs (seeds 0, 1, ...); methods that "
+        "do not depend on the seed have one run; a dash was not measured. Where steps are chosen "
+        f"on validation, training ends after {cells.stopping_rounds} steps without a better "
+        "NDCG@10. CPU seconds are of one fit. Settings:\n\n"
+        + "\n".join(f"- {method.label}: {method.describe()}" for method in methods)
+    )
 
 
 def one_sided_t(better: Any, worse: Any) -> float:

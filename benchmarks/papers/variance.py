@@ -35,7 +35,8 @@ def variance(report: Report, arguments: argparse.Namespace) -> None:
             preset=collection.preset,
             repeats=_SAMPLES,
         )
-        with Store(arguments.out / f"papers-variance-{name.lower()}") as store:
+        quick = ".quick" if arguments.quick else ""
+        with Store(arguments.out / f"papers-variance-{name.lower()}{quick}") as store:
             curves = run_curve("variance", study, store, Run(n_jobs=arguments.threads), [_SHARE])
         found = {curve.name: curve for curve in curves}
         lines = []

@@ -334,9 +334,10 @@ def test_a_pointwise_tree_does_not_depend_on_the_node_order(web_data):
 def test_max_leaf_nodes_cuts_the_tree_where_the_order_has_got_to(web_data, order):
     common = {"n_estimators": 1, "random_state": 1, "node_order": order}
     full = make_ranker("rf-point", **common).fit(web_data).model_.ensemble
-    cut = make_ranker("rf-point", max_leaf_nodes=40, **common).fit(web_data).model_.ensemble
-    assert cut.n_leaves[0] == 40
-    np.testing.assert_array_equal(cut.value, full.value[:79])
+    for limit in (3, 40, 200):
+        cut = make_ranker("rf-point", max_leaf_nodes=limit, **common).fit(web_data).model_.ensemble
+        assert cut.n_leaves[0] == limit
+        np.testing.assert_array_equal(cut.value, full.value[: 2 * limit - 1])
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [2, 3, 20, 77])

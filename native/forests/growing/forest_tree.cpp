@@ -174,15 +174,18 @@ class ForestTreeGrower {
   }
 
   // The split of a leaf is searched once, when the leaf is made. If gains change as other leaves
-  // are split, it is searched again before it is made.
+  // are split, it is searched again before it is made. If they do not, only as many splits are kept
+  // as there can still be leaves, and a new one must gain more than the least of these.
   template <typename OnSplit, typename Wanted>
   void split_best_first(const std::vector<WaitingNode>& roots, NodeSplitter<Code>& splitter,
                         bool gains_change, OnSplit&& on_split, Wanted&& wanted) {
-    SplitQueue queue;
+    const bool bounded = !gains_change && !options_.missing_branch;
+    SplitQueue queue(bounded ? options_.max_leaf_nodes - tree_.n_leaves() : kUnlimited);
     const auto open = [&](const std::vector<WaitingNode>& nodes) {
       FoundSplit found;
       for (const WaitingNode& node : nodes) {
-        if (may_grow() && find_split(node, splitter, found)) queue.push(found);
+        if (!may_grow()) return;
+        if (find_split(node, splitter, found, queue.least_gain())) queue.push(found);
       }
     };
     open(roots);
@@ -203,15 +206,19 @@ class ForestTreeGrower {
     return !found.split.branch || tree_.n_leaves() + 1 < options_.max_leaf_nodes;
   }
 
-  // Searches the split of a leaf and sorts its rows by it; tells whether there is one.
-  bool find_split(const WaitingNode node, NodeSplitter<Code>& splitter, FoundSplit& found) {
+  // Searches the split of a leaf and sorts its rows by it; tells whether there is one. One that
+  // gains less than `least_gain` may be left out.
+  bool find_split(const WaitingNode node, NodeSplitter<Code>& splitter, FoundSplit& found,
+                  double least_gain = 0) {
     heartbeat_();
     if (node.n_documents < options_.min_samples_split || node.depth >= options_.max_depth ||
         node.n_documents < 2 * options_.min_samples_leaf) {
       return false;
     }
     Random random(node.key);
-    found.split = splitter.find(documents_of(node), node, random);
+    NodeRows documents = documents_of(node);
+    documents.least_gain = least_gain;
+    found.split = splitter.find(documents, node, random);
     if (!found.split.found()) return false;
     const Code* codes = splitter.split_codes();
     found.some_missing = has_missing(found.split.feature, codes, node.n_rows());

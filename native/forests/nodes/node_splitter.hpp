@@ -40,6 +40,7 @@ struct NodeRows {
   const uint32_t* class_counts;  // documents of each class, or null if targets are not classes
   int64_t n_documents;
   const uint32_t* times;  // by row of the data: how many documents it is, or null if one each
+  double least_gain = 0;  // a split that gains less is not wanted
 
   uint64_t times_of(int64_t i) const { return times ? times[rows[i]] : 1; }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,12 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     best_ = NodeSplit{};
     best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
     const double perfect = criterion_.perfect_score(documents, total_.data());
+    if (documents.least_gain > 0) {
+      const double rounding = kRounding * (std::abs(perfect) + weight);
+      const double least = node_score_ + documents.least_gain * sample_weight_ - rounding;
+      if (perfect + rounding < least) return best_;
+      best_score_ = std::max(best_score_, least);
+    }
     if constexpr (kInLanes) {
       if (start_lanes()) {
         find_in_lanes(perfect, random);
@@ -75,6 +82,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
  private:
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
+
+  // Of scores, against those that no split reaches.
+  static constexpr double kRounding = 1e-9;
 
   // Whether the criterion scores many thresholds at once.
   static constexpr bool kScoredTogether = requires(const CriterionOf& criterion, double* scores) {

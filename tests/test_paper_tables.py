@@ -1,0 +1,53 @@
+"""The one command that prints every table of the papers, on data of a few queries."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def write_part(path: Path, first_query: int, n_queries: int, max_grade: int) -> None:
+    rng = np.random.default_rng(first_query)
+    lines = []
+    for query in range(first_query, first_query + n_queries):
+        for row in range(8):
+            grade = row % (max_grade + 1)
+            values = rng.normal(size=12) + grade * np.linspace(-1, 1, 12)
+            features = " ".join(f"{j}:{value:.2f}" for j, value in enumerate(values, 1))
+            lines.append(f"{grade} qid:{query} {features}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_every_table_of_the_papers_is_printed_by_one_command_which_resumes(tmp_path):
+    for folder in ("mq2008", "ohsumed/QueryLevelNorm", "ohsumed/Feature-null"):
+        for part in range(5):
+            write_part(tmp_path / folder / f"S{part + 1}.txt.gz", 1 + 3 * part, 3, 2)
+    write_part(tmp_path / "mslr-web10k-sample" / "sample.txt.gz", 1, 12, 4)
+    out = tmp_path / "results"
+
+    def printed(*options: str) -> str:
+        command = [sys.executable, str(BENCHMARKS / "bench_papers.py"), "--table", "all", "--quick"]
+        command += ["--threads", "1", "--data", str(tmp_path), "--out", str(out), *options]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr[-3000:]
+        return run.stdout
+
+    first = printed()
+    names = {path.name for path in out.glob("papers-*.quick.md")}
+    assert len(names) == 22
+    assert all(": not measured." not in (out / name).read_text() for name in names)
+    cells = (out / "papers-cells.quick.jsonl").read_bytes()
+    again = printed("--minutes", "0")
+    assert (out / "papers-cells.quick.jsonl").read_bytes() == cells
+    table = first[first.index("MQ2008, preset letor4: as in the paper") :].split("\n\n")[0]
+    assert table in again
