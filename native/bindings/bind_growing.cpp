@@ -60,7 +60,7 @@ nb::object set_arrays(nb::handle self) {
 }
 
 std::unique_ptr<Tree> make_tree(In<int32_t> feature, In<float> threshold, In<int32_t> left,
-                                In<uint8_t> missing_left, In<double> value, In<uint32_t> count,
+                                In<uint8_t> missing_left, In<double> value, In<int64_t> count,
                                 In<float> gain, const std::optional<SetArrays>& category_sets) {
   const size_t n = feature.shape(0);
   for (const size_t length : {threshold.shape(0), left.shape(0), missing_left.shape(0),
@@ -167,10 +167,8 @@ std::unique_ptr<TreeGrower> make_grower(std::shared_ptr<const BinnedMatrix> binn
                                         const GrowOptions& options, int n_threads,
                                         const nb::object& communicator, int64_t first_row,
                                         int64_t n_rows) {
-  require(n_rows < (int64_t{1} << 29),
-          "there are " + std::to_string(n_rows) +
-              " rows in all, and a tree is grown on fewer than 2^29 (536870912): learn from a part "
-              "of them");
+  require(n_rows <= kMostRows, "there are " + std::to_string(n_rows) +
+                                   " rows in all, and a tree is grown on at most 2^40");
   require(first_row >= 0 && first_row + binned->n_rows <= n_rows,
           "the rows of this worker are not among those of all");
   const std::vector<int8_t>& monotone = options.rules.monotone;

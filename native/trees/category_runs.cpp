@@ -28,7 +28,7 @@ std::vector<int32_t> first_codes(std::vector<Ratio>& ratios, int32_t n, const Be
 }  // namespace
 
 CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_counts, int64_t total,
-                           int64_t n_rows, const PackedGradients& packed,
+                           int64_t n_rows, const GradientUnits& packed,
                            const CategoryRules& rules) {
   const double rows_per_hessian =
       packed.counts_rows ? 1.0

@@ -41,7 +41,6 @@ struct CategoryRuns {
 // Makes the lists from the packed sums of each category. `row_counts` are its rows; if null, they
 // are estimated by its share of the Hessians and the number of rows of all.
 CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_counts, int64_t total,
-                           int64_t n_rows, const PackedGradients& packed,
-                           const CategoryRules& rules);
+                           int64_t n_rows, const GradientUnits& packed, const CategoryRules& rules);
 
 }  // namespace rankgrove

@@ -31,6 +31,7 @@ struct GrowthState {
         options(std::move(grow_options)),
         share(std::move(row_share)),
         n_threads(threads),
+        wide(share.n_rows >= kWideRows),
         layout(*binned->bins),
         searched(layout, share),
         partition(*binned),
@@ -57,6 +58,7 @@ struct GrowthState {
   const GrowOptions options;
   const RowShare share;  // which rows of all workers the matrix holds
   const int n_threads;
+  const bool wide;  // the sums of all rows do not fit into words
   const HistogramLayout layout;
   const FeatureShare searched;  // the features whose splits this worker searches
 

@@ -1,20 +1,23 @@
 // The histograms of nodes: memory that is used again, and how it is filled.
 //
-// A histogram is an array of layout.size() packed sums. It is built from the rows that a node has
-// in the partition, by this worker alone; sum_over_workers() makes the bins of the features that
-// this worker searches those of all rows. One node's histogram less one child's is the other
-// child's.
+// A histogram is an array of layout.size() packed sums; it is *wide* if the workers have so many
+// rows that each bin needs its two sums apart (see packed_gradients.hpp). It is built from the rows
+// that a node has in the partition, by this worker alone; sum_over_workers() makes the bins of the
+// features that this worker searches those of all rows. One node's histogram less one child's is
+// the other child's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "common/parallel.hpp"
 #include "trees/growth_state.hpp"
 #include "trees/row_store.hpp"
+#include "trees/split_search.hpp"
 
 namespace rankgrove {
 
@@ -33,26 +36,40 @@ class HistogramPool {
 
   // The same feature by feature, where can_build_by_feature(): calls visit(feature), from any
   // thread, as soon as the bins of a feature are complete. A visit costs `nanoseconds`.
-  bool can_build_by_feature() const { return store_.by_groups(); }
+  bool can_build_by_feature() const { return !state_.wide && store_.by_groups(); }
   template <typename Visit>
   void build_by_feature(int64_t begin, int64_t end, int64_t* histogram, int n_threads,
                         double nanoseconds, Visit&& visit);
 
-  // Writes the numbers of rows of all workers in place of sums of gradients, for the features that
-  // this worker searches.
+  // Writes the numbers of rows of all workers, one per bin, in place of sums of gradients, for the
+  // features that this worker searches.
   void build_row_counts(int64_t begin, int64_t end, int64_t* histogram);
 
   // Replaces the bins of this worker's features by their sums over all workers; others become
   // undefined. The words of `extra` are summed, too, for all workers.
   void sum_over_workers(int64_t* histogram, int64_t* extra = nullptr, size_t n_extra = 0) const;
 
-  // Subtracts the bins of one feature, or of all that this worker searches.
+  // Subtracts the bins of one feature, or of all that this worker searches, or the numbers of rows.
   void subtract(int32_t feature, const int64_t* part, int64_t* whole) const;
   void subtract(const int64_t* part, int64_t* whole) const;
+  void subtract_row_counts(const int64_t* part, int64_t* whole) const;
 
-  // The packed sums of this worker's rows: those of the bins of any feature, before they are summed
-  // over workers.
-  int64_t total(const int64_t* histogram) const;
+  // The sums of this worker's rows: those of the bins of any feature, before they are summed over
+  // workers.
+  GradientSums total(const int64_t* histogram) const;
+
+  // The sums of one bin of a feature that this worker searches, of its missing values, and of the
+  // rows that a rule sends left.
+  GradientSums bin(const int64_t* histogram, int32_t feature, int32_t bin) const;
+  GradientSums missing(const int64_t* histogram, int32_t feature) const;
+  GradientSums left(const int64_t* histogram, const CodeRule& rule) const;
+
+  // The bins of a feature as the search for splits takes them, for a node with these sums. Those
+  // of a wide histogram are scaled down, so that all of them add up in a word; they are valid until
+  // the thread's next call.
+  NodeBins bins(int32_t feature, const int64_t* histogram, const GradientSums& total) const;
+  // The same for bins that the caller has added up: GradientSums of each, and of missing values.
+  NodeBins bins(std::span<const GradientSums> sums) const;
 
   // What building the histogram of so many rows costs.
   double nanoseconds(int64_t n_rows) const { return store_.nanoseconds(n_rows); }
@@ -62,12 +79,17 @@ class HistogramPool {
 
   // Rows as the row store takes them: null for all rows of the matrix in their order.
   const int32_t* rows(int64_t begin, int64_t end) const;
+  void build_wide(int64_t begin, int64_t end, int64_t* histogram);
+  void subtract_words(const int64_t* part, int64_t* whole, int32_t words_per_bin) const;
+  int32_t words_per_bin() const { return state_.wide ? 2 : 1; }
 
   const GrowthState& state_;
   RowStore store_;
   std::vector<std::unique_ptr<int64_t[]>> histograms_;  // all that were ever made
   std::vector<int64_t*> free_;
   std::vector<std::vector<int64_t>> partial_;  // the row store's scratch memory
+  std::vector<int64_t> narrow_;                // a few rows of a wide histogram
+  std::vector<size_t> wide_bounds_;            // of the workers' words in it
   std::vector<int64_t> ones_;                  // a 1 for each row, once rows have to be counted
 };
 

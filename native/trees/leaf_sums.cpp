@@ -74,7 +74,7 @@ void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& lea
     const double hessian = hessians ? static_cast<double>(sums.hessian) / packed.hessian_scale64
                                     : static_cast<double>(sums.rows);
     tree.value[node] = node_answer(gradient, hessian, state.options.rules, -kUnbounded, kUnbounded);
-    tree.count[node] = static_cast<uint32_t>(sums.rows);
+    tree.count[node] = sums.rows;
     if (inherits) too_small[node] = state.options.too_small(sums.rows, hessian);
   }
   for (int32_t node = 0; inherits && node < tree.n_nodes(); ++node) {  // parents come first

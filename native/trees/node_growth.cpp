@@ -38,7 +38,7 @@ OpenNode NodeGrowth::make_root(Tree& tree) {
     root.histogram = histograms_.acquire();
     histograms_.build(root.begin, root.end, root.histogram);
     root.sums.total = histograms_.total(root.histogram);
-    histograms_.sum_over_workers(root.histogram, &root.sums.total, 1);
+    histograms_.sum_over_workers(root.histogram, &root.sums.total.gradient, 2);
     root.sums.n_rows = root.n_rows;
   }
   return root;
@@ -71,8 +71,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
     wanted = wanted && may_split(parent.depth + 1, std::max(partition.left_rows, right_rows)) &&
              has_enough_rows(parent, partition);
   } else {
-    partition.left_smaller =
-        2 * int64_t{hessian_field(split.left)} <= hessian_field(parent.sums.total);
+    partition.left_smaller = 2 * split.left.hessian <= parent.sums.total.hessian;
   }
   if (!wanted) return partition;
   partition.histogram = histograms_.acquire();
@@ -142,10 +141,10 @@ void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums
   const SplitRules& rules = search_.rules();
   const int direction = rules.monotone.empty() ? 0 : rules.monotone[parent.split.rule.feature];
   if (direction == 0) return;
-  const auto answer = [&](int64_t word) {
-    return node_answer(gradient_field(word) * state_.packed.gradient_unit,
-                       hessian_field(word) * state_.packed.hessian_unit, rules, parent.sums.lower,
-                       parent.sums.upper);
+  const auto answer = [&](const GradientSums& sums) {
+    return node_answer(static_cast<double>(sums.gradient) * state_.packed.gradient_unit,
+                       static_cast<double>(sums.hessian) * state_.packed.hessian_unit, rules,
+                       parent.sums.lower, parent.sums.upper);
   };
   const double between = 0.5 * (answer(left.total) + answer(right.total));
   (direction > 0 ? left.upper : left.lower) = between;

@@ -55,7 +55,7 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
       const bool any_may_win = node.rows_counted || node.sums.noise;
       const double least = any_may_win ? kNoGain : known.load(std::memory_order_relaxed);
       Split& split = search->by_feature[f];
-      split = search_.best_of_feature(f, node.histogram, node.sums, state_.packed, nullptr, least);
+      split = best_of_feature(node, f, nullptr, least);
       if (split.gain > least) known.store(split.gain, std::memory_order_relaxed);
     }
   };
@@ -82,6 +82,18 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
   }
   offers = best_offers(state_.share, std::move(offers));
   for (size_t i = 0; i < open.size(); ++i) set_split(*open[i], offers[i]);
+}
+
+// The best split of one feature. Its sums are exact, also where those of bins were scaled down.
+Split NodeSearch::best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
+                                  double least_gain) const {
+  NodeBins bins = histograms_.bins(feature, node.histogram, node.sums.total);
+  if (row_counts) bins.row_counts = row_counts;
+  Split split = search_.best_of_feature(feature, bins, node.sums, least_gain);
+  if (!state_.wide || !split.found()) return split;
+  split.left = histograms_.left(node.histogram, split.rule);
+  if (split.branch) split.values = node.sums.total - histograms_.missing(node.histogram, feature);
+  return split;
 }
 
 // By what the best splits of features are compared: their gains, unless noise is wanted.
@@ -118,7 +130,7 @@ void NodeSearch::set_split(OpenNode& node, const SplitOffer& chosen) const {
       count_rows(node, rule.feature).back() > 0) {
     return;
   }
-  rule.missing_left = 2 * int64_t{hessian_field(node.split.left)} >= hessian_field(node.sums.total);
+  rule.missing_left = 2 * node.split.left.hessian >= node.sums.total.hessian;
 }
 
 // The rows of all workers by their code of one feature; the last code is that of missing values.
@@ -130,9 +142,7 @@ std::vector<int64_t> NodeSearch::count_rows(const OpenNode& node, int32_t featur
 }
 
 bool NodeSearch::has_missing_sums(const OpenNode& node, int32_t feature) const {
-  const HistogramLayout& layout = state_.layout;
-  return layout.missing[feature] &&
-         node.histogram[layout.start[feature] + layout.n_bins[feature]] != 0;
+  return histograms_.missing(node.histogram, feature) != GradientSums{};
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
@@ -152,8 +162,7 @@ SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<S
     if (!best.split.found() || counted[feature]) return best;
     const std::vector<int64_t> rows = count_rows(node, feature);
     if (state_.searched.has(feature)) {
-      by_feature[feature] =
-          search_.best_of_feature(feature, node.histogram, node.sums, state_.packed, rows.data());
+      by_feature[feature] = best_of_feature(node, feature, rows.data(), kNoGain);
     }
     counted[feature] = 1;
   }
@@ -170,8 +179,7 @@ void NodeSearch::count_all_rows(const OpenNode& node, std::vector<Split>& by_fea
     if (!by_feature[f].found()) return;
     std::vector<int64_t> rows(counts + layout.start[f], counts + layout.start[f + 1]);
     rows.resize(layout.n_bins[f] + 1, 0);
-    by_feature[f] =
-        search_.best_of_feature(f, node.histogram, node.sums, state_.packed, rows.data());
+    by_feature[f] = best_of_feature(node, f, rows.data(), kNoGain);
   });
   histograms_.release(counts);
 }

@@ -51,6 +51,8 @@ class NodeSearch {
     double known_gain;              // of the best split that a thread has found
   };
 
+  Split best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
+                        double least_gain) const;
   double preference(const OpenNode& node, const Split& split) const;
   SplitOffer own_offer(const OpenNode& node, const std::vector<Split>& by_feature) const;
   void set_split(OpenNode& node, const SplitOffer& chosen) const;

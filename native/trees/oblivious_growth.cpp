@@ -19,16 +19,16 @@ constexpr double kNoise = 1e-12;
 
 struct ObliviousGrowth::LevelNode {
   int64_t begin, end;            // of this worker's rows in the partition
-  int64_t total = 0;             // packed sums of all workers
+  GradientSums total;            // of all workers
   int64_t* histogram = nullptr;  // null on the last level
   int64_t* counts = nullptr;     // rows of all workers per bin, where they are limited
 };
 
 ObliviousGrowth::LevelNode ObliviousGrowth::make_root() {
-  LevelNode root{0, state_.partition.size(), 0, histograms_.acquire()};
+  LevelNode root{0, state_.partition.size(), {}, histograms_.acquire()};
   histograms_.build(root.begin, root.end, root.histogram);
   root.total = histograms_.total(root.histogram);
-  histograms_.sum_over_workers(root.histogram, &root.total, 1);
+  histograms_.sum_over_workers(root.histogram, &root.total.gradient, 2);
   if (counts_rows()) {
     root.counts = histograms_.acquire();
     histograms_.build_row_counts(root.begin, root.end, root.counts);
@@ -65,23 +65,29 @@ double ObliviousGrowth::preference(const std::vector<LevelNode>& level, int32_t 
   return state_.noise.of_node(depth).preference(score, split.rule.feature, -1);
 }
 
+// The bins of a feature of one node of the level, with the rows per bin where they are limited.
+NodeBins ObliviousGrowth::node_bins(const LevelNode& node, int32_t f) const {
+  NodeBins bins = histograms_.bins(f, node.histogram, node.total);
+  if (node.counts) bins.row_counts = node.counts + state_.layout.start[f];
+  return bins;
+}
+
 // The categories are ordered by their sums over all nodes of the level.
 Split ObliviousGrowth::best_of_categories(const std::vector<LevelNode>& level, int32_t depth,
                                           int32_t f) const {
   const int32_t n_bins = state_.layout.n_bins[f];
-  const int32_t start = state_.layout.start[f];
-  std::vector<int64_t> sums(n_bins + 1, 0);
-  int64_t total = 0;
+  std::vector<GradientSums> sums(n_bins + 1);
   double unsplit = 0.0;
   for (const LevelNode& node : level) {
-    for (int32_t b = 0; b <= n_bins; ++b) sums[b] += node.histogram[start + b];
-    total += node.total;
-    unsplit += search_.node_score(node.total, state_.packed);
+    for (int32_t b = 0; b <= n_bins; ++b) sums[b] += histograms_.bin(node.histogram, f, b);
+    const NodeBins bins = node_bins(node, f);
+    unsplit += search_.node_score(unpacked(bins.total), *bins.units);
   }
-  const bool some_missing = sums.back() != 0;
+  const bool some_missing = sums.back() != GradientSums{};
+  const NodeBins of_level = histograms_.bins(sums);
   CategoryRuns runs =
-      category_runs({sums.data(), static_cast<size_t>(n_bins)}, nullptr, total,
-                    state_.packed.n_sampled, state_.packed, search_.rules().categories);
+      category_runs({of_level.bins, static_cast<size_t>(n_bins)}, nullptr, of_level.total,
+                    state_.packed.n_sampled, *of_level.units, search_.rules().categories);
   if (some_missing) runs.lists.push_back({});  // missing values against all others
   Split best;
   int64_t n_before = 0;  // candidates
@@ -89,10 +95,10 @@ Split ObliviousGrowth::best_of_categories(const std::vector<LevelNode>& level, i
     const size_t n = std::max<size_t>(1, list.size());
     std::vector<double> right(n, 0.0), left(n, 0.0);
     for (const LevelNode& node : level) {
-      const ListedBins listed(list, node.histogram + start,
-                              node.counts ? node.counts + start : nullptr, n_bins,
+      const NodeBins bins = node_bins(node, f);
+      const ListedBins listed(list, bins.bins, bins.row_counts, n_bins,
                               list.empty() ? 0.0 : runs.l2, nullptr);
-      search_.add_prefix_scores(listed.prefixes(), node.total, state_.packed, right.data(),
+      search_.add_prefix_scores(listed.prefixes(), bins.total, *bins.units, right.data(),
                                 some_missing ? left.data() : nullptr);
     }
     for (size_t i = 0; i < std::min(list.size(), runs.penalties.size()); ++i) {
@@ -121,9 +127,9 @@ Split ObliviousGrowth::best_of_feature(const std::vector<LevelNode>& level, int3
   std::vector<double> right(n_bins, 0.0), left(missing ? n_bins : 0, 0.0);
   double unsplit = 0.0;
   for (const LevelNode& node : level) {
-    search_.add_level_scores(f, node.histogram, node.counts, node.total, state_.packed,
-                             right.data(), missing ? left.data() : nullptr);
-    unsplit += search_.node_score(node.total, state_.packed);
+    const NodeBins bins = node_bins(node, f);
+    search_.add_level_scores(f, bins, right.data(), missing ? left.data() : nullptr);
+    unsplit += search_.node_score(unpacked(bins.total), *bins.units);
   }
   Split best;
   right.resize(n_bins - 1 + (missing && search_.can_split_missing(f) ? 1 : 0));
@@ -147,39 +153,25 @@ void ObliviousGrowth::choose(const std::vector<double>& scores, double unsplit, 
     if (!(gain > search_.rules().min_gain) || !(gain > kNoise * scores[b])) continue;
     const int64_t candidate = 2 * (first + b) + (missing_left ? 1 : 0);
     const double worth = noisy ? noise.preference(scores[b], f, candidate) : gain;
-    if (worth > best.preference) best = {gain, {f, b, missing_left}, 0, worth};
+    if (worth > best.preference) best = {gain, {f, b, missing_left}, {}, worth};
   }
 }
 
-// The packed sums of the rows of a node that a rule sends left.
-int64_t ObliviousGrowth::left_total(const LevelNode& node, const CodeRule& rule) const {
-  const int64_t* bins = node.histogram + state_.layout.start[rule.feature];
-  const bool with_missing = rule.missing_left && state_.layout.missing[rule.feature];
-  if (rule.categories) {
-    const int32_t n_bins = state_.layout.n_bins[rule.feature];
-    int64_t left = with_missing ? bins[n_bins] : 0;
-    for (int32_t code = 0; code < n_bins; ++code) {
-      if (has_category(*rule.categories, code)) left += bins[code];
-    }
-    return left;
-  }
-  return std::accumulate(bins, bins + rule.bin + 1,
-                         with_missing ? bins[state_.layout.n_bins[rule.feature]] : int64_t{0});
-}
-
-// The packed sums of each node's rows that a rule sends left, which the worker that searches the
-// feature tells the others; missing values that come later follow the heavier children, unless the
-// rule says where missing values go or some node has one.
-std::vector<int64_t> ObliviousGrowth::left_totals(const std::vector<LevelNode>& level,
-                                                  CodeRule& rule) const {
-  std::vector<int64_t> left(level.size() + 1, 0);  // and whether the rule is changed
+// The sums of each node's rows that a rule sends left, which the worker that searches the feature
+// tells the others; missing values that come later follow the heavier children, unless the rule
+// says where missing values go or some node has one.
+std::vector<GradientSums> ObliviousGrowth::left_totals(const std::vector<LevelNode>& level,
+                                                       CodeRule& rule) const {
+  std::vector<GradientSums> left(level.size() + 1);  // and whether the rule is changed
   if (state_.searched.has(rule.feature)) {
     if (!rule.missing_left) rule.missing_left = unseen_go_left(level, rule);
-    for (size_t i = 0; i < level.size(); ++i) left[i] = left_total(level[i], rule);
-    left.back() = rule.missing_left ? 1 : 0;
+    for (size_t i = 0; i < level.size(); ++i) {
+      left[i] = histograms_.left(level[i].histogram, rule);
+    }
+    left.back().gradient = rule.missing_left ? 1 : 0;
   }
-  state_.share.sum(left.data(), left.size());
-  rule.missing_left = left.back() != 0;
+  state_.share.sum(&left[0].gradient, 2 * left.size() - 1);
+  rule.missing_left = left.back().gradient != 0;
   left.pop_back();
   return left;
 }
@@ -189,19 +181,17 @@ bool ObliviousGrowth::unseen_go_left(const std::vector<LevelNode>& level,
                                      const CodeRule& rule) const {
   int64_t left = 0, total = 0;
   for (const LevelNode& node : level) {
-    const int64_t* bins = node.histogram + state_.layout.start[rule.feature];
-    if (state_.layout.missing[rule.feature] && bins[state_.layout.n_bins[rule.feature]] != 0) {
-      return false;
-    }
-    left += hessian_field(left_total(node, rule));
-    total += hessian_field(node.total);
+    if (histograms_.missing(node.histogram, rule.feature) != GradientSums{}) return false;
+    left += histograms_.left(node.histogram, rule).hessian;
+    total += node.total.hessian;
   }
   return 2 * left >= total;
 }
 
 // Appends the children of a node to the next level; histograms they get unless it is the last.
-void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, int64_t left_total,
-                                 bool last, std::vector<LevelNode>& next) {
+void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule,
+                                 const GradientSums& left_total, bool last,
+                                 std::vector<LevelNode>& next) {
   const int64_t middle = state_.partition.split(parent.begin, parent.end, rule, state_.n_threads);
   LevelNode left{parent.begin, middle}, right{middle, parent.end};
   left.total = left_total;
@@ -213,7 +203,7 @@ void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, 
     // All workers must choose the same child: several go by the Hessian, which they all know.
     const bool left_smaller = state_.share.alone()
                                   ? left.end - left.begin <= right.end - right.begin
-                                  : hessian_field(left.total) <= hessian_field(right.total);
+                                  : left.total.hessian <= right.total.hessian;
     LevelNode& smaller = left_smaller ? left : right;
     LevelNode& larger = left_smaller ? right : left;
     smaller.histogram = histograms_.acquire();
@@ -225,7 +215,7 @@ void ObliviousGrowth::split_node(const LevelNode& parent, const CodeRule& rule, 
       smaller.counts = histograms_.acquire();
       histograms_.build_row_counts(smaller.begin, smaller.end, smaller.counts);
       larger.counts = parent.counts;
-      histograms_.subtract(smaller.counts, larger.counts);
+      histograms_.subtract_row_counts(smaller.counts, larger.counts);
     }
   }
   next.push_back(left);
@@ -240,7 +230,7 @@ std::vector<GrownLeaf> ObliviousGrowth::grow(Tree& tree) {
     Split best = best_rule(level, depth);
     if (!best.found()) break;
     CodeRule& rule = best.rule;
-    const std::vector<int64_t> left = left_totals(level, rule);
+    const std::vector<GradientSums> left = left_totals(level, rule);
     const float threshold = state_.threshold(rule);
     const auto first_node = static_cast<int32_t>(tree.n_nodes() - std::ssize(level));
     const int32_t set = rule.categories ? tree.categories.add(*rule.categories) : -1;

@@ -41,11 +41,11 @@ class ObliviousGrowth {
               const LevelCandidates& candidates, Split& best) const;
   double preference(const std::vector<LevelNode>& level, int32_t depth, const Split& split) const;
   bool counts_rows() const;
-  int64_t left_total(const LevelNode& node, const CodeRule& rule) const;
-  std::vector<int64_t> left_totals(const std::vector<LevelNode>& level, CodeRule& rule) const;
+  NodeBins node_bins(const LevelNode& node, int32_t feature) const;
+  std::vector<GradientSums> left_totals(const std::vector<LevelNode>& level, CodeRule& rule) const;
   bool unseen_go_left(const std::vector<LevelNode>& level, const CodeRule& rule) const;
-  void split_node(const LevelNode& parent, const CodeRule& rule, int64_t left_total, bool last,
-                  std::vector<LevelNode>& next);
+  void split_node(const LevelNode& parent, const CodeRule& rule, const GradientSums& left_total,
+                  bool last, std::vector<LevelNode>& next);
 
   GrowthState& state_;
   HistogramPool& histograms_;

@@ -17,6 +17,11 @@ namespace {
 constexpr int64_t kBlock = 4096;
 constexpr double kNanosecondsPerRow = 1.0;
 
+// The key of rows from a multiple of 2^32 on, whose lower halves are hashed with it.
+inline uint32_t key_of_rows(uint32_t key, int64_t row) {
+  return key ^ (static_cast<uint32_t>(row >> 32) * 0x9e3779b9u);
+}
+
 // A uniform number in [0, 1) for this row: a hash, so that it needs no state and no order.
 inline double row_uniform(uint32_t row, uint32_t key) {
   uint32_t x = row ^ key;
@@ -142,26 +147,38 @@ void pack_gradients(const float* gradients, const float* hessians, int64_t n, co
   packed.n_sampled = sums[2];
   packed.gradient_scale64 = fixed_point_scale(gradient.largest, share.n_rows, 62);
   packed.hessian_scale64 = fixed_point_scale(hessian.largest, share.n_rows, 62);
-  const double gradient_scale = power_of_two_scale(gradient.bound(sums[0], share.n_rows),
-                                                   share.n_rows, (int64_t{1} << 31) - 1);
-  const double hessian_scale =
-      packed.counts_rows ? 1.0
-                         : power_of_two_scale(hessian.bound(sums[1], share.n_rows), share.n_rows,
-                                              (int64_t{1} << kHessianBits) - 1);
+  const auto scale_of = [&](const Magnitude& magnitude, int64_t sum, int bits) {
+    if (share.n_rows < kWideRows) {
+      return power_of_two_scale(magnitude.bound(sum, share.n_rows), share.n_rows,
+                                (int64_t{1} << bits) - 1);
+    }
+    const double most = std::ldexp(1.0 / kWideChunk, bits - 1);
+    return magnitude.largest > 0.0 ? power_of_two_below(most / magnitude.largest) : 1.0;
+  };
+  const double gradient_scale = scale_of(gradient, sums[0], 31);
+  const double hessian_scale = packed.counts_rows ? 1.0 : scale_of(hessian, sums[1], kHessianBits);
   packed.gradient_unit = 1.0 / gradient_scale;
   packed.hessian_unit = 1.0 / hessian_scale;
   packed.words.resize(n);
   const auto gradient_key = static_cast<uint32_t>(mix64(options.seed));
   const auto hessian_key = static_cast<uint32_t>(mix64(options.seed ^ 0x5bd1e995u));
-  parallel_for((n + kBlock - 1) / kBlock, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t b) {
-    const int64_t end = std::min(n, (b + 1) * kBlock);
+  const auto pack = [&](int64_t begin, int64_t end) {
+    const uint32_t own_gradient_key = key_of_rows(gradient_key, share.first_row + begin);
+    const uint32_t own_hessian_key = key_of_rows(hessian_key, share.first_row + begin);
     if (packed.counts_rows) {
-      pack_block_counts(gradients, b * kBlock, end, share.first_row, gradient_scale, gradient_key,
+      pack_block_counts(gradients, begin, end, share.first_row, gradient_scale, own_gradient_key,
                         packed.words.data());
     } else {
-      pack_block(gradients, hessians, b * kBlock, end, share.first_row, gradient_scale,
-                 hessian_scale, gradient_key, hessian_key, packed.words.data());
+      pack_block(gradients, hessians, begin, end, share.first_row, gradient_scale, hessian_scale,
+                 own_gradient_key, own_hessian_key, packed.words.data());
     }
+  };
+  parallel_for((n + kBlock - 1) / kBlock, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t b) {
+    const int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+    const int64_t next_key = (((share.first_row + begin) >> 32) + 1) * (int64_t{1} << 32);
+    const int64_t middle = std::min(end, next_key - share.first_row);
+    pack(begin, middle);
+    pack(middle, end);
   });
 }
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "trees/packed_gradients.hpp"
+
 namespace rankgrove {
 
 // Which bin codes of a feature go left: those up to `bin`, or those of a set of categories, and the
@@ -20,12 +22,12 @@ struct CodeRule {
 struct Split {
   double gain = -std::numeric_limits<double>::infinity();
   CodeRule rule;
-  int64_t left = 0;  // packed sums of the left child
+  GradientSums left;  // of the left child
   // By which splits of a feature are compared where scores have noise.
   double preference = -std::numeric_limits<double>::infinity();
-  // Whether missing values are a third child, and the packed sums of the other two together.
+  // Whether missing values are a third child, and the sums of the other two together.
   bool branch = false;
-  int64_t values = 0;
+  GradientSums values;
 
   bool found() const { return rule.feature >= 0; }
 };

@@ -7,11 +7,11 @@ namespace rankgrove {
 namespace {
 
 struct PackedOffer {
-  double gain, preference, worth;
-  int64_t left, values;
+  double gain, worth;
+  GradientSums left;
   int32_t feature, bin;
   uint8_t missing_left, branch, flag, has_categories;
-  uint32_t n_words;  // of the set of categories that follows
+  uint32_t n_words;  // of the set of categories that follows, after the sums of a branch
 };
 
 std::string to_bytes(const std::vector<SplitOffer>& offers) {
@@ -19,10 +19,8 @@ std::string to_bytes(const std::vector<SplitOffer>& offers) {
   for (const auto& [split, worth, flag] : offers) {
     const auto& categories = split.rule.categories;
     const PackedOffer head{split.gain,
-                           split.preference,
                            worth,
                            split.left,
-                           split.values,
                            split.rule.feature,
                            split.rule.bin,
                            split.rule.missing_left,
@@ -31,6 +29,9 @@ std::string to_bytes(const std::vector<SplitOffer>& offers) {
                            categories != nullptr,
                            categories ? static_cast<uint32_t>(categories->size()) : 0};
     bytes.append(reinterpret_cast<const char*>(&head), sizeof(head));
+    if (split.branch) {
+      bytes.append(reinterpret_cast<const char*>(&split.values), sizeof(split.values));
+    }
     if (categories) {
       bytes.append(reinterpret_cast<const char*>(categories->data()),
                    categories->size() * sizeof(uint32_t));
@@ -50,10 +51,9 @@ std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n) {
     PackedOffer head{};
     take(&head, sizeof(head));
     split.gain = head.gain;
-    split.preference = head.preference;
     split.left = head.left;
-    split.values = head.values;
     split.branch = head.branch != 0;
+    if (split.branch) take(&split.values, sizeof(split.values));
     split.rule = {head.feature, head.bin, head.missing_left != 0};
     worth = head.worth;
     flag = head.flag != 0;

@@ -244,12 +244,14 @@ Workspace& workspace(int32_t n) {
   return space;
 }
 
-double own_score(int64_t word, const Units& units) {
-  double g = gradient_field(word) * units.gradient;
+double own_score(const GradientSums& sums, const Units& units) {
+  double g = static_cast<double>(sums.gradient) * units.gradient;
   if (units.l1 > 0.0) g = shrunken(g, units.l1);
-  const double h = hessian_field(word) * units.hessian + units.l2;
+  const double h = static_cast<double>(sums.hessian) * units.hessian + units.l2;
   return h > 0.0 ? g * g / h : 0.0;
 }
+
+double own_score(int64_t word, const Units& units) { return own_score(unpacked(word), units); }
 
 // Rules out the splits after bins 0..n-1 that leave a child fewer than `least` rows. `rows` are
 // those that go left with any of them.
@@ -272,6 +274,7 @@ double node_answer(double gradient, double hessian, const SplitRules& rules, dou
 }
 
 struct SplitSearch::Candidates : PrefixBins {
+  int64_t total;  // packed sums of the node
   int32_t feature;
   bool missing_left;
   double least_gain;  // others are of no use
@@ -280,12 +283,12 @@ struct SplitSearch::Candidates : PrefixBins {
 };
 
 // A child needs some weight (one unit) even where the rules ask for none.
-double SplitSearch::least_weight(const PackedGradients& packed) const {
+double SplitSearch::least_weight(const GradientUnits& packed) const {
   const double least = std::max(rules_.min_child_weight, 0.5 * packed.hessian_unit);
   return packed.counts_rows ? std::max(least, static_cast<double>(rules_.min_samples_leaf)) : least;
 }
 
-void SplitSearch::consider(const Candidates& c, const NodeSums& node, const PackedGradients& packed,
+void SplitSearch::consider(const Candidates& c, const NodeSums& node, const GradientUnits& packed,
                            Split& best) const {
   if (c.n <= 0) return;
   Workspace& space = workspace(c.n);
@@ -296,26 +299,26 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
   units.l2 += c.more_l2;
   const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
-  double node_score = rules_.criterion ? 0.0 : own_score(node.total, own) - c.gained;
+  double node_score = rules_.criterion ? 0.0 : own_score(c.total, own) - c.gained;
   const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
   const bool rough = by_score_alone && !node.noise && !c.penalties && units.l1 == 0.0 &&
                      units.l2 <= kMostRoughL2 * units.hessian;
-  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, node.total, units,
+  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, c.total, units,
                                                  node_score + std::max(c.least_gain, best.gain))
                           : space.list_all(c.bins, c.n, missing);
-  children_scores(space.left.data(), n, node.total, units, space.score.data());
+  children_scores(space.left.data(), n, c.total, units, space.score.data());
   if (c.row_counts) {
     rule_out_small(c.missing_left ? c.missing_rows : 0, c.row_counts, c.n, c.node_rows,
                    rules_.min_samples_leaf, space.score.data());
   }
-  if (rules_.criterion) apply_criterion(c, node.total, packed, space.score.data());
+  if (rules_.criterion) apply_criterion(c, packed, space.score.data());
   if (direction != 0 || bounded) {
     const auto clipped_score = [&](double g, double h, double answer) {
       const double penalty = rules_.l1 > 0.0 ? 2.0 * rules_.l1 * std::abs(answer) : 0.0;
       return -(2.0 * g * answer + (h + rules_.l2) * answer * answer + penalty);
     };
-    const double g = gradient_field(node.total) * units.gradient;
-    const double h = hessian_field(node.total) * units.hessian;
+    const double g = gradient_field(c.total) * units.gradient;
+    const double h = hessian_field(c.total) * units.hessian;
     node_score = clipped_score(g, h, node_answer(g, h, rules_, node.lower, node.upper));
     for (int32_t b = 0; b < n; ++b) {
       if (space.score[b] == kNone) continue;
@@ -339,7 +342,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Pack
   int32_t first = 0;
   while (space.score[first] - node_score != gain) ++first;
   if (gain > kNoise * space.score[first]) {
-    best = {gain, {c.feature, space.bin[first], c.missing_left}, space.left[first]};
+    best = {gain, {c.feature, space.bin[first], c.missing_left}, unpacked(space.left[first])};
   }
 }
 
@@ -353,15 +356,16 @@ void SplitSearch::choose_preferred(const Candidates& c, const SplitNoise& noise,
     const double worth =
         noise.preference(space.score[b], c.feature, 2 * (c.first + b) + (c.missing_left ? 1 : 0));
     if (worth > best.preference) {
-      best = {gain, {c.feature, b, c.missing_left}, space.left[b], worth};
+      best = {gain, {c.feature, b, c.missing_left}, unpacked(space.left[b]), worth};
     }
   }
 }
 
 // Replaces the scores of all candidates that are possible by the user's gains.
-void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
-                                  const PackedGradients& packed, double* score) const {
+void SplitSearch::apply_criterion(const Candidates& candidates, const GradientUnits& packed,
+                                  double* score) const {
   const int32_t n = candidates.n;
+  const int64_t total = candidates.total;
   const Workspace& space = workspace(n);
   std::vector<double> gl(n), hl(n), gr(n), hr(n), gain(n);
   for (int32_t b = 0; b < n; ++b) {
@@ -386,8 +390,7 @@ void SplitSearch::apply_criterion(const Candidates& candidates, int64_t total,
 }
 
 // Whether missing values can be a child of their own, and the others another one.
-bool SplitSearch::may_branch(const Candidates& c, const NodeSums& node,
-                             const PackedGradients& packed) const {
+bool SplitSearch::may_branch(const Candidates& c, const GradientUnits& packed) const {
   if (!can_split_missing(c.feature)) return false;
   if (c.row_counts &&
       std::min(c.missing_rows, c.node_rows - c.missing_rows) < rules_.min_samples_leaf) {
@@ -395,7 +398,7 @@ bool SplitSearch::may_branch(const Candidates& c, const NodeSums& node,
   }
   const double least = least_weight(packed);
   return hessian_field(c.missing) * packed.hessian_unit >= least &&
-         hessian_field(node.total - c.missing) * packed.hessian_unit >= least;
+         hessian_field(c.total - c.missing) * packed.hessian_unit >= least;
 }
 
 // The split that parts missing values from all others, or, where it gains more, into three: the
@@ -403,35 +406,34 @@ bool SplitSearch::may_branch(const Candidates& c, const NodeSums& node,
 //   S(below) + S(above) + S(missing) - S(node)
 //     = [S(values) + S(missing) - S(node)] + [S(below) + S(above) - S(values)].
 void SplitSearch::consider_branch(const Candidates& c, const NodeSums& node,
-                                  const PackedGradients& packed, Split& best) const {
+                                  const GradientUnits& packed, Split& best) const {
   const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l1, rules_.l2, 0.0};
-  NodeSums values = node;
-  values.total = node.total - c.missing;
-  const double score = own_score(values.total, units) + own_score(c.missing, units);
-  const double gained = score - own_score(node.total, units);
-  if (gained > rules_.min_gain && gained > kNoise * score) {
-    best = {gained, {c.feature, layout_.n_bins[c.feature] - 1, false}, values.total};
-  }
   Candidates of_values = c;
+  of_values.total = c.total - c.missing;
+  const double score = own_score(of_values.total, units) + own_score(c.missing, units);
+  const double gained = score - own_score(c.total, units);
+  if (gained > rules_.min_gain && gained > kNoise * score) {
+    best = {gained, {c.feature, layout_.n_bins[c.feature] - 1, false}, unpacked(of_values.total)};
+  }
   of_values.gained = gained;
   of_values.node_rows -= c.missing_rows;
   Split three = best;
-  consider(of_values, values, packed, three);
+  consider(of_values, node, packed, three);
   if (three.gain > best.gain) {
     best = three;
     best.branch = true;
-    best.values = values.total;
+    best.values = unpacked(of_values.total);
   }
 }
 
-Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
-                                   const PackedGradients& packed, const int64_t* row_counts,
+Split SplitSearch::best_of_feature(int32_t feature, const NodeBins& node_bins, const NodeSums& node,
                                    double least_gain) const {
   if (bins_.is_categorical(feature)) {
-    return best_of_categories(feature, histogram, node, packed, row_counts, least_gain);
+    return best_of_categories(feature, node_bins, node, least_gain);
   }
+  const auto& [bins, total, units, row_counts] = node_bins;
+  const GradientUnits& packed = *units;
   const int32_t n_bins = layout_.n_bins[feature];
-  const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
   int64_t node_rows = 0, missing_rows = 0;
   bool some_missing = missing != 0;
@@ -446,27 +448,27 @@ Split SplitSearch::best_of_feature(int32_t feature, const int64_t* histogram, co
   if (rules_.missing_branch && some_missing) {
     PrefixBins of_values = prefixes;
     of_values.n = n_bins - 1;
-    const Candidates three{of_values, feature, false, least_gain};
-    if (may_branch(three, node, packed)) {
+    const Candidates three{of_values, total, feature, false, least_gain};
+    if (may_branch(three, packed)) {
       consider_branch(three, node, packed, best);
       return best;
     }
   }
-  consider({prefixes, feature, false, least_gain}, node, packed, best);
+  consider({prefixes, total, feature, false, least_gain}, node, packed, best);
   if (some_missing) {
     prefixes.n = n_bins - 1;
-    consider({prefixes, feature, true, least_gain}, node, packed, best);
+    consider({prefixes, total, feature, true, least_gain}, node, packed, best);
   }
   return best;
 }
 
-Split SplitSearch::best_of_categories(int32_t feature, const int64_t* histogram,
-                                      const NodeSums& node, const PackedGradients& packed,
-                                      const int64_t* row_counts, double least_gain) const {
+Split SplitSearch::best_of_categories(int32_t feature, const NodeBins& node_bins,
+                                      const NodeSums& node, double least_gain) const {
+  const auto& [bins, total, units, row_counts] = node_bins;
+  const GradientUnits& packed = *units;
   const int32_t n_bins = layout_.n_bins[feature];
-  const int64_t* bins = histogram + layout_.start[feature];
   const bool some_missing = row_counts ? row_counts[n_bins] > 0 : bins[n_bins] != 0;
-  CategoryRuns runs = category_runs({bins, static_cast<size_t>(n_bins)}, row_counts, node.total,
+  CategoryRuns runs = category_runs({bins, static_cast<size_t>(n_bins)}, row_counts, total,
                                     node.n_rows, packed, rules_.categories);
   if (some_missing) runs.lists.push_back({});  // missing values against all others
   Split best;
@@ -478,8 +480,8 @@ Split SplitSearch::best_of_categories(int32_t feature, const int64_t* histogram,
     const int32_t kept = std::exchange(best.rule.bin, -1);
     for (const bool missing_left : {false, true}) {
       if (missing_left ? !some_missing : list.empty()) continue;
-      consider({listed.prefixes(), feature, missing_left, least_gain, n_before}, node, packed,
-               best);
+      consider({listed.prefixes(), total, feature, missing_left, least_gain, n_before}, node,
+               packed, best);
     }
     n_before += std::ssize(list) + 1;
     if (best.rule.bin < 0) {
@@ -495,32 +497,30 @@ Split SplitSearch::best_of_categories(int32_t feature, const int64_t* histogram,
   return best;
 }
 
-double SplitSearch::node_score(int64_t total, const PackedGradients& packed) const {
+double SplitSearch::node_score(const GradientSums& total, const GradientUnits& packed) const {
   return own_score(total, {packed.gradient_unit, packed.hessian_unit, rules_.l1, rules_.l2, 0.0});
 }
 
-void SplitSearch::add_level_scores(int32_t feature, const int64_t* histogram,
-                                   const int64_t* row_counts, int64_t total,
-                                   const PackedGradients& packed, double* right_scores,
+void SplitSearch::add_level_scores(int32_t feature, const NodeBins& node_bins, double* right_scores,
                                    double* left_scores) const {
+  const auto& [bins, total, units, row_counts] = node_bins;
   const int32_t n_bins = layout_.n_bins[feature];
-  const int64_t* bins = histogram + layout_.start[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
-  const int64_t* counts = row_counts ? row_counts + layout_.start[feature] : nullptr;
-  const int64_t missing_rows = counts && layout_.missing[feature] ? counts[n_bins] : 0;
-  const int64_t node_rows = counts ? std::accumulate(counts, counts + n_bins, missing_rows) : 0;
-  add_prefix_scores({bins, counts, n_bins, missing, missing_rows, node_rows, 0.0}, total, packed,
-                    right_scores, left_scores);
+  const int64_t missing_rows = row_counts && layout_.missing[feature] ? row_counts[n_bins] : 0;
+  const int64_t node_rows =
+      row_counts ? std::accumulate(row_counts, row_counts + n_bins, missing_rows) : 0;
+  add_prefix_scores({bins, row_counts, n_bins, missing, missing_rows, node_rows, 0.0}, total,
+                    *units, right_scores, left_scores);
 }
 
 void SplitSearch::add_prefix_scores(const PrefixBins& prefixes, int64_t total,
-                                    const PackedGradients& packed, double* right_scores,
+                                    const GradientUnits& packed, double* right_scores,
                                     double* left_scores) const {
   const int32_t n = prefixes.n;
   Workspace& space = workspace(n);
   const Units units{packed.gradient_unit, packed.hessian_unit, rules_.l1,
                     rules_.l2 + prefixes.more_l2, least_weight(packed)};
-  const double unsplit = node_score(total, packed);
+  const double unsplit = node_score(unpacked(total), packed);
   for (const bool missing_left : {false, true}) {
     double* scores = missing_left ? left_scores : right_scores;
     if (!scores) continue;

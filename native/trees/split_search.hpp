@@ -49,14 +49,24 @@ struct SplitRules {
   bool missing_branch = false;   // missing values are a child of their own
 };
 
-// What a search knows of a node: its packed sums, the range its answer must keep to, and the noise
-// with which its splits are compared.
+// What a search knows of a node: its sums, the range its answer must keep to, and the noise with
+// which its splits are compared.
 struct NodeSums {
-  int64_t total = 0;
+  GradientSums total;
   int64_t n_rows = 0;  // of all workers
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
   SplitNoise noise;
+};
+
+// The bins of one feature of a node, as words.
+struct NodeBins {
+  const int64_t* bins;
+  int64_t total;  // their sum
+  const GradientUnits* units;
+  // Rows per bin and of missing values (0 if there is no bin for them), or null. They make
+  // min_samples_leaf exact where the Hessian field does not count rows.
+  const int64_t* row_counts = nullptr;
 };
 
 // The answer of a node with these sums, kept within the node's range.
@@ -70,45 +80,39 @@ class SplitSearch {
 
   const SplitRules& rules() const { return rules_; }
 
-  // The best split of one feature, or none. `row_counts`, if given, holds the feature's rows per
-  // bin and makes min_samples_leaf exact where the packed Hessians do not count rows. Splits that
-  // gain less than `least_gain` may be passed over.
-  Split best_of_feature(int32_t feature, const int64_t* histogram, const NodeSums& node,
-                        const PackedGradients& packed, const int64_t* row_counts = nullptr,
+  // The best split of one feature, or none. Splits that gain less than `least_gain` may be passed
+  // over.
+  Split best_of_feature(int32_t feature, const NodeBins& bins, const NodeSums& node,
                         double least_gain = -std::numeric_limits<double>::infinity()) const;
 
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
   // there would score (both children together; an impossible split scores what the node does).
   // Both arrays have n_bins entries; the last one splits missing values from all others.
-  // `row_counts`, if given, holds the rows per bin of all features, as the histogram does sums.
-  void add_level_scores(int32_t feature, const int64_t* histogram, const int64_t* row_counts,
-                        int64_t total, const PackedGradients& packed, double* right_scores,
+  void add_level_scores(int32_t feature, const NodeBins& bins, double* right_scores,
                         double* left_scores) const;
 
   // The same for splits after prefixes of any bins.
-  void add_prefix_scores(const PrefixBins& prefixes, int64_t total, const PackedGradients& packed,
+  void add_prefix_scores(const PrefixBins& prefixes, int64_t total, const GradientUnits& packed,
                          double* right_scores, double* left_scores) const;
 
   // What a node scores unsplit.
-  double node_score(int64_t total, const PackedGradients& packed) const;
+  double node_score(const GradientSums& total, const GradientUnits& packed) const;
 
   // Whether the last bin can be split from the missing values: its threshold must be finite.
   bool can_split_missing(int32_t feature) const { return bins_.has_infinity[feature] == 0; }
 
  private:
   struct Candidates;
-  double least_weight(const PackedGradients& packed) const;
-  Split best_of_categories(int32_t feature, const int64_t* histogram, const NodeSums& node,
-                           const PackedGradients& packed, const int64_t* row_counts,
+  double least_weight(const GradientUnits& packed) const;
+  Split best_of_categories(int32_t feature, const NodeBins& bins, const NodeSums& node,
                            double least_gain) const;
-  void apply_criterion(const Candidates& candidates, int64_t total, const PackedGradients& packed,
+  void apply_criterion(const Candidates& candidates, const GradientUnits& packed,
                        double* score) const;
-  void consider(const Candidates& candidates, const NodeSums& node, const PackedGradients& packed,
+  void consider(const Candidates& candidates, const NodeSums& node, const GradientUnits& packed,
                 Split& best) const;
-  bool may_branch(const Candidates& candidates, const NodeSums& node,
-                  const PackedGradients& packed) const;
+  bool may_branch(const Candidates& candidates, const GradientUnits& packed) const;
   void consider_branch(const Candidates& candidates, const NodeSums& node,
-                       const PackedGradients& packed, Split& best) const;
+                       const GradientUnits& packed, Split& best) const;
   void choose_preferred(const Candidates& candidates, const SplitNoise& noise, double node_score,
                         Split& best) const;
 

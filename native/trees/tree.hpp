@@ -23,8 +23,8 @@ struct Tree {
   std::vector<int32_t> left;
   std::vector<uint8_t> missing_left;
   std::vector<double> value;
-  std::vector<uint32_t> count;  // training rows that reached the node
-  std::vector<float> gain;      // improvement of the split's criterion; 0 for a leaf
+  std::vector<int64_t> count;  // training rows of all workers that reached the node
+  std::vector<float> gain;     // improvement of the split's criterion; 0 for a leaf
   CategorySets categories;
 
   // The gain as it is stored: what is too large for it counts as the largest number.
@@ -47,7 +47,7 @@ struct Tree {
   }
 
   // Appends a leaf and returns its number.
-  int32_t add_leaf(double leaf_value, uint32_t n_rows) {
+  int32_t add_leaf(double leaf_value, int64_t n_rows) {
     feature.push_back(-1);
     threshold.push_back(0.0f);
     left.push_back(-1);

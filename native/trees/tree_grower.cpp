@@ -31,21 +31,25 @@ double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
   return histograms_.nanoseconds(n_rows) + n_searches * node_growth_.search_nanoseconds();
 }
 
-// sqrt(sum of g^2 / sum of h) over the tree's rows on all workers, from exact sums of integers: the
-// sum of absolute values fits 31 bits, so that of squares fits 62.
+// sqrt(sum of g^2 / sum of h) over the tree's rows on all workers, from exact sums of integers:
+// squares have up to 62 bits if there is one row and 30 if there are many, and are summed in
+// halves.
 double TreeGrower::gradient_unit_by_chance() const {
   const PackedGradients& packed = state_.packed;
   const int32_t* rows = state_.partition.rows();
-  int64_t sums[] = {0, 0};
+  int64_t sums[] = {0, 0, 0};
   for (int64_t i = 0; i < state_.partition.size(); ++i) {
     const int64_t word = packed.words[rows[i]];
-    sums[0] += int64_t{gradient_field(word)} * gradient_field(word);
-    sums[1] += hessian_field(word);
+    const int64_t square = int64_t{gradient_field(word)} * gradient_field(word);
+    sums[0] += square >> 16;
+    sums[1] += square & 0xffff;
+    sums[2] += hessian_field(word);
   }
-  state_.share.sum(sums, 2);
-  if (sums[1] == 0) return 0.0;
-  return packed.gradient_unit * std::sqrt(static_cast<double>(sums[0]) /
-                                          (static_cast<double>(sums[1]) * packed.hessian_unit));
+  state_.share.sum(sums, 3);
+  if (sums[2] == 0) return 0.0;
+  const double squares = static_cast<double>(sums[0]) * 0x1p16 + static_cast<double>(sums[1]);
+  return packed.gradient_unit *
+         std::sqrt(squares / (static_cast<double>(sums[2]) * packed.hessian_unit));
 }
 
 bool TreeGrower::penalises_categories() const {

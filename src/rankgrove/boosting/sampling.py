@@ -20,7 +20,8 @@ Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
 
-_WHOLE = 1 << 30  # scale of importances as whole numbers, whose sums are exact
+_WHOLE_BITS = 30  # of importances as whole numbers, whose sums are exact; fewer for many rows
+_DRAWN_AT_ONCE = 1 << 29  # from so many on, each is drawn for itself, and nobody lists all
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class TreeSampler(ABC):
 class RowSampler(TreeSampler):
     """Draws queries with all their documents, or single documents, without replacement.
 
-    Every worker draws from the queries or documents of all, and keeps those that it has.
+    Every worker draws from the queries or documents of all, and keeps those that it has. Of 2^29 or
+    more, each is drawn for itself with the chance ``part``.
 
     Attributes
     ----------
@@ -84,21 +86,21 @@ class RowSampler(TreeSampler):
         """Return the rows of this iteration."""
         if self.part >= 1.0:
             return None
-        rng = np.random.default_rng([self.seed, iteration])
         shard = self.shard
         if self.unit == "documents":
-            drawn = self._pick(rng, shard.n_rows, shard.first_row, self.groups.n_rows)
+            drawn = self._pick(iteration, shard.n_rows, shard.first_row, self.groups.n_rows)
             return drawn.astype(np.int32)
         chosen = np.zeros(self.groups.n_queries, bool)
         filled = np.flatnonzero(self.groups.sizes)
         n_all, first = shard.n_nonempty_queries, shard.first_nonempty_query
-        chosen[filled[self._pick(rng, n_all, first, len(filled))]] = True
+        chosen[filled[self._pick(iteration, n_all, first, len(filled))]] = True
         return np.flatnonzero(np.repeat(chosen, self.groups.sizes)).astype(np.int32)
 
-    def _pick(
-        self, rng: np.random.Generator, total: int, first: int, n_own: int
-    ) -> npt.NDArray[np.int64]:
+    def _pick(self, iteration: int, total: int, first: int, n_own: int) -> npt.NDArray[np.int64]:
         """Sample from ``total``; return those of ``first : first + n_own``, minus ``first``."""
+        if total >= _DRAWN_AT_ONCE:
+            return np.flatnonzero(self._uniforms(iteration, first, n_own) < self.part)
+        rng = np.random.default_rng([self.seed, iteration])
         size = max(1, round(self.part * total))
         drawn = np.sort(rng.choice(total, size, replace=False, shuffle=False))
         begin, end = np.searchsorted(drawn, [first, first + n_own])
@@ -199,20 +201,21 @@ class MinimalVariance(TreeSampler):
         greatest = self.shard.maximum(importance, 0.0)
         if greatest == 0:
             return None
-        counted = (importance * (_WHOLE / greatest)).astype(np.int64)
-        chance = np.minimum(1.0, counted / self._threshold(counted))
+        whole_number = 1 << min(_WHOLE_BITS, 62 - self.shard.n_rows.bit_length())
+        counted = (importance * (whole_number / greatest)).astype(np.int64)
+        chance = np.minimum(1.0, counted / self._threshold(counted, whole_number))
         kept = np.flatnonzero(self._row_uniforms(iteration) < chance).astype(np.int32)
         weight = (1.0 / chance[kept]).astype(np.float32)
         gradients[:, kept] *= weight
         hessians[:, kept] *= weight
         return kept
 
-    def _threshold(self, importance: npt.NDArray[np.int64]) -> int:
+    def _threshold(self, importance: npt.NDArray[np.int64], greatest: int) -> int:
         """Return the largest whole μ >= 1 at which enough documents are expected."""
         ascending = np.sort(importance)
         sums = np.concatenate([[0], np.cumsum(ascending)])
         wanted = self.part * self.shard.n_rows
-        low, high = 1, math.ceil(_WHOLE / self.part)  # where all have the largest importance
+        low, high = 1, math.ceil(greatest / self.part)  # where all have the largest importance
         while low < high:
             middle = (low + high + 1) // 2
             below = int(np.searchsorted(ascending, middle))

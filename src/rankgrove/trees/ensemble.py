@@ -49,8 +49,8 @@ class TreeEnsemble:
     ``category_sets`` instead (its threshold is 0): a row goes left if x is the code of a category
     in the set, or if x is no code at all (NaN, say) and ``missing_left``. Models of fewer than 2^15
     features number them in 16 bits, and forests, whose trees are large, keep values in float32.
-    ``count`` tells how many training documents reached a node; models of libraries that add up
-    weights instead have those, in float64.
+    ``count`` tells how many training documents reached a node, in uint32, or in float64 where they
+    are 2^32 or more; models of libraries that add up weights instead have those, in float64.
 
     Trees of libraries that compare in float64 also keep their thresholds as they were, ``precise``:
     they decide where float32 could not tell a value from a threshold (see ``trees.precise``).
@@ -87,7 +87,11 @@ class TreeEnsemble:
         n_trees = len(trees)
         offsets = np.r_[0, np.cumsum([tree.n_nodes for tree in trees])].astype(np.int64)
         types = {name: grown for name, (*_, grown) in NODE_TYPES.items()}
-        types |= {"feature": feature_type(n_features), "value": value_type}
+        types |= {
+            "feature": feature_type(n_features),
+            "value": value_type,
+            "count": count_type(trees),
+        }
         arrays = {name: np.empty(offsets[-1], dtype) for name, dtype in types.items()}
         sets = CategorySets.joined((tree.n_nodes, tree_sets(tree)) for tree in trees)
 
@@ -238,6 +242,12 @@ def rounding_limit(threshold: npt.NDArray[np.float32]) -> npt.NDArray[np.float64
         down = middle.astype(np.float32) > threshold  # ties round to even
     limit = np.where(down, np.nextafter(middle, -np.inf), middle)
     return np.where(np.isinf(exact), exact, limit)
+
+
+def count_type(trees: Sequence[Any]) -> type[np.generic]:
+    """Return the dtype that holds the numbers of rows of native trees."""
+    most = max((int(tree.count[0]) for tree in trees), default=0)
+    return np.uint32 if most <= np.iinfo(np.uint32).max else np.float64
 
 
 def feature_type(n_features: int) -> type[np.generic]:

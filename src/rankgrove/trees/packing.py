@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.trees.category_sets import SET_TYPES, CategorySets
-from rankgrove.trees.ensemble import NODE_TYPES, tree_sets
+from rankgrove.trees.ensemble import NODE_TYPES, count_type, tree_sets
 from rankgrove.trees.growing import Tree
 
 _OFFSETS = "tree_offsets"
@@ -22,9 +22,15 @@ def pack_trees(trees: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
     Sets of categories are there if a tree has some.
     """
     offsets = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
+    types = {name: grown for name, (*_, grown) in NODE_TYPES.items()}
+    types["count"] = count_type(trees)
     arrays = {
-        name: np.concatenate([np.empty(0, grown), *(getattr(tree, name) for tree in trees)])
-        for name, (*_, grown) in NODE_TYPES.items()
+        name: np.concatenate(
+            [np.empty(0, dtype), *(getattr(tree, name) for tree in trees)],
+            dtype=dtype,
+            casting="unsafe",
+        )
+        for name, dtype in types.items()
     }
     sets = CategorySets.joined((tree.n_nodes, tree_sets(tree)) for tree in trees)
     named = {} if sets is None else {_SETS + name: array for name, array in sets.arrays().items()}
@@ -34,9 +40,10 @@ def pack_trees(trees: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
 def unpack_trees(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Tree]:
     """Build trees from the arrays of ``pack_trees``; ValueError or KeyError if they are invalid."""
     bounds = np.asarray(arrays[_OFFSETS], np.int64)[1:-1]
+    types = {name: grown for name, (*_, grown) in NODE_TYPES.items()} | {"count": np.int64}
     nodes = {
-        name: np.split(np.ascontiguousarray(arrays[name], grown), bounds)
-        for name, (*_, grown) in NODE_TYPES.items()
+        name: np.split(np.ascontiguousarray(arrays[name], dtype), bounds)
+        for name, dtype in types.items()
     }
     n_trees = len(arrays[_OFFSETS]) - 1
     sets = _unpacked_sets(arrays, bounds, n_trees)

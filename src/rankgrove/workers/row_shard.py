@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.errors import DataError
 from rankgrove.workers.communicator import Communicator
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _LOW_BITS = 32
+MOST_ROWS = 1 << 40  # of all workers
+MOST_OWN_ROWS = (1 << 31) - 1  # of one worker, whose rows are numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,11 @@ class RowShard:
         """Return the shard of queries with these offsets; a collective call."""
         own = np.array([offsets[-1], len(offsets) - 1, np.count_nonzero(np.diff(offsets))])
         if communicator is None:
+            _refuse_too_many(own[:1])
             return cls(int(own[0]), int(own[1]), n_nonempty_queries=int(own[2]))
         gathered = b"".join(communicator.gather(_bytes(own)))
         counts = np.frombuffer(gathered, np.int64).reshape(-1, 3)
+        _refuse_too_many(counts[:, 0])
         n_rows, n_queries, n_nonempty = counts.sum(axis=0).tolist()
         row, query, nonempty = counts[: communicator.rank].sum(axis=0).tolist()
         return cls(n_rows, n_queries, row, query, n_nonempty, nonempty, communicator)
@@ -143,6 +148,22 @@ class RowShard:
             return values
         parts = self.communicator.gather(_bytes(np.asarray(values, np.float64)))
         return np.concatenate([np.frombuffer(part, np.float64) for part in parts])
+
+
+def _refuse_too_many(rows: Integers) -> None:
+    """Refuse more rows than can be numbered, given those of each worker."""
+    most = int(rows.argmax())
+    if rows[most] > MOST_OWN_ROWS:
+        where = f"worker {most} holds {rows[most]:,} rows" if len(rows) > 1 else None
+        raise DataError(
+            f"{where or f'there are {rows[most]:,} rows'}: one worker takes at most "
+            f"{MOST_OWN_ROWS:,} (2^31 - 1); use more workers"
+        )
+    if rows.sum() > MOST_ROWS:
+        raise DataError(
+            f"the workers hold {rows.sum():,} rows together: at most {MOST_ROWS:,} (2^40) are "
+            "taken; learn from a part of them"
+        )
 
 
 def _bytes(values: npt.NDArray[Any]) -> bytes:
