@@ -50,6 +50,16 @@ def test_tensorboard_reads_what_was_written(tmp_path):
     assert values == pytest.approx(ranker.evals_result_["valid"]["ndcg@5"], abs=1e-6)
 
 
+@pytest.mark.process
+def test_weights_and_biases_have_the_last_step(tmp_path):
+    wandb = pytest.importorskip("wandb")
+    settings = wandb.Settings(silent=True, console="off")
+    with wandb.init(mode="offline", dir=str(tmp_path), settings=settings) as run:
+        ranker = fitted(log_metrics(run.log))
+        run.log({"end": 1})  # a later step: the step before it is complete now
+        assert run.summary["valid/map"] == ranker.evals_result_["valid"]["map"][-1]
+
+
 def test_an_absent_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
     with pytest.raises(MissingDependencyError, match=r"rankgrove\[tensorboard\]"):
