@@ -115,6 +115,29 @@ def test_features_logged_twice_with_other_values_can_be_refused():
     assert joined.counts["documents with other features each time"] == 0
 
 
+def test_features_that_differ_between_two_equal_rows_are_counted():
+    judgments = log("judgments", [("q", "a", 1)], ["query", "document", "grade"])
+    rows = [("q", "a", 1), ("q", "a", 2), ("q", "a", 1)]
+    features = log("features", rows, ["query", "document", "x"])
+    assert join(judgments, features).counts["documents with other features each time"] == 1
+    missing = log("features", [("q", "a", None), ("q", "a", 2.0)], ["query", "document", "x"])
+    assert join(judgments, missing).counts["documents with other features each time"] == 1
+
+
+def test_repeated_judgments_have_the_mean_of_their_weights():
+    rows = [("q", "a", 1, 1.0), ("q", "b", 2, 5.0), ("q", "a", 1, 3.0)]
+    judgments = log("judgments", rows, ["query", "document", "grade", "weight"])
+    features = log("features", [("q", "a", 1), ("q", "b", 2)], ["query", "document", "x"])
+    assert join(judgments, features).data.sample_weight.tolist() == [2.0, 5.0]
+
+
+def test_numbers_beyond_32_bits_are_refused_by_name():
+    judgments = log("judgments", [("q", "a", 1)], ["query", "document", "grade"])
+    features = log("features", [("q", "a", 1e300)], ["query", "document", "x"])
+    with pytest.raises(DataError, match=r"'x' of the document 'a' of the query 'q' is 1e\+300"):
+        join(judgments, features)
+
+
 def test_kinds_of_logs_are_not_confused():
     features = log("features", [("q", "a", 1)], ["query", "document", "x"])
     with pytest.raises(DataError, match="holds features, not judgments"):

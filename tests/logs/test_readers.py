@@ -1,9 +1,13 @@
 """Readers of judgments, feature logs and impressions: small files of each format."""
 
+import csv
 import gzip
 import json
 import math
+import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rankgrove import DataError
@@ -17,7 +21,10 @@ def rows(log):
 
 def written(folder, name, content):
     path = folder / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
 
 
@@ -136,7 +143,7 @@ def test_features_in_a_table(tmp_path):
         {"query": "7", "document": "b", "bm25": None, "age": 3.0},
     ]
     assert log.counts["columns of texts left out (title)"] == 1
-    with pytest.raises(DataError, match=r"the column 'bm25' holds numbers and the text 'oops'"):
+    with pytest.raises(DataError, match=r"line 3: the column 'bm25' holds 'oops', not a number"):
         read_features(written(tmp_path, "features.csv", text.replace("7,b,,,", "7,b,,oops,")))
 
 
@@ -283,17 +290,11 @@ def test_ubi_events_become_impressions(tmp_path):
 
 def test_impressions_in_a_table(tmp_path):
     names = ("query", "document", "position", "clicked", "session", "propensity")
-    text = f"{','.join(names)}\nshoes,a,1,true,s1,0.5\nshoes,b,2,0,s1,\n"
+    text = f"{','.join(names)}\nshoes,a,1,true,s1,0.5\nshoes,b,2,0,s1,0.25\n"
     assert rows(read_impressions(written(tmp_path, "log.csv", text))) == [
         dict(zip(names, ("shoes", "a", 1, 1, "s1", 0.5), strict=True)),
-        dict(zip(names, ("shoes", "b", 2, 0, "s1", None), strict=True)),
+        dict(zip(names, ("shoes", "b", 2, 0, "s1", 0.25), strict=True)),
     ]
-    with pytest.raises(
-        DataError, match=r"'position' holds 0.0: a position is a whole number from 1"
-    ):
-        read_impressions(written(tmp_path, "zero.csv", text.replace(",2,0", ",0,0")))
-    with pytest.raises(DataError, match=r"'clicked' holds 3.0: clicked is 0 or 1"):
-        read_impressions(written(tmp_path, "three.csv", text.replace(",2,0", ",2,3")))
 
 
 def rated(query, rating):
@@ -307,13 +308,36 @@ def rated(query, rating):
         ("a.json", '{"judgmentRatings": [{"query": "x"}]}', "KeyError: 'ratings'"),
         ("a.json", '{"judgmentRatings": [', "not JSON"),
         ("a.json", rated(1.5, 1), "the query is 1.5"),
-        ("a.json", rated("x", "good"), "grade 'good' is not a number"),
-        ("a.csv", "query,docid,rating\nx,a,good\n", "'rating' holds something else than numbers"),
-        ("a.csv", "query,docid,rating\n,a,1\n", "the query is missing in row 0"),
+        ("a.json", rated("x", "good"), "grade 'good' of the document 'a' of the query 'x' is not"),
+        (
+            "a.csv",
+            "query,docid,rating\nx,a,good\n",
+            "line 2: the column 'rating' holds 'good', not a",
+        ),
+        ("a.csv", "query,docid,rating\n,a,1\n", "line 2: the query is missing"),
         ("a.csv", "query,docid,docid,rating\nx,a,b,1\n", "'docid' occurs twice"),
         ("a.csv", "question,answer\nx,1\n", r"no column of the grade .*name it with grade="),
         ("a.txt", "1 qid:1 # a\n2 qid 1\n", "line 2: '2 qid 1' is not 'GRADE qid:ID"),
         ("a.bin", "\x00\x01\x02", "no known format of judgments"),
+        ("a.csv", "", "the file is empty"),
+        ("a.csv", "query,docid,rating\n", "holds no judgments"),
+        ("a.csv", "query,docid,rating\nx,a,1,2\n", "line 2: Expected 3 columns, got 4"),
+        ("a.csv", "query,docid,rating\nx,a,1\nx,b,inf\n", "line 3: .* 'inf', not a finite"),
+        (
+            "a.csv",
+            'query,docid,rating\r\n"two\nlines",a,1\r\n\r\nx,b,?\r\n',
+            r"line 5: the column 'rating' holds '\?', not a number",
+        ),
+        (
+            "a.csv",
+            "query,document,grade,weight\nx,a,1,1\nx,b,1,-1\n",
+            "line 3: the column 'weight' holds '-1'",
+        ),
+        ("a.csv", "query,docid,rating\ncaf\u00e9,a,1\n".encode("latin-1"), "line 2: .*UTF-8"),
+        ("a.csv", "query,docid,rating\nx,a,1\n".encode("utf-16"), "looks like UTF-16"),
+        ("a.json", b'{"judgmentRatings":\n ["\xe9"]}', "line 2: this is not UTF-8 text"),
+        ("a.txt", "1 qid:1 # a\ngood qid:1 # b\n", "line 2: the grade 'good'"),
+        ("a.txt", "1 0 a 1\n1 0 b\n", "line 2: '1 0 b' is not 'TOPIC"),
         (
             "a.json",
             "[" * 5000 + '"judgmentRatings"' + "]" * 5000,
@@ -326,6 +350,90 @@ def test_bad_judgments_are_errors_that_name_the_file(tmp_path, name, content, me
     with pytest.raises(DataError, match=message) as caught:
         read_judgments(path)
     assert str(path) in str(caught.value)
+
+
+IMPRESSION = "query,document,position,clicked,session,propensity\nq,a,1,0,s,0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("q,b,0,1,s,0.5", "'position' holds '0': a position is a whole number from 1"),
+        ("q,b,-3,1,s,0.5", "'position' holds '-3'"),
+        ("q,b,1.5,1,s,0.5", "'position' holds '1.5'"),
+        ("q,b,top,1,s,0.5", "'position' holds 'top', not a number"),
+        ("q,b,,1,s,0.5", "'position' holds nothing"),
+        ("q,b,inf,1,s,0.5", "'position' holds 'inf'"),
+        ("q,b,99999999999,1,s,0.5", "'position' holds '99999999999'"),
+        ("q,b,2,2,s,0.5", "'clicked' holds '2': clicked is 0 or 1"),
+        ("q,b,2,yes,s,0.5", "'clicked' holds 'yes'"),
+        ("q,b,2,,s,0.5", "'clicked' holds nothing"),
+        ("q,b,2,1,s,0", "'propensity' holds '0': it must be above 0"),
+        ("q,b,2,1,s,nan", "'propensity' holds 'nan'"),
+        ("q,b,2,1,s,1.01", "'propensity' holds '1.01'"),
+        ("q,,2,1,s,0.5", "the document is missing"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_bad_impressions_are_errors_that_name_line_column_and_value(tmp_path, row, message, suffix):
+    path = written(tmp_path, "log.csv", IMPRESSION + row + "\n")
+    where = "line 3: "
+    if suffix == "parquet":
+        path, where = tmp_path / "log.parquet", "row 1: "
+        found = csv.DictReader((IMPRESSION + row).splitlines())
+        rows = [{name: value or None for name, value in one.items()} for one in found]
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(DataError, match=re.escape(f"{path}: {where}") + ".*" + message):
+        read_impressions(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"hits": {"hits": [3, {"_ltrlog": 0}]}}, "a hit must be a JSON object, not 3"),
+        ({"hits": {"hits": [{"_id": "a", "fields": {"_ltrlog": 1}}]}}, "_ltrlog must be a list"),
+        ({"hits": {"hits": [{"_id": "a", "fields": {"_ltrlog": [1]}}]}}, "a log in _ltrlog must"),
+        ({"hits": {"hits": [{"fields": {"_ltrlog": []}}]}}, "a document has no field '_id'"),
+        ({"response": {"docs": [[]]}, "responseHeader": {}}, "a document must be a JSON object"),
+        ({"root": {"children": ["matchfeatures"]}}, "a hit must be a JSON object"),
+        (
+            {"root": {"children": [{"id": "a", "fields": {"matchfeatures": [1]}}]}},
+            "matchfeatures must be a JSON object",
+        ),
+    ],
+)
+def test_bad_responses_are_errors_that_name_the_place(tmp_path, content, message):
+    path = written(tmp_path, "q.json", content)
+    form = "vespa" if "root" in content else "solr" if "response" in content else "ltr-plugin"
+    with pytest.raises(DataError, match=re.escape(f"{path}, line 1: ") + message):
+        read_features(path, format=form)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ('{"query_id": "a", "action_name": "impression"', r"not JSON: .*\(column 46\)"),
+        ('{"query_id": "a", "action_name": "impression", "event_attributes": [1]}', "attributes"),
+        (
+            '{"query_id": "a", "action_name": "click", "event_attributes": {"object": "d"}}',
+            "object must be a JSON object, not 'd'",
+        ),
+        ('{"query_id": 7, "action_name": "click"}', "query_id is 7"),
+        ('{"query_id": "a", "action_name": "impression"}', "without object_id"),
+    ],
+)
+def test_bad_events_are_errors_that_name_the_line(tmp_path, event, message):
+    path = written(tmp_path, "ubi.ndjson", '{"query_id": "a", "user_query": "x"}\n' + event + "\n")
+    with pytest.raises(DataError, match=re.escape(f"{path}, line 2: ") + ".*" + message):
+        read_impressions(path)
+
+
+def test_a_response_without_hits_is_counted(tmp_path):
+    written(tmp_path, "nothing.json", {"hits": {"total": 0, "hits": []}})
+    written(tmp_path, "shoes.json", SHOES)
+    log = read_features(tmp_path)
+    assert log.table["query"].to_pylist() == ["shoes", "shoes"]
+    assert log.counts["responses without documents"] == 1
 
 
 def test_options_that_a_format_does_not_use_are_refused(tmp_path):

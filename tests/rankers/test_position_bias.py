@@ -266,6 +266,20 @@ class TestTables:
             data = rankgrove.load(graded, query="session", ignore=["theta"])
         assert "position" in data.feature_names
 
+    def test_bad_values_are_named_by_column_and_row(self, frame, tmp_path, monkeypatch):
+        monkeypatch.setattr("rankgrove.data.reading.arrow._BLOCK_ROWS", 700)
+        monkeypatch.setattr("rankgrove.data.reading.arrow._BATCH_VALUES", 5000)
+        roles = {"label": "clicked", "query": "session", "position": "position"}
+        frame.loc[4000, "position"] = 0
+        frame.to_parquet(tmp_path / "clicks.parquet")
+        for read in (rankgrove.load, lambda *a, **o: rankgrove.scan(*a, **o).read()):
+            with pytest.raises(DataError, match=r"\(column 'position'\) of row 4000 is 0"):
+                read(tmp_path / "clicks.parquet", ignore=["theta"], **roles)
+        frame.loc[4000, "position"] = 1
+        frame.loc[5000, "theta"] = 1.5
+        with pytest.raises(DataError, match=r"propensity \(column 'theta'\) of row 5000 is 1.5"):
+            rankgrove.load(frame, propensity="theta", **roles)
+
     def test_written_parquet_keeps_positions(self, clicks, tmp_path):
         from rankgrove.data.writing import write_letor, write_parquet
 

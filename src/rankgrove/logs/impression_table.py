@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankgrove.errors import DataError
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
@@ -21,6 +20,7 @@ from rankgrove.logs.plain_tables import (
     column_named,
     is_table,
     optional_column,
+    refuse,
     table_batches,
 )
 
@@ -31,6 +31,7 @@ ACCEPTS = frozenset({"query", "document", "position", "clicked"})
 _POSITIONS = ("position", "rank", "pos")
 _CLICKS = ("clicked", "click", "clicks", "is_click")
 _SESSIONS = ("session", "session_id", "impression_id", "search_id")
+_DEEPEST = 1_000_000
 _TRUTHS = {"true": "1", "false": "0"}
 
 recognises = is_table
@@ -53,7 +54,7 @@ def _impressions(batch: pa.Table, options: LogOptions) -> pa.Table:
     columns = {
         "query": query,
         "document": as_ids(batch[document], "document"),
-        "position": _positions(as_numbers(batch[position], position), position),
+        "position": _positions(batch[position], position),
         "clicked": _clicks(batch[clicked], clicked),
         "session": query if session is None else as_ids(batch[session], "session"),
     }
@@ -61,7 +62,7 @@ def _impressions(batch: pa.Table, options: LogOptions) -> pa.Table:
         if name in names:
             columns[name] = batch[name].cast(pa.large_string())
     if "propensity" in names:
-        columns["propensity"] = as_numbers(batch["propensity"], "propensity")
+        columns["propensity"] = _propensities(batch["propensity"])
     return pa.table(columns)
 
 
@@ -69,20 +70,36 @@ def _positions(column: Any, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    bad = pc.or_kleene(pc.less(column, 1), pc.not_equal(pc.floor(column), column))
-    if column.null_count or pc.any(bad).as_py():
-        row = pc.index(pc.fill_null(bad, True), True).as_py()
-        raise DataError(
-            f"the column {name!r} holds {column[row].as_py()!r}: a position is a whole number "
-            "from 1 (add 1 to positions that count from 0)"
-        )
-    return column.cast(pa.int32())
+    numbers = as_numbers(column, name)
+    inside = pc.and_(pc.greater_equal(numbers, 1), pc.less_equal(numbers, _DEEPEST))
+    whole = pc.and_(inside, pc.equal(pc.floor(numbers), numbers))
+    refuse(
+        pc.invert(pc.fill_null(whole, False)),
+        column,
+        f"the column {name!r} holds {{}}: a position is a whole number from 1 to {_DEEPEST} "
+        "(add 1 to positions that count from 0)",
+    )
+    return numbers.cast(pa.int32())
+
+
+def _propensities(column: Any) -> Any:
+    import pyarrow.compute as pc
+
+    numbers = as_numbers(column, "propensity")
+    inside = pc.and_(pc.greater(numbers, 0), pc.less_equal(numbers, 1))
+    refuse(
+        pc.invert(pc.fill_null(inside, False)),
+        column,
+        "the column 'propensity' holds {}: it must be above 0 and at most 1",
+    )
+    return numbers
 
 
 def _clicks(column: Any, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    given = column
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         lower = pc.utf8_lower(pc.utf8_trim_whitespace(column))
         for text, number in _TRUTHS.items():
@@ -90,7 +107,5 @@ def _clicks(column: Any, name: str) -> Any:
         column = lower
     numbers = as_numbers(column, name)
     bad = pc.invert(pc.is_in(numbers, pa.array([0.0, 1.0])))
-    if pc.any(bad).as_py():
-        row = pc.index(bad, True).as_py()
-        raise DataError(f"the column {name!r} holds {numbers[row].as_py()!r}: clicked is 0 or 1")
+    refuse(bad, given, f"the column {name!r} holds {{}}: clicked is 0 or 1")
     return numbers.cast(pa.int8())

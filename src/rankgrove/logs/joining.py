@@ -76,7 +76,8 @@ def join(
     judgments : a LogTable of ``read_judgments``, or what it reads
     features : a LogTable of ``read_features``, or what it reads; files are read in batches, of
         which only the rows of judged documents are kept
-    disagreement : the grade of a document that was judged several times, with different grades
+    disagreement : the grade of a document that was judged several times, with different grades;
+        its weight, if there are weights, is the mean
     repeated_features : which row counts of a document whose features were logged several times,
         with different values
     unjudged : grade of documents with features but without a judgment; None leaves them out
@@ -162,6 +163,10 @@ def _distinct(table: pa.Table, disagreement: Disagreement, counts: Counter[str])
     result = joined.select(table.column_names).take(first_rows)
     place = result.column_names.index("grade")
     result = result.set_column(place, "grade", pa.array(combined))
+    if "weight" in table.column_names:
+        sums = np.add.reduceat(np.asarray(joined["weight"])[order], starts)
+        means = pa.array(sums / np.diff(np.r_[starts, len(order)]))
+        result = result.set_column(result.column_names.index("weight"), "weight", means)
     return result.take(np.argsort(first_rows))
 
 
@@ -206,19 +211,20 @@ def _without_repetition(matched: pa.Table, rule: Repeated, counts: Counter[str])
     """Keep one row per query and document; equal rows are one, of others the rule decides."""
     import pyarrow as pa
 
-    groups = matched.group_by(_KEYS).aggregate([(_ORDER, "min"), (_ORDER, "max")])
-    if groups.num_rows == matched.num_rows:
+    names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
+    rules = [(name, rule) for name in names for rule in ("min", "max", "count")]
+    ends = [(_ORDER, "min"), (_ORDER, "max"), (_ORDER, "count")]
+    if matched.group_by(_KEYS).aggregate([]).num_rows == matched.num_rows:
         return matched
+    groups = matched.group_by(_KEYS).aggregate([*ends, *rules])
     counts["repeated feature rows"] = matched.num_rows - groups.num_rows
     orders = np.asarray(matched[_ORDER])
     first = np.searchsorted(orders, np.asarray(groups[f"{_ORDER}_min"]))
     last = np.searchsorted(orders, np.asarray(groups[f"{_ORDER}_max"]))
-    names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
     differ = np.zeros(len(first), bool)
     for name in names:
-        column = matched[name].to_numpy()
-        a, b = column[first], column[last]
-        differ |= ~((a == b) | (np.isnan(a) & np.isnan(b)))
+        low, high, count = (groups[f"{name}_{rule}"].to_numpy() for rule in ("min", "max", "count"))
+        differ |= (low < high) | ((count > 0) & (count < groups[f"{_ORDER}_count"].to_numpy()))
     counts["documents with other features each time"] = int(differ.sum())
     if differ.any() and rule == "error":
         row = matched.slice(int(first[differ][0]), 1).to_pylist()[0]
@@ -254,7 +260,10 @@ def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dat
     names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
     X = np.empty((len(rows), len(names)), np.float32)
     for j, name in enumerate(names):
-        X[:, j] = matched[name].to_numpy()
+        values = matched[name].to_numpy()
+        with np.errstate(over="ignore"):
+            X[:, j] = values
+        _refuse_overflow(X[:, j], values, name, matched)
     return Dataset(
         X,
         labels,
@@ -263,6 +272,18 @@ def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dat
         sample_weight=weights,
         doc_ids=matched["document"],
     )
+
+
+def _refuse_overflow(
+    written: npt.NDArray[np.float32], values: npt.NDArray[Any], name: str, matched: pa.Table
+) -> None:
+    large = np.flatnonzero(np.isinf(written) & np.isfinite(values))
+    if len(large):
+        query, document = (matched[key][int(large[0])].as_py() for key in _KEYS)
+        raise DataError(
+            f"the feature {name!r} of the document {document!r} of the query {query!r} is "
+            f"{values[large[0]]:g}, too large for a 32-bit float"
+        )
 
 
 def _few_match(

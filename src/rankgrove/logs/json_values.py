@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,13 @@ from rankgrove.data.reading.lines import whole_lines
 from rankgrove.errors import DataError
 
 _FIRST_LINE_BYTES = 16 << 20
+
+
+def as_object(value: Any, what: str, place: str) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for null; anything else is an error."""
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise DataError(f"{place}: {what} must be a JSON object, not {value!r:.60}")
 
 
 def json_values(path: Path) -> Iterator[tuple[str, Any]]:
@@ -60,8 +67,14 @@ def _parsed(text: bytes, place: str) -> Any:
     try:
         return json.loads(text.removeprefix(b"\xef\xbb\xbf"))
     except UnicodeDecodeError as error:
-        raise DataError(f"{place}: this is not UTF-8 text: {error}") from None
-    except ValueError as error:
-        raise DataError(f"{place}: this is not JSON: {error}") from None
+        before = text[: error.start]
+        line = f", line {before.count(10) + 1}" if b"\n" in before else ""
+        shown = bytes(text[max(0, error.start - 20) : error.start + 20])
+        raise DataError(f"{place}{line}: this is not UTF-8 text: {shown!r}") from None
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if b"\n" in text.strip() else ""
+        raise DataError(
+            f"{place}: this is not JSON: {error.msg} ({line}column {error.colno})"
+        ) from None
     except RecursionError:
         raise DataError(f"{place}: the JSON is nested too deeply") from None

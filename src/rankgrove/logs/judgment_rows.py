@@ -37,7 +37,10 @@ class JudgmentRows:
         except (TypeError, ValueError):
             number = math.nan
         if isinstance(grade, bool) or not math.isfinite(number):
-            raise DataError(f"{place}: the grade {grade!r:.60} is not a number")
+            raise DataError(
+                f"{place}: the grade {grade!r:.60} of the document {document!r:.60} of the query "
+                f"{query!r:.60} is not a number"
+            )
         self._queries.append(str(query))
         self._documents.append(str(document))
         self._grades.append(number)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
     QUERIES,
     as_ids,
-    as_numbers,
     column_named,
+    finite_numbers,
     is_table,
     optional_column,
+    refuse,
     table_batches,
 )
 
@@ -44,12 +45,21 @@ def _judgments(batch: pa.Table, options: LogOptions, counts: Counter[str]) -> pa
         "document": as_ids(
             batch[column_named(names, options.document, DOCUMENTS, "document")], "document"
         ),
-        "grade": as_numbers(batch[grade], grade),
+        "grade": finite_numbers(batch[grade], grade),
     }
     weight = optional_column(names, None, _WEIGHTS)
     if weight is not None:
-        columns["weight"] = as_numbers(batch[weight], weight)
+        columns["weight"] = _weights(batch[weight], weight)
     return without_grade(pa.table(columns), counts)
+
+
+def _weights(column: Any, name: str) -> Any:
+    import pyarrow.compute as pc
+
+    numbers = finite_numbers(column, name)
+    wrong = pc.invert(pc.fill_null(pc.greater_equal(numbers, 0), False))
+    refuse(wrong, column, f"the column {name!r} holds {{}}: a weight is a number from 0")
+    return numbers
 
 
 def without_grade(table: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove.errors import DataError
 from rankgrove.logs import responses
+from rankgrove.logs.json_values import as_object
 from rankgrove.logs.options import LogOptions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ ACCEPTS = responses.ACCEPTS | {"log_name"}
 
 def recognises(head: bytes, path: Path) -> bool:
     """Tell whether the bytes are the beginning of such a log."""
-    return b'"_ltrlog"' in head
+    return b'"_ltrlog"' in head or head.count(b'"hits"') > 1
 
 
 def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
@@ -40,6 +41,7 @@ def documents(
     if not isinstance(hits, dict) or not isinstance(hits.get("hits"), list):
         raise DataError(f"{place}: this is no search response: it has no hits.hits")
     for hit in hits["hits"]:
+        hit = as_object(hit, "a hit", place)
         yield (
             responses.document_id(hit, options.document or "_id", place),
             _features(hit, options.log_name, place),
@@ -48,8 +50,11 @@ def documents(
 
 def _features(hit: Mapping[str, Any], log_name: str | None, place: str) -> dict[str, Any]:
     logs: dict[str, Any] = {}
-    for entry in (hit.get("fields") or {}).get("_ltrlog") or []:
-        logs.update(entry)
+    found = as_object(hit.get("fields"), "fields", place).get("_ltrlog") or []
+    if not isinstance(found, list):
+        raise DataError(f"{place}: _ltrlog must be a list of logs, not {found!r:.60}")
+    for entry in found:
+        logs.update(as_object(entry, "a log in _ltrlog", place))
     if not logs:
         return {}
     if log_name is None and len(logs) > 1:

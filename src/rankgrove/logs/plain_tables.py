@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.core.names import first_duplicate
-from rankgrove.data.reading.byte_stream import open_bytes
+from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
+from rankgrove.data.reading.csv_blocks import LineBlock, line_blocks, read_block
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,7 +21,6 @@ if TYPE_CHECKING:
 
 QUERIES = ("query", "query_text", "user_query", "keywords", "qid", "query_id", "topic")
 DOCUMENTS = ("document", "docid", "doc_id", "document_id", "doc", "object_id", "id")
-_BLOCK_BYTES = 8 << 20
 
 
 def is_table(head: bytes, path: Path) -> bool:
@@ -43,8 +47,24 @@ def _separator(header: str) -> str:
     return max("\t,;", key=header.count)
 
 
+class BadValueError(DataError):
+    """A value that cannot be used, in a row of the batch that is being converted."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Some rows of a table; ``where(row)`` says where a row of the batch is in its file."""
+
+    rows: pa.RecordBatch
+    where: Callable[[int], str]
+
+
 def table_batches(path: Path, convert: Callable[[pa.Table], pa.Table]) -> Iterator[pa.Table]:
-    """Read and convert a table batch by batch; errors name the file.
+    """Read and convert a table batch by batch; errors name the file, and the line or row.
 
     The columns of CSV are texts, empty ones null.
     """
@@ -52,16 +72,19 @@ def table_batches(path: Path, convert: Callable[[pa.Table], pa.Table]) -> Iterat
 
     try:
         for batch in _batches(path):
-            if (twice := first_duplicate(batch.schema.names)) is not None:
+            if (twice := first_duplicate(batch.rows.schema.names)) is not None:
                 raise DataError(f"the column {twice!r} occurs twice")
-            yield convert(pa.Table.from_batches([batch]))
+            try:
+                yield convert(pa.Table.from_batches([batch.rows]))
+            except BadValueError as error:
+                raise DataError(f"{batch.where(error.row)}: {error}") from None
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: {error}") from None
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _batches(path: Path) -> Iterator[_Batch]:
     import pyarrow as pa
 
     with open_bytes(path) as stream:
@@ -69,36 +92,59 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         if head.startswith(b"PAR1"):
             import pyarrow.parquet as pq
 
-            yield from pq.ParquetFile(path).iter_batches()
+            yield from _numbered(pq.ParquetFile(path).iter_batches())
         elif head.startswith(b"ARROW1"):
             file = pa.ipc.open_file(pa.memory_map(str(path)))
-            yield from (file.get_batch(i) for i in range(file.num_record_batches))
+            yield from _numbered(file.get_batch(i) for i in range(file.num_record_batches))
         else:
             yield from _csv_batches(stream, head)
 
 
-def _csv_batches(stream: Any, head: bytes) -> Iterator[pa.RecordBatch]:
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[_Batch]:
+    """Return batches whose rows are named by their number in the table, from 0."""
+    first = 0
+    for batch in batches:
+        yield _Batch(batch, partial(_row, first))
+        first += batch.num_rows
+
+
+def _row(first: int, row: int) -> str:
+    return f"row {first + row}"
+
+
+def _csv_batches(stream: ByteStream, head: bytes) -> Iterator[_Batch]:
     import pyarrow as pa
-    import pyarrow.csv as pc
+    import pyarrow.compute as pc
 
     names = header_of(head)
     if not names:
         raise DataError("the first line must hold the names of the columns")
     if (twice := first_duplicate(names)) is not None:
         raise DataError(f"the column {twice!r} occurs twice")
-    text = head.split(b"\n", 1)[0].decode()
-    reader = pc.open_csv(
-        pa.PythonFile(stream, mode="r"),
-        pc.ReadOptions(block_size=_BLOCK_BYTES, column_names=names, skip_rows=1),
-        pc.ParseOptions(delimiter=_separator(text), newlines_in_values=True),
-        pc.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            strings_can_be_null=True,
-            null_values=[""],
-            quoted_strings_can_be_null=True,
-        ),
-    )
-    yield from reader
+    separator = _separator(head.split(b"\n", 1)[0].decode())
+    types = dict.fromkeys(names, pa.large_string())
+    for block in line_blocks(stream):
+        table = read_block(block, names, types, separator)
+        columns = [pc.if_else(pc.equal(texts, ""), None, texts) for texts in table.columns]
+        first = 0
+        for batch in pa.table(columns, names=names).to_batches():
+            yield _Batch(batch, partial(_line, block, separator, first))
+            first += batch.num_rows
+
+
+def _line(block: LineBlock, separator: str, first: int, row: int) -> str:
+    """Return the line of a row of a block, of which some were in batches before."""
+    text = io.StringIO(bytes(block.text).decode(errors="replace"), newline="")
+    reader = csv.reader(text, delimiter=separator)
+    begin = 0  # lines before the record that is read
+    n_records = -int(block.has_header)
+    for record in reader:
+        if record:  # no blank line
+            if n_records == first + row:
+                return f"line {block.lines_before + begin + 1}"
+            n_records += 1
+        begin = reader.line_num
+    return f"row {first + row}"
 
 
 def column_named(names: Sequence[str], given: str | None, usual: Sequence[str], what: str) -> str:
@@ -133,13 +179,11 @@ def as_ids(column: Any, what: str) -> Any:
 
     if pa.types.is_floating(column.type):
         whole = column.cast(pa.int64(), safe=False)
-        if not pc.all(pc.equal(whole.cast(column.type), column)).as_py():
-            raise DataError(f"the column of the {what} holds fractional numbers")
+        same = pc.fill_null(pc.equal(whole.cast(column.type), column), True)
+        refuse(pc.invert(same), column, f"the {what} is {{}}: an id is a text or a whole number")
         column = whole
     texts = column.cast(pa.large_string())
-    if texts.null_count:
-        row = pc.index(pc.is_null(texts), True).as_py()
-        raise DataError(f"the {what} is missing in row {row} of its batch")
+    refuse(pc.is_null(texts), texts, f"the {what} is missing")
     return texts
 
 
@@ -150,10 +194,47 @@ def as_numbers(column: Any, name: str) -> Any:
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         text = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.is_in(text, pa.array(["NaN", "nan", "NULL", "NA", ""])), None, text)
-    elif pa.types.is_boolean(column.type):
+        missing = pa.array(["NaN", "nan", "NULL", "NA", ""], text.type)
+        column = pc.if_else(pc.is_in(text, missing), None, text)
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            wrong = pa.chunked_array([[not _is_number(text) for text in column.to_pylist()]])
+            refuse(wrong, column, f"the column {name!r} holds {{}}, not a number")
+            raise
+    if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     try:
         return column.cast(pa.float64())
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"the column {name!r} holds something else than numbers: {error}") from None
+
+
+def finite_numbers(column: Any, name: str) -> Any:
+    """Return a column as float64; infinite values are errors, missing ones are null."""
+    import pyarrow.compute as pc
+
+    numbers = as_numbers(column, name)
+    refuse(pc.is_inf(numbers), column, f"the column {name!r} holds {{}}, not a finite number")
+    return numbers
+
+
+def refuse(wrong: Any, column: Any, message: str) -> None:
+    """Raise an error for the first row that is wrong; ``{}`` in the message is its value."""
+    import pyarrow.compute as pc
+
+    row = pc.index(pc.fill_null(wrong, False), True).as_py()
+    if row >= 0:
+        value = column[row].as_py()
+        shown = "nothing" if value is None else f"{value!r:.60}"
+        raise BadValueError(row, message.replace("{}", shown))
+
+
+def _is_number(text: str | None) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.scalar(text, pa.large_string()).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

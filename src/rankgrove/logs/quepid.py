@@ -21,8 +21,8 @@ from rankgrove.logs.judgment_table import without_grade
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     as_ids,
-    as_numbers,
     column_named,
+    finite_numbers,
     header_of,
     optional_column,
     table_batches,
@@ -73,7 +73,7 @@ def _judgments(batch: pa.Table, options: LogOptions, counts: Counter[str]) -> pa
         grades[rated] = _COMBINE[options.combine or "mean"](ratings[rated], axis=1)
         columns["grade"] = pa.array(grades, from_pandas=True)
     else:
-        columns["grade"] = as_numbers(batch[final], final)
+        columns["grade"] = finite_numbers(batch[final], final)
     return without_grade(pa.table(columns), counts)
 
 
@@ -91,7 +91,7 @@ def _raters(names: Sequence[str], options: LogOptions, final: str | None) -> lis
 
 def _ratings(batch: pa.Table, raters: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return pairs x raters; NaN where a rater did not rate."""
-    columns = [as_numbers(batch[name], name).to_numpy() for name in raters]
+    columns = [finite_numbers(batch[name], name).to_numpy() for name in raters]
     return np.column_stack(columns).astype(np.float64)
 
 

@@ -197,13 +197,17 @@ def log_batches(
 
 def _format_of(kind: Kind, path: Path, name: str | None) -> LogFormat:
     formats = [format for format in FORMATS if format.kind == kind]
+    with open_bytes(path) as stream:
+        head = stream.peek(HEAD_BYTES)
+    if not head.strip():
+        raise DataError(f"{path}: the file is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path}: this looks like UTF-16: save it as UTF-8")
     if name is not None:
         for format in formats:
             if format.name == name:
                 return format
         raise ValueError(f"format {name!r} of {kind} is not one of {', '.join(format_names(kind))}")
-    with open_bytes(path) as stream:
-        head = stream.peek(HEAD_BYTES)
     for format in formats:
         if importlib.import_module(format.module).recognises(head, path):
             return format

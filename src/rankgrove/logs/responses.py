@@ -133,7 +133,7 @@ def document_id(hit: Mapping[str, Any], field: str, place: str) -> str:
     if field not in hit:
         raise DataError(
             f"{place}: a document has no field {field!r}: document= names the one with its id; "
-            f"there are {', '.join(map(repr, list(hit)[:12]))}"
+            f"there are {', '.join(map(repr, list(hit)[:12])) or 'none'}"
         )
     return _as_id(hit[field], f"{place}, {field}")
 
@@ -145,11 +145,14 @@ def _add(
     place: str,
     counts: Counter[str],
 ) -> None:
+    n_documents = 0
     for document, features in documents:
-        if not features:
+        n_documents += 1
+        if features:
+            batch.add(query, document, features, place)
+        else:
             counts["documents without logged features"] += 1
-            continue
-        batch.add(query, document, features, place)
+    counts["responses without documents"] += n_documents == 0
 
 
 class _FeatureRows:

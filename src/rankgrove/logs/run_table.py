@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankgrove.errors import DataError
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
@@ -16,6 +15,7 @@ from rankgrove.logs.plain_tables import (
     as_numbers,
     column_named,
     is_table,
+    refuse,
     table_batches,
 )
 
@@ -37,9 +37,10 @@ def _run(batch: pa.Table, options: LogOptions) -> pa.Table:
     import pyarrow.compute as pc
 
     names = batch.column_names
-    score = as_numbers(batch[column_named(names, None, ("score",), "score")], "score")
-    if score.null_count or not pc.all(pc.is_finite(score)).as_py():
-        raise DataError("the column 'score' holds missing or infinite values")
+    column = batch[column_named(names, None, ("score",), "score")]
+    score = as_numbers(column, "score")
+    wrong = pc.invert(pc.fill_null(pc.is_finite(score), False))
+    refuse(wrong, column, "the column 'score' holds {}, not a finite number")
     return pa.table(
         {
             "query": as_ids(batch[column_named(names, options.query, QUERIES, "query")], "query"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove.errors import DataError
 from rankgrove.logs import responses
+from rankgrove.logs.json_values import as_object
 from rankgrove.logs.options import LogOptions
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def documents(
         raise DataError(f"{place}: this is no response of Solr: it has no response.docs")
     field = options.log_name or _FIELD
     for document in body["docs"]:
+        document = as_object(document, "a document", place)
         yield (
             responses.document_id(document, options.document or "id", place),
             _features(document.get(field), place),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove.errors import DataError
-from rankgrove.logs.json_values import json_values
+from rankgrove.logs.json_values import as_object, json_values
 from rankgrove.logs.options import LogOptions
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.T
         if not isinstance(value, dict):
             raise DataError(f"{place}: an event must be a JSON object, not {value!r:.60}")
         if not (len(value) == 1 and value.keys() <= _BULK):
-            log.add(value.get("_source", value), place)
+            log.add(as_object(value.get("_source", value), "_source", place), place)
     yield log.table(counts)
 
 
@@ -74,17 +74,20 @@ class _Events:
             self._texts.setdefault(query_id, event["user_query"])
         if not counts:
             return
-        attributes = event.get("event_attributes") or {}
-        document = (attributes.get("object") or {}).get("object_id")
+        attributes = as_object(event.get("event_attributes"), "event_attributes", place)
+        document = as_object(attributes.get("object"), "object", place).get("object_id")
         if not isinstance(document, (str, int)):
             raise DataError(f"{place}: an event {action!r} without object_id")
         key = (query_id, str(document))
         if action in self._click_actions:
             self._clicked.add(key)
             return
-        ordinal = (attributes.get("position") or {}).get("ordinal")
+        ordinal = as_object(attributes.get("position"), "position", place).get("ordinal")
         if not isinstance(ordinal, int) or isinstance(ordinal, bool) or ordinal < 0:
-            raise DataError(f"{place}: the ordinal of an impression is {ordinal!r:.60}")
+            raise DataError(
+                f"{place}: the ordinal of an impression is {ordinal!r:.60}, not a whole number "
+                "from 0"
+            )
         application = str(event.get("application"))
         if ordinal == 0:
             self._from_zero.add(application)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove.errors import DataError
 from rankgrove.logs import responses
+from rankgrove.logs.json_values import as_object
 from rankgrove.logs.options import LogOptions
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def documents(
     if not isinstance(root, dict):
         raise DataError(f"{place}: this is no response of Vespa: it has no root")
     for hit in root.get("children") or []:
-        fields = hit.get("fields") or {}
+        hit = as_object(hit, "a hit", place)
+        fields = as_object(hit.get("fields"), "fields", place)
         ids = hit if options.document is None else fields
         yield (
             responses.document_id(ids, options.document or "id", place),
@@ -58,4 +60,5 @@ def _features(fields: Mapping[str, Any], log_name: str | None, place: str) -> di
             "(--log-name on the command line)"
         )
     chosen = logs.get(log_name) if log_name else next(iter(logs.values()), None)
-    return {name: value for name, value in (chosen or {}).items() if name != _NO_FEATURE}
+    features = as_object(chosen, log_name or "matchfeatures", place)
+    return {name: value for name, value in features.items() if name != _NO_FEATURE}

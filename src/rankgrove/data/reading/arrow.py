@@ -22,6 +22,7 @@ from rankgrove._addresses import Address, FilePath
 from rankgrove._memory import memory_limit
 from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Absent, Dataset
+from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, write_feature
 from rankgrove.data.matrix.coded_columns import (
     compact,
@@ -347,11 +348,15 @@ def _row_numbers(
     joined: Mapping[str, Any], columns: TableColumns, first_row: int
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return weights, positions and propensities of the rows, of those that there are."""
-    return {
+    found = {
         kind: row_values(joined[kind], getattr(columns, kind), first_row)
         for kind in ("weight", "position", "propensity")
         if kind in joined
     }
+    for kind, check in (("position", shown_positions), ("propensity", propensities)):
+        if kind in found:
+            check(found[kind], len(found[kind]), getattr(columns, kind), first_row)
+    return found
 
 
 def _write_numbers(

@@ -22,7 +22,11 @@ TRUE, FALSE = ["True", "true", "TRUE"], ["False", "false", "FALSE"]
 _BLOCK_BYTES = 4 << 20
 _LINE_BYTES = 64 << 20
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-_MEANT = {"double": "numbers", "bool": "True or False, as its first rows do"}
+_MEANT = {
+    "double": "numbers",
+    "bool": "True or False, as its first rows do",
+    "large_string": "UTF-8 text",
+}
 _INFINITE = r"^\s*[-+]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
 
 
@@ -175,7 +179,7 @@ def _readable(message: str, names: list[str], lines_before: int) -> str:
     invalid = re.search(r"invalid value '(.*)'", message)
     hint = "" if invalid is None else decimal_hint(invalid[1])
     named = re.sub(
-        r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error to (double|bool)",
+        r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error to (double|bool|large_string)",
         lambda found: (
             f"{found[2] or ''}column {names[int(found[1])]!r} must hold {_MEANT[found[3]]}"
         ),
