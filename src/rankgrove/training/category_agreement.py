@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.categories import MAX_CATEGORIES, MOST_CODES, Categories, Value, key
+from rankgrove.data.core.categories import MAX_CATEGORIES, MOST_CODES, Categories, Value, key, keys
 from rankgrove.data.core.category_maps import recoding, refuse_other_kinds, typed
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.ranking_input import RankingInput
@@ -86,8 +86,11 @@ def _shared_counts(
     untyped: Counts = {}
     for is_untyped, values, numbers in said:
         total = untyped if is_untyped else counts
-        for value, number in zip(values, numbers, strict=True):
-            total[key(value)] = total.get(key(value), 0) + number
+        if not total:
+            total.update(zip(keys(values), numbers, strict=True))
+            continue
+        for one, number in zip(keys(values), numbers, strict=True):
+            total[one] = total.get(one, 0) + number
     if untyped:
         _add_untyped(counts, untyped, where)
     return counts

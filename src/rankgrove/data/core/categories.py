@@ -18,11 +18,11 @@ kind in ascending order (texts by code points).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,7 +62,8 @@ class Categories:
             normal = sorted(_normalised(given), key=_order_of(given))
             if normal != [*given] or [*map(type, normal)] != [*map(type, given)]:
                 raise DataError(f"the {name} of a dictionary are not in canonical order")
-        if len(self.codes) != len(self.values) + len(self.pooled):
+        every = (*self.values, *self.pooled)
+        if len(set(keys(every))) != len(every):
             raise DataError("a value occurs twice in a dictionary of categories")
         if self.n_codes > MOST_CODES:
             raise DataError(f"a column has {self.n_codes} categories: there may be 2^24")
@@ -94,13 +95,15 @@ class Categories:
             raise DataError(f"the limit of categories must be from 2 to 2^24, not {limit}")
         if len(given) <= limit:
             return cls(tuple(sorted(given, key=_order_of(given))), untyped=untyped)
-        by_value = _order_of(given) or _itself
-        order = sorted(range(len(given)), key=lambda i: by_value(given[i]))
+        by_value = _order_of(given)
+        keyed = given if by_value is None else [*map(by_value, given)]
+        order = sorted(range(len(given)), key=keyed.__getitem__)
+        ordered = [given[i] for i in order]
         rare = np.ones(len(given), bool)
         rare[np.argsort(-rows[order], kind="stable")[: limit - 1]] = False
         return cls(
-            tuple(given[i] for i, pools in zip(order, rare.tolist(), strict=True) if not pools),
-            tuple(given[i] for i, pools in zip(order, rare.tolist(), strict=True) if pools),
+            tuple(compress(ordered, (~rare).tolist())),
+            tuple(compress(ordered, rare.tolist())),
             untyped,
         )
 
@@ -112,10 +115,8 @@ class Categories:
     @cached_property
     def codes(self) -> Mapping[tuple[str, Value], int]:
         """The code of each value, by its ``key``; what is not there is unknown."""
-        every = (*self.values, *self.pooled)
-        kinds = [kind.__name__ for kind in map(type, every)]
         codes = chain(range(len(self.values)), repeat(len(self.values)))
-        return dict(zip(zip(kinds, every, strict=True), codes, strict=False))
+        return dict(zip(keys((*self.values, *self.pooled)), codes, strict=False))
 
     def code(self, value: Any) -> int | None:
         """Return the code of a value, None if the dictionary does not know it."""
@@ -128,14 +129,20 @@ class Categories:
         return str(self.values[code])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Categories) and self._content == other._content
+        if self is other:
+            return True
+        return (
+            isinstance(other, Categories)
+            and (self.values, self.pooled) == (other.values, other.pooled)
+            and self._kinds == other._kinds  # True equals 1
+        )
 
     def __hash__(self) -> int:
-        return hash(self._content)
+        return hash((self.values, self.pooled))
 
-    @cached_property
-    def _content(self) -> tuple[Any, ...]:
-        return tuple(map(key, self.values)), tuple(map(key, self.pooled))
+    @property
+    def _kinds(self) -> list[type]:
+        return [*map(type, self.values), *map(type, self.pooled)]
 
     def get_state(self) -> dict[str, list[Value]]:
         """Return the dictionary as values for JSON."""
@@ -183,6 +190,14 @@ def key(value: Value) -> tuple[str, Value]:
     return type(value).__name__, value
 
 
+def keys(values: Sequence[Value]) -> Iterator[tuple[str, Value]]:
+    """Return the ``key`` of each of many values."""
+    kinds = {kind: kind.__name__ for kind in set(map(type, values))}
+    if len(kinds) == 1:
+        return zip(repeat(*kinds.values()), values, strict=False)
+    return zip(map(kinds.__getitem__, map(type, values)), values, strict=True)
+
+
 def selected(categories: CategoriesByColumn, places: Iterable[int]) -> CategoriesByColumn:
     """Return the dictionaries of some columns, by their new numbers."""
     if not categories:
@@ -205,10 +220,6 @@ def _normalised(values: Sequence[Any]) -> list[Value]:
 def _order_of(values: Sequence[Any]) -> Callable[[Value], Any] | None:
     """Return the key of the canonical order; None: values of one kind have it by themselves."""
     return None if len(set(map(type, values))) <= 1 else _order
-
-
-def _itself(value: Value) -> Value:
-    return value
 
 
 def _order(value: Value) -> tuple[int, Value]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.categories import MOST_CODES, Categories, Value, key
+from rankgrove.data.core.categories import MOST_CODES, Categories, Value, key, keys
 from rankgrove.errors import DataError
 
 Table = npt.NDArray[np.float32]
@@ -59,7 +59,7 @@ def recoding(own: Categories, other: Categories, where: str, owner: str = "other
         if codes.count(None) == len(codes):
             _refuse_other_looks(own, other, where, owner)
     else:
-        codes = [*map(other.codes.get, map(key, own.values))]
+        codes = [*map(other.codes.get, keys(own.values))]
     if own.pooled:
         found = {_code(value, own.untyped, other) for value in own.pooled}
         if len(found) > 1:
@@ -68,7 +68,7 @@ def recoding(own: Categories, other: Categories, where: str, owner: str = "other
                 "cannot be told apart any more: load the data again"
             )
         codes.append(found.pop())
-    return np.array([np.nan if code is None else code for code in codes], np.float32)
+    return np.array(codes, np.float64).astype(np.float32)  # None is NaN
 
 
 def as_numbers_table(own: Categories, where: str) -> Table:
@@ -96,7 +96,7 @@ def codes_before(new: Categories, old: Categories, where: str) -> npt.NDArray[np
         raise DataError(
             f"{where}: the category {lost!r:.60} of the model is not among those of the data"
         )
-    codes = [old.codes.get(key(value), -1) for value in new.values]
+    codes = [-1 if code is None else code for code in map(old.codes.get, keys(new.values))]
     if new.pooled:
         codes.append(len(old.values) if old.pooled else -1)
     return np.array(codes, np.int64)
@@ -105,8 +105,8 @@ def codes_before(new: Categories, old: Categories, where: str) -> npt.NDArray[np
 def with_values_of(first: Categories, second: Categories, where: str) -> Categories:
     """Return the dictionary of two models' values: one that is pooled in both stays pooled."""
     refuse_other_kinds(second, first, where)
-    values = dict.fromkeys(map(key, (*first.values, *second.values)))
-    pooled = dict.fromkeys(map(key, (*first.pooled, *second.pooled)))
+    values = dict.fromkeys(keys((*first.values, *second.values)))
+    pooled = dict.fromkeys(keys((*first.pooled, *second.pooled)))
     rare = [value for kind, value in pooled if (kind, value) not in values]
     return Categories(
         Categories.of([value for _, value in values], limit=MOST_CODES).values,
@@ -136,8 +136,8 @@ def united(dictionaries: Sequence[Categories], where: str) -> Categories:
 
 
 def _with_values_of(dictionaries: Sequence[Categories], *, untyped: bool = False) -> Categories:
-    keys = set(chain.from_iterable(map(key, one.values) for one in dictionaries))
-    return Categories.of([value for _, value in keys], limit=MOST_CODES, untyped=untyped)
+    distinct = set(chain.from_iterable(keys(one.values) for one in dictionaries))
+    return Categories.of([value for _, value in distinct], limit=MOST_CODES, untyped=untyped)
 
 
 def looked_up(table: Table, codes: npt.NDArray[Any]) -> Table:
@@ -177,7 +177,8 @@ def _look(value: Value) -> str:
 
 def _kinds(categories: Categories) -> set[str]:
     """Return the kinds of the values, and of what untyped ones may stand for."""
-    kinds = {type(value).__name__ for value in (*categories.values, *categories.pooled)}
+    types = {*map(type, categories.values), *map(type, categories.pooled)}
+    kinds = {kind.__name__ for kind in types}
     if categories.untyped and kinds:
         kinds |= {"int", "bool"}
     return kinds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -184,7 +185,7 @@ def _coded(
     untyped: bool,
 ) -> CodedColumn:
     """Return the codes of rows whose values are given by their place among ``values``."""
-    kept = {value for value, is_used in zip(values, used, strict=True) if is_used}
+    kept = set(compress(values, used.tolist()))
     kept.discard(None)
     if len(kept) > MOST_CODES:
         raise DataError(
@@ -195,5 +196,5 @@ def _coded(
     except DataError as error:
         raise DataError(f"column {name!r}: {error}") from None
     code = {value: number for number, value in enumerate(categories.values)}
-    table = np.array([code.get(value, np.nan) for value in (*values, None)], np.float32)
-    return CodedColumn(table[indices], categories)
+    codes = [*map(code.get, values), None]  # None becomes NaN
+    return CodedColumn(np.array(codes, np.float64).astype(np.float32)[indices], categories)
