@@ -14,6 +14,7 @@
 
 #include "forests/data/forest_data.hpp"
 #include "forests/listwise/block_table.hpp"
+#include "forests/listwise/document_moves.hpp"
 #include "forests/listwise/node_queries.hpp"
 #include "forests/listwise/score_positions.hpp"
 #include "forests/listwise/split_candidates.hpp"
@@ -130,28 +131,26 @@ class BlockGains {
   void add_sweep(const NodeQuery& query, const Sweep& sweep, int32_t number) {
     const int32_t m = query.all.count;
     const int32_t* move_at = candidates_.move_at(sweep) + query.first_document;
-    moves_.clear();
-    for (int32_t d = 0; d < m; ++d) moves_.emplace_back(move_at[d], d);
-    std::sort(moves_.begin(), moves_.end());
+    moves_.list(move_at, m, sweep);
     const auto [right_begin, left_end] = candidates_.passing_range(sweep, positions_);
     // first_[k] combines the first k documents that move left, rest_[k] all others.
     rest_.resize(m + 1);
     first_.resize(m + 1);
     rest_[m] = first_[0] = Metric::kNothing;
     for (int32_t k = m; k-- > 0;) {
-      rest_[k] = Metric::combined(rest_[k + 1], ones_[moves_[k].second]);
+      rest_[k] = Metric::combined(rest_[k + 1], ones_[moves_[k].document]);
     }
     Near* steps = near_steps_.data() + number;
     subset_.clear(m);
     Near before;
     for (int32_t k = 0; k < m;) {
-      const int32_t move = moves_[k].first;
-      for (; k < m && moves_[k].first == move; ++k) {
-        subset_.add(ones_[moves_[k].second]);
+      const int32_t move = moves_[k].candidate;
+      for (; k < m && moves_[k].candidate == move; ++k) {
+        subset_.add(ones_[moves_[k].document]);
         first_[k + 1] = subset_.sum;
       }
       if (move == sweep.end) break;
-      const int32_t end = k < m ? moves_[k].first : sweep.end;
+      const int32_t end = k < m ? moves_[k].candidate : sweep.end;
       start_subset(rest_[k]);
       const Near now{near_above_, near_below_};
       add_difference(steps[move], now, before);
@@ -161,11 +160,11 @@ class BlockGains {
     // The right child, from its smallest subset on.
     subset_.clear(m);
     int32_t k = m;
-    while (k > 0 && moves_[k - 1].first == sweep.end) add_last(--k);
+    while (k > 0 && moves_[k - 1].candidate == sweep.end) add_last(--k);
     int32_t end = sweep.end;
     Near behind;  // in the candidates behind these
     while (true) {
-      const int32_t begin = k > 0 ? moves_[k - 1].first : sweep.begin;
+      const int32_t begin = k > 0 ? moves_[k - 1].candidate : sweep.begin;
       Near now;
       if (subset_.count > 0) {
         start_subset(first_[k]);
@@ -176,12 +175,12 @@ class BlockGains {
       behind = now;
       if (k == 0) break;
       end = begin;
-      while (k > 0 && moves_[k - 1].first == begin) add_last(--k);
+      while (k > 0 && moves_[k - 1].candidate == begin) add_last(--k);
     }
     steps[sweep.begin].add(behind);
   }
 
-  void add_last(int32_t k) { subset_.add(ones_[moves_[k].second]); }
+  void add_last(int32_t k) { subset_.add(ones_[moves_[k].document]); }
 
   static void add_difference(Near& step, const Near& now, const Near& before) {
     step.left_above += now.left_above - before.left_above;
@@ -307,7 +306,7 @@ class BlockGains {
   std::vector<double> ones_;  // its documents in the node
   Subset others_;
   double others_value_ = 0.0;
-  std::vector<std::pair<int32_t, int32_t>> moves_;  // candidate, document
+  DocumentMoves moves_;
   std::vector<double> rest_, first_;
 
   // The subset at hand.

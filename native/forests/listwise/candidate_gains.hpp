@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "forests/data/forest_data.hpp"
+#include "forests/listwise/document_moves.hpp"
 #include "forests/listwise/leaf_table.hpp"
 #include "forests/listwise/node_queries.hpp"
 #include "forests/listwise/query_response.hpp"
@@ -180,20 +181,18 @@ class CandidateGains {
     int32_t number = 0;
     for (const Sweep& sweep : candidates_.sweeps()) {
       const int32_t* move_at = candidates_.move_at(sweep) + query.first_document;
-      moves_.clear();
-      for (int32_t d = 0; d < all.count; ++d) moves_.emplace_back(move_at[d], d);
-      std::sort(moves_.begin(), moves_.end());
+      moves_.list(move_at, all.count, sweep);
       const auto [right_begin, left_end] = candidates_.passing_range(sweep, response.positions());
       // The left child has the same documents of the query from one move to the next.
       Subset left;
       Near before = near(left, all);
-      add_far(all, response, kRight, right_begin, moves_[0].first);
+      add_far(all, response, kRight, right_begin, moves_[0].candidate);
       for (size_t k = 0; k < moves_.size();) {
-        const int32_t move = moves_[k].first;
-        for (; k < moves_.size() && moves_[k].first == move; ++k) {
-          left.add(gain[moves_[k].second]);
+        const int32_t move = moves_[k].candidate;
+        for (; k < moves_.size() && moves_[k].candidate == move; ++k) {
+          left.add(gain[moves_[k].document]);
         }
-        const int32_t end = k < moves_.size() ? moves_[k].first : sweep.end;
+        const int32_t end = k < moves_.size() ? moves_[k].candidate : sweep.end;
         const Near now = near(left, all);
         near_steps_[move + number] += now - before;
         before = now;
@@ -252,7 +251,7 @@ class CandidateGains {
   // Many documents.
   std::vector<Line> lines_above_;
   std::vector<Line> lines_below_;
-  std::vector<std::pair<int32_t, int32_t>> moves_;  // candidate, document
+  DocumentMoves moves_;
 };
 
 }  // namespace rankgrove::forests
