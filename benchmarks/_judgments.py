@@ -58,7 +58,7 @@ def collections(folder: Path = DATA) -> dict[str, Any]:
         "OHSUMED, raw": (folder / "ohsumed" / "Feature-null", str),
         "WEB10K sample": (web, _web10k_sample),
         "LightGBM example": (example, _lightgbm_example),
-        "F1 since 2000": (folder / "f1" / "f1_races.csv.gz", _f1),
+        "F1 since 2000": (folder / "f1" / "f1_races.csv.gz", f1_races),
     }
     found: dict[str, Any] = {
         name: make(path) for name, (path, make) in makers.items() if path.exists()
@@ -87,12 +87,12 @@ def _lightgbm_example(folder: Path) -> Any:
     return concatenate(parts, shared_queries="apart")
 
 
-def _f1(path: Path) -> Any:
+def f1_races(path: Path, first: int = 2000, last: int = 2100) -> Any:
     """Races as queries, numbers known before the start as features, grades by finishing place."""
     import pandas
 
     races = pandas.read_csv(path)
-    races = races[races["year"] >= 2000]
+    races = races[races["year"].between(first, last)]
     known = [
         *("grid", "qualifying", "practice1", "standing_before", "points_before"),
         *("constructor_points_before", "starts_before"),

@@ -1,15 +1,19 @@
 """Ours beside LightGBM, XGBoost and CatBoost: defaults, comparable settings, tuned, bagged.
 
 Every system learns on the same folds and is cut where NDCG@10 was best on the validation part.
+Each of ``--seeds`` is a seed of every system and a division into folds: the first is that of the
+collection if it has one, others are drawn at random (most systems have no randomness of their own).
 Values per query are kept in ``--store`` as they come, so that the same command goes on where it was
-stopped. A difference is ours minus the peer, paired over the test queries of a collection; p-values
-(paired t test) are corrected by Holm over all comparisons of a table. Our trees and the
-candidates of ``Auto`` were chosen on these collections, and ``Auto`` is a bag: the tables say so.
+stopped. A difference is ours minus the peer, paired over the queries of a collection after each
+query's values are averaged over the seeds; p-values (paired t test) are corrected by Holm over all
+comparisons of a table. Our trees and the candidates of ``Auto`` were chosen on the collections of
+``_judgments.py``, and ``Auto`` is a bag: the tables say so. Those of ``_held_out.py`` had no say.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 from collections.abc import Iterator
@@ -19,26 +23,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import rankgrove
+from _held_out import held_out
 from _judgments import collections, more_synthetic
 from _report import Report
+from rankgrove.data.core.dataset import concatenate
 from rankgrove.data.reading.folds import Fold
-from rankgrove.experiments.peers import fit_peer
+from rankgrove.experiments.peers import fit_peer, peer_version
 from rankgrove.experiments.significance import holm, paired_t
+from rankgrove.rankers.auto import CANDIDATES
 
 METRIC = rankgrove.metric("ndcg@10")
 PATIENCE = 50
 N_BAGS = 10
 SHARE = 0.63  # of the queries of each bag of a peer
+N_FOLDS = 5
 
-
-CHOSEN_HERE = (
-    "Ours grows the trees that two studies (defaults.md, defaults-shape.md) chose on these very "
-    "collections: expect smaller differences on other data."
-)
+SETS = {
+    "study": lambda folder: collections(folder) | more_synthetic(),
+    "held-out": held_out,
+}
+NOTES = {
+    "study": "The trees of ours were chosen on these very collections (defaults.md, "
+    "defaults-shape.md), and so were the candidates of auto: expect smaller differences on other "
+    "data, such as those of the tables that are called held out.",
+    "held-out": "These collections had no say in any choice: they were declared before the first "
+    "figure on them.",
+}
 A_BAG = (
-    "The candidates of auto were chosen after looking at these collections, too, and auto is a bag "
-    f"of {N_BAGS} models after a race of up to four, where lambdamart and the peers are single "
-    "models. `--tables bagged` measures bags of the peers, which may gain as much."
+    f"auto is a bag of {N_BAGS} models after a race of up to four, where lambdamart and the peers "
+    "are single models: the table bagged has bags of the peers."
+)
+SAMPLES = (
+    f"Bags of the peers are the mean of {N_BAGS} fits, each to {SHARE:.0%} of the training queries "
+    "drawn without replacement (as many as a bootstrap sample holds), with comparable settings; "
+    "ours are as Bagged makes them."
 )
 
 
@@ -56,8 +74,10 @@ PEERS = {
     "XGBoost": "xgboost:rank:ndcg",
     "CatBoost": "catboost:YetiRank",
 }
+LIBRARIES = ("lightgbm", "xgboost", "catboost")
 TREES = 500
 OURS = {"n_estimators": TREES, "tree": "oblivious", "max_leaf_nodes": 16}
+AS_LIGHTGBM = {"n_estimators": TREES, "tree": "leafwise", "max_leaf_nodes": 31, "l2": 0.0}
 COMPARABLE = {
     "LightGBM": {"n_estimators": TREES, "num_leaves": 31, "learning_rate": 0.1},
     "XGBoost": {"n_estimators": TREES, "max_depth": 5, "learning_rate": 0.1},
@@ -94,15 +114,24 @@ TABLES: dict[str, list[System]] = {
     "defaults": [
         System("auto", "auto"),
         System("lambdamart", "lambdamart"),
+        System("yetirank", "yetirank"),
         *(System(name, use) for name, use in PEERS.items()),
     ],
     "comparable settings": [
         System("lambdamart", "lambdamart", (OURS,)),
+        System("yetirank", "yetirank", (OURS,)),
         *(System(name, use, (COMPARABLE[name],)) for name, use in PEERS.items()),
     ],
     "bagged": [
-        System("bagged lambdamart, oblivious", "lambdamart", (OURS,), bagged=True),
+        System("auto", "auto"),
+        System("bagged lambdamart", "lambdamart", (OURS,), bagged=True),
+        System("blend", "blend"),
         *(System(name, use, (COMPARABLE[name],), bagged=True) for name, use in PEERS.items()),
+    ],
+    "cross entropy": [
+        System("xendcg", "xendcg", (OURS,)),
+        System("xendcg, leaf-wise, l2=0", "xendcg", (AS_LIGHTGBM,)),
+        System("LightGBM", "lightgbm:rank_xendcg", (COMPARABLE["LightGBM"],)),
     ],
     "tuned, 30 trials": [
         System("lambdamart", "lambdamart", trials("ours")),
@@ -112,59 +141,88 @@ TABLES: dict[str, list[System]] = {
 
 
 def run(report: Report, args: argparse.Namespace) -> None:
-    """Measure the chosen tables on all collections, and print them."""
-    given = collections(args.data) | more_synthetic()
+    """Measure the chosen tables on the collections of a set, and print them."""
+    given = SETS[args.collections](args.data)
+    if args.only:
+        given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
     if args.quick:
         given = dict(list(given.items())[-1:])
+    report.note(NOTES[args.collections])
     for table in args.tables:
-        values = {
-            name: {system.label: measure(name, data, system, args) for system in TABLES[table]}
-            for name, data in given.items()
-            if not args.stored or all(stored(name, s, args) for s in TABLES[table])
-        }
-        missing = [name for name in given if name not in values]
-        if missing:
-            report.note(f"Not measured ({table}): {'; '.join(missing)}")
-        report.note(f"{CHOSEN_HERE} {A_BAG}" if table == "defaults" else CHOSEN_HERE)
+        systems = TABLES[table]
+        values: dict[str, dict[str, Any]] = {}
+        for name, data in given.items():
+            if args.stored and not all(stored(name, system, args) for system in systems):
+                report.note(f"Not measured ({table}): {name}")
+                continue
+            values[name] = {system.label: measure(name, data, system, args) for system in systems}
+        report.note(
+            f"{table}: {n_folds(args)} of {N_FOLDS} folds, {args.seeds} seeds; training ends after "
+            f"{PATIENCE} trees without a better value on the validation part."
+        )
+        if table in ("defaults", "bagged"):
+            report.note(A_BAG if table == "defaults" else SAMPLES)
         show(report, table, values)
 
 
 def stored(name: str, system: System, args: argparse.Namespace) -> bool:
     """Return whether the store has all folds and seeds of a system."""
-    n_folds = 1 if args.quick else 5
-    cells = [(fold, seed) for fold in range(n_folds) for seed in range(args.seeds)]
+    cells = [(fold, seed) for fold in range(n_folds(args)) for seed in range(args.seeds)]
     return all(cell_path(args, name, *cell, system).exists() for cell in cells)
+
+
+def n_folds(args: argparse.Namespace) -> int:
+    return 1 if args.quick else int(args.folds)
 
 
 def cell_path(args: argparse.Namespace, name: str, fold: int, seed: int, system: System) -> Path:
     """Return the file of the values of a fold."""
-    key = json.dumps([name, fold, seed, system.use, system.settings, system.bagged])
-    return Path(args.store / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy")
+    facts = [name, fold, seed, system.use, system.settings, system.bagged, made_by(system.use)]
+    digest = hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+    return Path(args.store / f"{digest[:16]}.npy")
+
+
+@functools.cache
+def made_by(use: str) -> Any:
+    """Return what a fit depends on beside its settings: a version, or our defaults."""
+    library = use.partition(":")[0]
+    if library in LIBRARIES:
+        return peer_version(library)
+    names = [use, *(CANDIDATES if use == "auto" else ("lambdamart", "mart", "rf-point"))]
+    return [rankgrove.make_ranker(name).get_params(deep=False) for name in names]
 
 
 def measure(name: str, data: Any, system: System, args: argparse.Namespace) -> Any:
-    """Return the values of all test queries, averaged over seeds."""
+    """Return the values of all queries, in the order of their ids, averaged over seeds."""
     runs = []
     for seed in range(args.seeds):
-        parts = []
-        for number, fold in enumerate(folds_of(data, args.quick)):
+        parts, ids = [], []
+        for number, fold in enumerate(folds_of(data, seed)):
+            if number == n_folds(args):
+                break
             path = cell_path(args, name, number, seed, system)
             if not path.exists():
                 values = best_of(system, fold, seed, args.threads)
                 args.store.mkdir(parents=True, exist_ok=True)
                 np.save(path, values)
             parts.append(np.load(path))
-        runs.append(np.concatenate(parts))
+            ids.append(fold.test.groups.ids.astype(str))
+        runs.append(np.concatenate(parts)[np.argsort(np.concatenate(ids))])
     print(name, system.label, f"{np.nanmean(runs):.4f}", flush=True)
     return np.mean(runs, axis=0)
 
 
-def folds_of(data: Any, quick: bool) -> Iterator[Fold]:
-    folds = rankgrove.load_folds(data) if isinstance(data, str) else rankgrove.kfold(data, 5, 0)
-    for number, fold in enumerate(folds):
-        if number and quick:
-            return
-        yield fold
+def folds_of(data: Any, seed: int) -> Iterator[Fold]:
+    """Return the folds of a seed."""
+    if isinstance(data, str) and seed == 0:
+        return rankgrove.load_folds(data)
+    return rankgrove.kfold(whole(data) if isinstance(data, str) else data, N_FOLDS, seed)
+
+
+@functools.cache
+def whole(folder: str) -> Any:
+    """Return all queries of a folder of folds."""
+    return concatenate(list(next(iter(rankgrove.load_folds(folder)))))
 
 
 def best_of(system: System, fold: Fold, seed: int, threads: int) -> Any:
@@ -182,7 +240,7 @@ def best_of(system: System, fold: Fold, seed: int, threads: int) -> Any:
 def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, threads: int) -> Any:
     parts = (fold.validation, fold.test)
     library, _, target = system.use.partition(":")
-    if library not in ("lightgbm", "xgboost", "catboost"):
+    if library not in LIBRARIES:
         ranker = rankgrove.make_ranker(library, **setting)
         if system.bagged:
             ranker = rankgrove.Bagged(ranker=ranker, n_bags=N_BAGS)
@@ -223,7 +281,7 @@ def show(report: Report, table: str, values: dict[str, dict[str, Any]]) -> None:
         means = "  ".join(f"{label} {np.nanmean(v):.4f}" for label, v in found.items())
         lines.append([name, n_queries, means])
         for one in ours:
-            for peer in PEERS:
+            for peer in (label for label in found if label in PEERS):
                 difference = found[one] - found[peer]
                 difference = difference[np.isfinite(difference)]
                 error = difference.std(ddof=1) / np.sqrt(len(difference))

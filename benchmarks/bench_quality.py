@@ -12,10 +12,11 @@ not matter, and the table says how far single runs lie apart::
     python benchmarks/bench_quality.py --quick
 
 With ``--tables``, ours beside LightGBM, XGBoost and CatBoost on every collection of
-``_judgments.py``, each with its defaults, with comparable settings, bagged, or tuned by 30 trials
-(``_peer_quality.py``)::
+``_judgments.py``, or on those of ``_held_out.py``, each with its defaults, comparable settings,
+bagged, or tuned by 30 trials (``_peer_quality.py``)::
 
-    python benchmarks/bench_quality.py --tables defaults "comparable settings" bagged
+    python benchmarks/bench_quality.py --tables "comparable settings" --seeds 3
+    python benchmarks/bench_quality.py --tables defaults --collections held-out
 """
 
 from __future__ import annotations
@@ -75,10 +76,14 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=list(_peer_quality.TABLES), metavar="TABLE")
     parser.add_argument("--store", type=Path, default=Path("bench-quality"))
     parser.add_argument("--stored", action="store_true", help="print what --store has, fit nothing")
-    parser.add_argument("--seeds", type=int, default=1, help="fits that --tables average")
+    parser.add_argument("--seeds", type=int, default=1, help="divisions that --tables average")
+    parser.add_argument("--folds", type=int, default=5, help="folds of --tables that are measured")
+    parser.add_argument("--collections", choices=list(_peer_quality.SETS), default="study")
+    parser.add_argument("--only", nargs="+", help="collections of --tables by parts of their names")
     args = parser.parse_args()
     if args.tables:
-        name = "-".join(("quality-peers", *args.tables[0].split(",")[0].split()))
+        held_out = ["held-out"] if args.collections == "held-out" else []
+        name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split()[:1], *held_out])
         report = Report(name, args, libraries=["lightgbm", "xgboost", "catboost"])
         _peer_quality.run(report, args)
         report.write()

@@ -25,11 +25,12 @@ from rankgrove.rankers.base.fitting import Fit, FitOptions, FitResult
 from rankgrove.rankers.base.member_records import records_of
 from rankgrove.rankers.base.members import MemberFits
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Integer, Nothing, Satisfies
-from rankgrove.rankers.base.query_samples import places_of
+from rankgrove.rankers.base.query_samples import places_of, refuse_rows
 from rankgrove.rankers.base.ranker_text import RankerGiven, made_ranker
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.base.uncertainty import Uncertainty, as_grouped, fitted_noise, uncertainty
 from rankgrove.training.fit_evaluation import FitEvaluation, check_patience, make_fit_evaluation
+from rankgrove.training.labels import naming_ranker
 from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
@@ -92,6 +93,8 @@ class Bagged(BaseRanker):
         member.check_params()
         if not member.can_be_bagged:
             raise ModelError(f"{type(member).__name__} cannot be bagged")
+        if self.sampling == "queries":
+            refuse_rows(member, "be bagged by samples of the queries: use sampling='seeds'")
         for name, value in member.get_params(deep=False).items():
             if isinstance(value, BaseRanker) and value.__sklearn_is_fitted__():
                 raise ModelError(
@@ -108,6 +111,11 @@ class Bagged(BaseRanker):
     def stops_early(self) -> bool:
         """Whether validation data can end the training of a member."""
         return self._member(0).learns_in_steps
+
+    @property
+    def bound_to_rows(self) -> str:
+        """That of the bagged ranker."""
+        return self._member(0).bound_to_rows
 
     def _member(self, seed: int) -> BaseRanker:
         member = made_ranker(self.ranker, "ranker", type(self).__name__, seed)
@@ -160,7 +168,13 @@ class Bagged(BaseRanker):
         trees, steps = self._member(0).planned_trees()
         return trees * self.n_bags, steps * self.n_bags
 
+    def _check_fit(self, fit: Fit) -> None:
+        member = self._member(0)
+        with naming_ranker(type(member).__name__):
+            member._check_fit(fit)
+
     def _learn(self, fit: Fit) -> FitResult:
+        self._check_fit(fit)
         fits = MemberFits(
             owner=self,
             make=self._member,

@@ -25,9 +25,11 @@ from rankgrove.rankers.base.fitting import Fit, FitResult, init_model_of
 from rankgrove.rankers.base.members import learnt_member
 from rankgrove.rankers.base.out_of_fold import out_of_fold_scores
 from rankgrove.rankers.base.parameters import Choice, Integer
+from rankgrove.rankers.base.query_samples import refuse_rows
 from rankgrove.rankers.base.ranker_text import RankersGiven, made_ranker, texts_of
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.rankers.base.uncertainty import as_grouped
+from rankgrove.training.labels import naming_ranker
 from rankgrove.trees.bin_cache import bins_of_samples
 from rankgrove.workers.row_shard import RowShard
 
@@ -100,6 +102,11 @@ class Blend(BaseRanker):
         """Whether validation data can end the training of a ranker."""
         return any(ranker.stops_early for ranker in self._makers())
 
+    @property
+    def bound_to_rows(self) -> str:
+        """That of the first ranker that has one."""
+        return next(filter(None, (ranker.bound_to_rows for ranker in self._makers())), "")
+
     def _unfitted(self) -> list[BaseRanker]:
         return [ranker for ranker in self._makers() if not ranker.__sklearn_is_fitted__()]
 
@@ -125,10 +132,16 @@ class Blend(BaseRanker):
         plans = [ranker.planned_trees() for ranker in self._unfitted()]
         return sum(trees for trees, _ in plans), sum(steps for _, steps in plans)
 
-    def _learn(self, fit: Fit) -> FitResult:
-        held_out = fit.evaluation.held_out
-        if not held_out:
+    def _check_fit(self, fit: Fit) -> None:
+        if not fit.evaluation.held_out:
             self._check_out_of_fold(fit.data)
+        for ranker in self._unfitted():
+            with naming_ranker(type(ranker).__name__):
+                ranker._check_fit(fit)
+
+    def _learn(self, fit: Fit) -> FitResult:
+        self._check_fit(fit)
+        held_out = fit.evaluation.held_out
         with bins_of_samples():
             models = [self._model(ranker, fit) for ranker in self._makers(fit.seed)]
             if held_out:
@@ -157,6 +170,7 @@ class Blend(BaseRanker):
                     f"Blend with the fitted {type(ranker).__name__} needs eval_set: its training "
                     "queries cannot choose weights"
                 )
+            refuse_rows(ranker, "be blended by out-of-fold predictions: give eval_set")
         n_filled = int(np.count_nonzero(data.groups.sizes))
         if n_filled < self.n_folds:
             raise ModelError(

@@ -19,8 +19,10 @@ from rankgrove.rankers.base.fitting import Fit, FitResult
 from rankgrove.rankers.base.members import learnt_member
 from rankgrove.rankers.base.out_of_fold import out_of_fold_scores
 from rankgrove.rankers.base.parameters import Choice, Integer, Real
+from rankgrove.rankers.base.query_samples import refuse_rows
 from rankgrove.rankers.base.ranker_text import RankerGiven, made_ranker
 from rankgrove.rankers.base.registry import register_ranker
+from rankgrove.training.labels import naming_ranker
 from rankgrove.trees.bin_cache import bins_of_samples
 from rankgrove.workers.row_shard import RowShard
 
@@ -73,6 +75,11 @@ class Calibrated(BaseRanker):
         """Whether validation data can end the training of the ranker."""
         return self._inner(0).stops_early
 
+    @property
+    def bound_to_rows(self) -> str:
+        """That of the ranker."""
+        return self._inner(0).bound_to_rows
+
     def _check_labels(self, data: RankingInput) -> None:
         self._inner(0)._check_labels(data)
 
@@ -87,10 +94,19 @@ class Calibrated(BaseRanker):
         """Return the plan of the ranker."""
         return self._inner(0).planned_trees()
 
+    def _check_fit(self, fit: Fit) -> None:
+        held_out = fit.evaluation.held_out
+        self._check_enough(held_out[-1].data if held_out else fit.data, bool(held_out))
+        ranker = self._inner(0)
+        if not held_out:
+            refuse_rows(ranker, "be calibrated by out-of-fold predictions: give eval_set")
+        with naming_ranker(type(ranker).__name__):
+            ranker._check_fit(fit)
+
     def _learn(self, fit: Fit) -> FitResult:
+        self._check_fit(fit)
         held_out = fit.evaluation.held_out
         data = held_out[-1].data if held_out else fit.data
-        self._check_enough(data, bool(held_out))
         ranker, evaluation = self._inner(fit.seed), fit.evaluation
         with bins_of_samples():
             own = evaluation.restarted(held_out, evaluation.greater_is_better)
@@ -113,6 +129,15 @@ class Calibrated(BaseRanker):
             raise DataError(
                 f"Calibrated needs {self.min_queries} queries to calibrate on, and {where} "
                 f"{n_queries}: give more, or lower min_queries"
+            )
+        relevant = data.y >= self.relevant_from
+        if relevant.all() or not relevant.any():
+            which = "every" if relevant.all() else "no"
+            raise DataError(
+                f"Calibrated has nothing to calibrate on: with relevant_from="
+                f"{self.relevant_from:g} {which} document of "
+                f"{'eval_set' if held_out else 'the training data'} is relevant (labels are from "
+                f"{data.y.min():g} to {data.y.max():g})"
             )
         if not held_out and n_queries < self.n_folds:
             raise DataError(

@@ -74,6 +74,11 @@ class PairLogit(BoostedRanker):
         "of different labels",
     )
 
+    @property
+    def bound_to_rows(self) -> str:
+        """The parameter ``pairs``, if it lists rows."""
+        return "" if self.pairs is None else "pairs"
+
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = {} if self.pairs is None else {"difference_power": "beside pairs"}
         return {**super()._unused_parameters(data), **idle}

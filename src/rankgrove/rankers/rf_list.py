@@ -19,6 +19,7 @@ from rankgrove.metrics.listwise_metric import (
 from rankgrove.rankers.base.common_parameters import TABLE
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
@@ -146,6 +147,10 @@ class RFList(ForestRanker):
             query_fraction=self.query_fraction,
             threshold_fraction=self.threshold_fraction,
         )
+
+    def _check_fit(self, fit: Fit) -> None:
+        super()._check_fit(fit)
+        self._metric(fit.data)
 
     def _metric(self, data: RankingInput) -> ListwiseMetric:
         return listwise_metric(

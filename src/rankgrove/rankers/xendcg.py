@@ -30,6 +30,10 @@ class XENDCG(BoostedRanker):
         g^{(k+1)}_i = p_i \sum_{j \ne i} \frac{g^{(k)}_j}{1 - p_j}, \quad
         g = g^{(1)} + g^{(2)} + g^{(3)}, \quad h_i = p_i (1 - p_i).
 
+    Queries whose gains are all equal are left out. LightGBM's ``rank_xendcg`` has the same
+    gradients and Hessians, with other random numbers, and keeps those queries; its ``lambda_l2`` is
+    0 where ``l2`` is 1.
+
     Bruch, "An Alternative Cross Entropy Loss for Learning-to-Rank", 2021.
     """
 

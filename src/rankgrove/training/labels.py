@@ -1,4 +1,4 @@
-"""Errors about labels that name the caller's row."""
+"""Errors about labels that name the caller's row and the ranker that refuses."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def naming_rows(data: RankingInput) -> Iterator[None]:
             raise
         place = f"label of row {int(rows.argmax())}"
         raise LabelError(place, error.label, error.reason, error.source) from None
+
+
+@contextmanager
+def naming_ranker(name: str) -> Iterator[None]:
+    """Context in which errors about a label say which ranker refuses it, unless they do."""
+    try:
+        yield
+    except LabelError as error:
+        if error.source or name in error.reason:
+            raise
+        raise LabelError(error.place, error.label, error.reason, name) from None

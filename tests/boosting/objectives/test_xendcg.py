@@ -53,3 +53,47 @@ def test_draws_change_with_iteration_and_seed_only():
     later = run(CrossEntropyNDCG(data), scores, iteration=1)[0]
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - later).max() > 1e-3
+
+
+def test_lightgbm_has_the_same_gradients_given_its_random_numbers():
+    """A tree with a leaf per document tells g / h; the definition is that of the tests above."""
+    lightgbm = pytest.importorskip("lightgbm")
+    sizes, seed = [6, 9, 4], 7
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(0, 5, sum(sizes)), np.arange(float(sum(sizes)))[:, None]
+    params = {
+        "objective": "rank_xendcg",
+        "objective_seed": seed,
+        "num_leaves": len(y),
+        "min_data_in_leaf": 1,
+        "min_data_in_bin": 1,
+        "min_sum_hessian_in_leaf": 0,
+        "learning_rate": 1.0,
+        "metric": "None",
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+    data = lightgbm.Dataset(X, y, group=sizes, params={"min_data_in_bin": 1, "verbosity": -1})
+    leaves = lightgbm.train(params, data, 1).predict(X)
+    begin = 0
+    for query, size in enumerate(sizes):
+        rows = slice(begin, begin + size)
+        target = 2.0 ** y[rows] - linear_congruential(seed + query, size)
+        p = np.full(size, 1 / size)
+        full = np.diag(p) - np.outer(p, p)
+        term = p - target / target.sum()
+        gradient = term.copy()
+        for _ in range(2):
+            term = -(full - np.diag(np.diag(full))) @ (term / np.diag(full))
+            gradient += term
+        np.testing.assert_allclose(leaves[rows], -gradient / np.diag(full), rtol=1e-5, atol=1e-6)
+        begin += size
+
+
+def linear_congruential(state, size):
+    """Return the numbers in [0, 1) that LightGBM draws for a query."""
+    drawn = []
+    for _ in range(size):
+        state = (214013 * state + 2531011) % 2**32
+        drawn.append((state >> 16) % 2**15 / 2**15)
+    return np.array(drawn)

@@ -44,8 +44,14 @@ class RankingInput:
     propensity: npt.NDArray[np.float64] | None = None
 
     def restored(self, values: npt.NDArray[Any], missing: float = np.nan) -> npt.NDArray[Any]:
-        """Bring values from grouped order to the caller's rows; those left out get ``missing``."""
-        own = self.groups.restored(values)
+        """Bring values from grouped order to the caller's rows; those left out get ``missing``.
+
+        In a sample that holds a row twice, its last value counts.
+        """
+        own, order = values, self.groups.order
+        if order is not None:
+            own = np.full((len(self.X), *values.shape[1:]), missing, values.dtype)
+            own[order] = values
         if self.counting is None:
             return own
         result = np.full((self.n_given, *own.shape[1:]), missing, own.dtype)

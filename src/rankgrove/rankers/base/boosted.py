@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,15 @@ _GROWTH_ELSEWHERE = {
 _DEEPEST_OBLIVIOUS = 12
 _MANY_ROWS = 50_000  # from which on oblivious trees have a level more
 _SAMPLING_ELSEWHERE = {"bernoulli": "documents", "object": "documents", "group": "queries"}
+
+
+class _Prepared(NamedTuple):
+    """What is made of labels and constraints before any work on features."""
+
+    objective: Objective
+    sampler: TreeSampler
+    directions: Sequence[int] | None
+    groups: Sequence[Sequence[int]] | None
 
 
 @declared
@@ -284,14 +293,31 @@ class BoostedRanker(TreeRanker):
         """Build the objective of this ranker for the training data."""
         raise NotImplementedError
 
-    def _learn(self, fit: Fit) -> FitResult:
-        data, n_jobs = fit.data, self.n_jobs
+    def _check_fit(self, fit: Fit) -> None:
+        if not self._statistic_columns(fit.data):  # else constraints are on columns to be derived
+            self._prepared(fit)
+
+    def _prepared(self, fit: Fit) -> _Prepared:
+        """Return all that a fit needs besides bins; refuse what it cannot learn."""
         if self.criterion == "least_squares" and _weights_differ(fit):
             raise ValueError(
                 f"parameter criterion of {type(self).__name__} is 'least_squares', which counts "
                 "every document alike: with different sample_weight, use 'newton'"
             )
         refuse_sampling(self, fit)
+        self._refuse_growth()
+        objective, sampler = self._objective_and_sampler(fit)
+        directions = self._directions(objective, fit.data.columns)
+        groups = (
+            None
+            if self.interactions is None
+            else groups_by_number(self.interactions, fit.data.columns)
+        )
+        return _Prepared(objective, sampler, directions, groups)
+
+    def _learn(self, fit: Fit) -> FitResult:
+        data, n_jobs = fit.data, self.n_jobs
+        objective, sampler, directions, groups = self._prepared(fit)
         bins = shared_bins(
             data.X,
             fit.shard,
@@ -301,11 +327,6 @@ class BoostedRanker(TreeRanker):
             n_jobs=n_jobs,
         )
         binned = cached_codes(data.X, bins, rows=data.groups.order, n_jobs=n_jobs)
-        objective, sampler = self._objective_and_sampler(fit)
-        directions = self._directions(objective, data.columns)
-        groups = (
-            None if self.interactions is None else groups_by_number(self.interactions, data.columns)
-        )
         start = self._start(fit, objective)
         eval_outputs = {
             eval_set.name: BinnedOutputs.of(eval_set.data, bins, start, n_jobs)
@@ -401,13 +422,26 @@ class BoostedRanker(TreeRanker):
         """How trees grow, as ``tree`` says or as the other parameters allow."""
         if self.tree != "auto":
             return self.tree
-        node_by_node = (
-            self.monotone is not None
-            or callable(self.criterion)
-            or self.missing == "branch"
-            or (self.max_depth or 0) > _DEEPEST_OBLIVIOUS
-        )
-        return "leafwise" if node_by_node else "oblivious"
+        return "leafwise" if self._beyond_oblivious() else "oblivious"
+
+    def _beyond_oblivious(self) -> list[str]:
+        """Return the parameters whose values oblivious trees do not take."""
+        demands = {
+            "monotone": self.monotone is not None,
+            "criterion": callable(self.criterion),
+            "missing": self.missing == "branch",
+            "max_depth": (self.max_depth or 0) > _DEEPEST_OBLIVIOUS,
+        }
+        return [name for name, demanded in demands.items() if demanded]
+
+    def _refuse_growth(self) -> None:
+        beyond = self._beyond_oblivious()
+        if self.tree == "oblivious" and beyond:
+            raise ValueError(
+                f"parameter {beyond[0]} of {type(self).__name__} is "
+                f"{getattr(self, beyond[0])!r:.100}, which oblivious trees do not take: set tree "
+                "to 'leafwise' or 'levelwise'"
+            )
 
     @property
     def _least_documents(self) -> int:

@@ -48,7 +48,7 @@ from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.category_agreement import agree_on_categories
 from rankgrove.training.fit_evaluation import FitEvaluation, make_fit_evaluation
 from rankgrove.training.fit_workers import FitWorkers
-from rankgrove.training.labels import naming_rows
+from rankgrove.training.labels import naming_ranker, naming_rows
 from rankgrove.training.missing import fill_values
 from rankgrove.training.nothing_learnt import labels_are_equal, warn_of_constant_scores
 from rankgrove.training.progress import Callback
@@ -227,7 +227,7 @@ class BaseRanker(FittedRanker):
         limit = getattr(self, "max_categories", DEFAULT_CATEGORIES)
         data = agree_on_categories(data, shard, limit, columns_of(options.init_model))
         self._refuse_unused_parameters(data)
-        with naming_rows(data):
+        with naming_rows(data), naming_ranker(type(self).__name__):
             self._check_labels(data)
         equal = labels_are_equal(data.y, shard)
         evaluation = self._evaluation(options, given, data, shard)
@@ -241,7 +241,7 @@ class BaseRanker(FittedRanker):
             callbacks=options.callbacks or (),
             journal=workers.journal,
         )
-        with naming_rows(data):
+        with naming_rows(data), naming_ranker(type(self).__name__):
             learnt = self._learn_derived(fit)
         self._measure(evaluation, learnt)
         self.replace_fitted(learnt)
@@ -380,6 +380,14 @@ class BaseRanker(FittedRanker):
 
     def _check_labels(self, data: RankingInput) -> None:
         """Refuse labels that this ranker cannot learn, before any work."""
+
+    @property
+    def bound_to_rows(self) -> str:
+        """The parameter that numbers rows of the training data, of which no sample is taken."""
+        return ""
+
+    def _check_fit(self, fit: Fit) -> None:
+        """Refuse what ``_learn`` would refuse, before other rankers of the same fit learn."""
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         """Return the parameters that have no effect in this setting, and when they have none."""

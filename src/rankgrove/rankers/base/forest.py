@@ -208,7 +208,11 @@ class ForestRanker(TreeRanker):
             averaged=True,
         )
 
+    def _check_fit(self, fit: Fit) -> None:
+        self._growth(fit.data.columns.count)
+
     def _learn(self, fit: Fit) -> FitResult:
+        self._check_fit(fit)
         earlier = self._earlier_trees(fit)
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rankgrove.data.core.categories import CategoriesByColumn
 from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import DataError, ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.estimator import BaseRanker
@@ -64,7 +65,13 @@ class ImportedRanker(BaseRanker):
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, **_: Any) -> ImportedRanker:
         """Refuse: an imported model is trained already."""
-        raise ModelError(
+        raise self._refusal()
+
+    def _check_labels(self, data: RankingInput) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> ModelError:
+        return ModelError(
             f"this model was trained by {getattr(self, 'source_', 'another library')}: to go on "
             "from it, pass it as init_model to a boosted ranker"
         )

@@ -10,8 +10,20 @@ import numpy.typing as npt
 
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.errors import ModelError
+from rankgrove.rankers.base.estimator import BaseRanker
 
 Integers = npt.NDArray[np.int64]
+
+
+def refuse_rows(ranker: BaseRanker, what: str) -> None:
+    """Refuse a ranker whose parameters number the rows of all data: a sample has others."""
+    if ranker.bound_to_rows:
+        owner = type(ranker).__name__
+        raise ModelError(
+            f"{owner} with {ranker.bound_to_rows}, which numbers the rows of all data, "
+            f"cannot {what}"
+        )
 
 
 def bootstrap_queries(n_queries: int, seed: int, number: int) -> Integers:
@@ -44,8 +56,7 @@ def places_of(queries: Integers, groups: QueryGroups) -> Integers:
 def query_sample(data: RankingInput, queries: Integers) -> RankingInput:
     """Return the documents of some queries of the data; a query that is drawn twice counts twice.
 
-    The matrix is that of the data: ``groups.order`` lists rows of it, and ``restored`` of the
-    sample has no meaning.
+    The matrix is that of the data: ``groups.order`` lists rows of it.
     """
     groups = data.groups
     places = places_of(queries, groups)
