@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.click_models import dbn_posterior, sdbn
+from oracles.click_models import dbn_conditional, dbn_posterior, examination_model, sdbn
 from rankgrove import DataError
 from rankgrove.clicks import MODELS, ClickLog, fit_click_model
 from rankgrove.clicks.models import dbn, pbm, ubm
@@ -90,6 +90,48 @@ def test_the_expectations_of_dbn_are_those_of_all_hidden_paths(sessions, seed, g
 def test_no_iteration_of_em_lowers_the_likelihood(sessions, name):
     fit = fit_click_model(table(sessions), name, prior=0, max_iter=20)
     assert (np.diff(fit.log_likelihood) > -1e-9).all()
+
+
+@settings(deadline=None)
+@given(SESSIONS, st.integers(0, 100), st.floats(0.05, 0.95))
+def test_the_likelihood_of_dbn_is_that_of_its_conditional_chances(sessions, seed, gamma):
+    log = ClickLog.of(table(sessions))
+    random = np.random.default_rng(seed)
+    a, s = random.uniform(0.05, 0.95, (2, log.n_pairs))
+    rows = a[log.pair], s[log.pair]
+    none_after = dbn._no_click_after(log, rows[0], gamma)
+    *_, likelihood = dbn._expectations(log, *rows, gamma, none_after)
+    expected = sum(
+        dbn_conditional(log.clicked[begin:end], rows[0][begin:end], rows[1][begin:end], gamma)
+        for begin, end in zip(log.offsets[:-1], log.offsets[1:], strict=True)
+    )
+    assert likelihood == pytest.approx(expected)
+
+
+def position(shown, k):
+    return k + 1
+
+
+def position_and_last_click(shown, k):
+    return k + 1, max((j for j in range(k) if shown[j][1]), default=-1) + 1
+
+
+@settings(deadline=None)
+@given(SESSIONS, st.integers(1, 4))
+def test_em_of_pbm_and_ubm_is_that_of_a_loop(sessions, n_iterations):
+    for context in (position, position_and_last_click):
+        relevance, examination = examination_model(sessions, context, n_iterations, 2.0)
+        log = ClickLog.of(table(sessions))
+        numbers = log.position - 1
+        if context is position_and_last_click:
+            depth = int(log.position.max()) + 1
+            numbers = (log.position - 1) * depth + ubm.previous_click(log)
+        found, chances, _ = pbm.examination_em(log, numbers, 2.0, n_iterations)
+        for document, value in zip(log.documents.to_pylist(), found, strict=True):
+            assert value == pytest.approx(relevance[document], abs=1e-5)
+        for key, value in examination.items():
+            place = key - 1 if context is position else (key[0] - 1) * depth + key[1]
+            assert chances[place] == pytest.approx(value, abs=1e-5)
 
 
 def test_the_e_step_of_pbm_is_bayes_rule():

@@ -85,6 +85,13 @@ class ClickLog:
         return np.where(last < 0, self.offsets[:-1] - 1, last)
 
     @cached_property
+    def above_last_click(self) -> Floats:
+        """1 for rows at or above the last click of their session, or of one without a click."""
+        without = self.last_click < self.offsets[:-1]
+        above = np.arange(self.n_rows) <= self.last_click[self.session]
+        return (above | without[self.session]).astype(np.float64)
+
+    @cached_property
     def first_click(self) -> Ints:
         """Row of the first click of each session; the row after the session if there is none."""
         rows = np.where(self.clicked > 0, np.arange(self.n_rows), self.n_rows)

@@ -25,7 +25,7 @@ MODELS = {
     "pbm": "position-based model: clicked if examined (by position) and attractive",
     "cascade": "cascade model: examined from the top to the first click",
     "dcm": "dependent click model: examined to the last click",
-    "sdbn": "simplified dynamic Bayesian network: examined to the last click, which satisfied",
+    "sdbn": "simplified dynamic Bayesian network: examined until a click satisfied, the last one",
     "dbn": "dynamic Bayesian network: a user stops when satisfied, or gives up",
     "ubm": "user browsing model: examined by position and distance to the last click",
 }

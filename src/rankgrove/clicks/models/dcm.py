@@ -17,9 +17,7 @@ def estimate(log: ClickLog, prior: float, max_iter: int) -> ClickModelFit:
     """
     rows = np.arange(log.n_rows)
     last = log.last_click[log.session]
-    without = log.last_click < log.offsets[:-1]
-    examined = ((rows <= last) | without[log.session]).astype(np.float64)
-    trials = log.sum_by_pair(examined)
+    trials = log.sum_by_pair(log.above_last_click)
     relevance = beta_mean(log.sum_by_pair(log.clicked), trials, prior)
     clicks = log.sum_by_position(log.clicked)
     went_on = log.sum_by_position(log.clicked * (rows != last))

@@ -11,15 +11,14 @@ from rankgrove.clicks.click_model import ClickModelFit, beta_mean
 def estimate(log: ClickLog, prior: float, max_iter: int) -> ClickModelFit:
     r"""Estimate attractiveness and satisfaction, whose product is the relevance.
 
-    A user reads to the last click (sessions without a click say nothing): attractiveness
-    :math:`a_{qd}` is the share of clicks among impressions at or above it, satisfaction
-    :math:`s_{qd}` the share of the clicks that were the last of their session;
-    :math:`r_{qd} = a_{qd} s_{qd}`.
+    A user reads until a click satisfies, which is the last one: attractiveness :math:`a_{qd}` is
+    the share of clicks among impressions at or above it (all impressions of a session without a
+    click count), satisfaction :math:`s_{qd}` the share of the clicks that were the last of their
+    session; :math:`r_{qd} = a_{qd} s_{qd}`.
     """
     rows = np.arange(log.n_rows)
     last = log.last_click[log.session]
-    examined = (rows <= last).astype(np.float64)
-    trials = log.sum_by_pair(examined)
+    trials = log.sum_by_pair(log.above_last_click)
     clicks = log.sum_by_pair(log.clicked)
     attractiveness = beta_mean(clicks, trials, prior)
     satisfied = log.sum_by_pair((rows == last).astype(np.float64))
