@@ -60,29 +60,33 @@ def test_intervals_cover_the_truth(judged, estimator):
     for seed in range(60):
         table = simulate_clicks(judged, n_sessions=300, ranker=judged.X[:, 2], seed=seed)
         truth, new = expected_clicks(judged, table, scores)
-        table = sorted_by_session(table)
         more = {}
         if estimator == "dr":
             fit = fit_click_model(table, "ctr")
-            more = {"relevance": np.minimum(2 * fit.relevance[fit.log.pair], 1)}
+            more = {"relevance": np.minimum(2 * fit.row_relevance(), 1)}
         found = estimate_clicks(table, new, PROPENSITIES, estimator=estimator, **more)
         covered += found.low <= truth <= found.high
     assert covered >= 51
 
 
-def sorted_by_session(table):
-    session = np.asarray(table["session"]).astype(int)
-    return table.take(np.lexsort((table["position"].to_numpy(), session)))
-
-
 def test_the_shown_order_itself_is_estimated_by_its_clicks(judged):
-    table = sorted_by_session(
-        simulate_clicks(judged, n_sessions=500, ranker=judged.X[:, 2], seed=1)
-    )
-    log = ClickLog.of(table)
-    found = estimate_clicks(table, -log.position, PROPENSITIES)
-    assert found.value == pytest.approx(log.clicked.sum() / log.n_sessions)
+    table = simulate_clicks(judged, n_sessions=500, ranker=judged.X[:, 2], seed=1)
+    found = estimate_clicks(table, -table["position"].to_numpy(), PROPENSITIES)
+    assert found.value == pytest.approx(np.asarray(table["clicked"]).sum() / 500)
     assert "effective sample size" in str(found)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "dr"])
+def test_the_order_of_impressions_does_not_matter(judged, estimator):
+    table = simulate_clicks(judged, n_sessions=200, ranker=judged.X[:, 2], seed=1)
+    mixed = table.take(np.random.default_rng(0).permutation(table.num_rows))
+    values = []
+    for one in (table, mixed, ClickLog.of(mixed)):
+        rows = (table if one is table else mixed)["row"].to_numpy()
+        more = {"relevance": fit_click_model(one, "ctr").row_relevance()}
+        options = {"estimator": estimator, **(more if estimator == "dr" else {})}
+        values.append(estimate_clicks(one, judged.y[rows], PROPENSITIES, **options).value)
+    assert values[0] == pytest.approx(values[1]) == pytest.approx(values[2])
 
 
 def test_a_log_without_support_is_refused():
@@ -101,6 +105,26 @@ def test_a_log_without_support_is_refused():
 def test_bad_rows_are_refused(arguments, message):
     with pytest.raises(DataError, match=message):
         estimate_value(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clip": 0.0}, "clip must be above 0"),
+        ({"clip": -1.0}, "clip must be above 0"),
+        ({"confidence": 95}, "confidence must be between 0 and 1, such as 0.95, not 95"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_value([1.0] * 20, [1.0] * 20, **options)
+
+
+def test_clipped_weights_are_counted():
+    found = estimate_value(np.ones(100), np.r_[np.ones(90), np.full(10, 9.0)], clip=3.0)
+    assert found.clipped == pytest.approx(0.1)
+    assert found.effective_size == pytest.approx(120**2 / 180)
+    assert "effective sample size 80, 10.0% of the weights clipped" in str(found)
 
 
 def test_predictions_belong_to_dr():

@@ -31,6 +31,7 @@ class ClickLog:
     position : position of each row, from 1, ascending within a session
     clicked : 0 or 1
     propensity : logged probability of examination of each row, or None
+    rows : number of each row in the table that the log was made of
     queries, documents : texts of the pairs, as Arrow arrays
     """
 
@@ -39,6 +40,7 @@ class ClickLog:
     position: Ints
     clicked: Floats
     propensity: Floats | None
+    rows: Ints
     queries: pa.LargeStringArray
     documents: pa.LargeStringArray
 
@@ -164,6 +166,7 @@ def _from_table(table: pa.Table, source: str) -> ClickLog:
         position,
         table["clicked"].to_numpy()[order].astype(np.float64),
         propensity,
+        order.astype(np.int64),
         pairs["query"].combine_chunks(),
         pairs["document"].combine_chunks(),
     )

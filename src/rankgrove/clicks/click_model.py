@@ -52,6 +52,12 @@ class ClickModelFit:
     log: ClickLog
     log_likelihood: list[float] = field(default_factory=list)
 
+    def row_relevance(self) -> Floats:
+        """Return the relevance of each impression, in the order of the table of impressions."""
+        values = np.empty(self.log.n_rows)
+        values[self.log.rows] = self.relevance[self.log.pair]
+        return values
+
     def judgments(self, *, min_impressions: int = 1) -> pa.Table:
         """Return a table of judgments: query, document, grade, weight, impressions, clicks.
 

@@ -80,6 +80,9 @@ def estimate_value(
         raise ValueError(f"estimator must be one of ips, snips, dr, not {estimator!r}")
     if (estimator == "dr") != (predicted is not None and predicted_new is not None):
         raise ValueError("predicted and predicted_new belong to estimator='dr', and it needs both")
+    if clip is not None and not clip > 0:
+        raise ValueError(f"clip must be above 0, or None, not {clip!r}")
+    check_confidence(confidence)
     r, w = (_numbers(values, name) for values, name in ((rewards, "rewards"), (weights, "weights")))
     if len(r) != len(w) or not len(r):
         raise DataError(f"there are {len(r)} rewards and {len(w)} weights")
@@ -147,9 +150,10 @@ def estimate_clicks(
     Parameters
     ----------
     impressions : the log
-    scores : of the new ranker, one per row of ``ClickLog.of(impressions)``
+    scores : of the new ranker, one per impression in the order in which they were given
     propensities : examination by position
-    relevance : relevance of each row by a click model, for ``estimator="dr"``
+    relevance : of each impression by a click model (``ClickModelFit.row_relevance``), for
+        ``estimator="dr"``
     """
     if estimator not in ("ips", "dr"):
         raise ValueError(
@@ -162,6 +166,7 @@ def estimate_clicks(
     new = _numbers(scores, "scores")
     if len(new) != log.n_rows:
         raise DataError(f"there are {len(new)} scores, but the log has {log.n_rows} rows")
+    new = new[log.rows]
     order = np.lexsort((log.position, -new, log.session))
     rank = np.empty(log.n_rows, np.int64)
     rank[order] = np.arange(log.n_rows) - log.offsets[:-1][log.session[order]]
@@ -175,6 +180,7 @@ def estimate_clicks(
         r = _numbers([] if relevance is None else relevance, "relevance")
         if len(r) != log.n_rows:
             raise DataError(f"estimator='dr' needs one relevance per row: {len(r)} are given")
+        r = r[log.rows]
         predictions = {"predicted": logged * r, "predicted_new": worth * r}
     return estimate_value(
         log.clicked,
@@ -185,6 +191,12 @@ def estimate_clicks(
         confidence=confidence,
         **predictions,
     )
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability, such as a percentage."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, such as 0.95, not {confidence!r}")
 
 
 def _numbers(values: npt.ArrayLike, name: str) -> Floats:

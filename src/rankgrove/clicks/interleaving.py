@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.clicks.estimates import check_confidence
 from rankgrove.errors import DataError
 
 Method = Literal["team-draft", "balanced"]
@@ -172,6 +173,7 @@ def analyse_interleaving(
     """
     from scipy import stats
 
+    check_confidence(confidence)
     ids, number = np.unique(np.asarray(session), return_inverse=True)
     values = np.asarray(credit, np.float64)
     if values.shape != number.shape or not np.isfinite(values).all():
