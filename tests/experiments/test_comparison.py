@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas
 import pytest
 
 import rankgrove
+from rankgrove._svg import DOWN, PALE, UP
 from rankgrove.datasets import make_ranking
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.comparing import fit_best
@@ -147,6 +149,40 @@ def test_letters_marks_and_p_values_say_the_same_of_every_pair(seed):
         real = table.p_holm[i] <= 0.05
         assert real == (not set(result.tiers["ndcg@10"]) & set(own))
         assert result.marks["ndcg@10"] == (np.sign(table.difference[i]) if real else 0)
+
+
+def test_a_naive_twin_is_judged_by_the_letters_of_the_table():
+    base, noise = values(0.5, 0.1), values(0, 1, seed=5)
+    noise = (noise - noise.mean()) / noise.std()
+    cells = {f"r{i}": {1: [(1, values(0.5, 0.1, seed=i))]} for i in range(10, 17)}
+    cells["mart"] = {1: [(1, base + 0.02 + 0.055 * noise)]}
+    cells["mart (naive)"] = {1: [(1, base)]}
+    found = comparison(cells)
+    names, table = found.pairs("d", baseline="mart (naive)")
+    place = table.first.tolist().index(names.index("mart"))
+    assert table.p[place] <= 0.05 < table.p_holm[place], "a difference that the correction decides"
+    tiers = {result.ranker: set(result.tiers["ndcg@10"]) for result in found.results("d")}
+    assert tiers["mart"] & tiers["mart (naive)"]
+    assert f"p = {table.p_holm[place]:.4f} (Holm): no real difference" in str(found)
+
+
+def test_marks_of_folds_say_that_they_are_tested_alone():
+    near, far = values(0.5, 0.05), values(0.6, 0.05, seed=1)
+    found = comparison(
+        {"a": {1: [(1, near)], 2: [(1, far)]}, "b": {1: [(1, far)], 2: [(1, near)]}}, baseline="a"
+    )
+    assert found.results("d")[1].marks["ndcg@10"] == 0
+    folds = as_markdown(found, MoreTables(folds=True)).split("by fold")[1]
+    assert {"▲", "▼"} <= set(folds)
+    assert "the same tests on the queries of this fold alone" in folds
+
+
+def test_more_tiers_than_letters_are_drawn_apart():
+    cells = {f"r{i:02}": {1: [(1, values(i / 30, 0.001, seed=i))]} for i in range(30)}
+    found = comparison(cells, baseline="r01")
+    picture = ElementTree.fromstring(str(found.plot()))
+    colours = [dot.get("fill") for dot in picture.iter("{http://www.w3.org/2000/svg}circle")]
+    assert colours == [UP] * 28 + [PALE, DOWN]
 
 
 def test_pooled_values_hold_the_queries_of_all_folds():

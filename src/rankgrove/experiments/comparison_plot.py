@@ -37,13 +37,15 @@ def plot_comparison(
         for i, first in enumerate(table.first.tolist())
     }
     found[reference] = (0.0, 0.0, 0.0)
+    alpha = comparison.significance.alpha
+    different = {order[first] for first in table.first[table.p_holm <= alpha].tolist()}
     failed = [result.ranker for result in results if result.failure]
     return _drawn(
         f"{data}: {short}, difference from {reference} with 95 % interval",
         [(r.ranker, r.values[metric], r.tiers[metric], found[r.ranker]) for r in whole],
         failed,
         sign,
-        next(result.tiers[metric] for result in whole if result.ranker == reference),
+        different,
     )
 
 
@@ -64,9 +66,12 @@ def _drawn(
     rows: list[tuple[str, float, str, tuple[float, float, float]]],
     failed: list[str],
     sign: int,
-    letters_of_reference: str,
+    different: set[str],
 ) -> Drawing:
-    """Draw a row per ranker: name, interval and dot, value and letters of its tiers."""
+    """Draw a row per ranker: name, interval and dot, value and letters of its tiers.
+
+    ``different`` names the rankers that share no tier with the reference.
+    """
     labels = max(width_of(shortened(name, _LONGEST)) for name in [r[0] for r in rows] + failed) + 24
     ticks = round_ticks(
         min(low for *_, (_, low, _) in rows), max(high for *_, (_, _, high) in rows)
@@ -90,8 +95,7 @@ def _drawn(
     drawing.line(x(0), _TOP - 6, x(0), bottom, INK)
     for k, (name, value, letters, (middle, low, high)) in enumerate(rows):
         y = _TOP + _ROW * k + 8
-        alike = set(letters) & set(letters_of_reference)
-        colour = PALE if alike else UP if sign * middle > 0 else DOWN
+        colour = PALE if name not in different else UP if sign * middle > 0 else DOWN
         drawing.text(labels - 12, y + 4, shortened(name, _LONGEST), anchor="end")
         drawing.line(x(low), y, x(high), y, colour, 3)
         drawing.dot(x(middle), y, colour, 4.5)

@@ -117,12 +117,12 @@ def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
             continue
         i = table.first.tolist().index(found.index(name))
         better = comparison.sign(comparison.metrics[0]) * table.difference[i] > 0
-        real = table.p[i] <= comparison.significance.alpha
+        real = table.p_holm[i] <= comparison.significance.alpha
         verdict = f"really {'better' if better else 'worse'}" if real else "no real difference"
         sentences.append(
             f"{data}: {name} against its naive twin, {_short(comparison)} "
-            f"{_signed(float(table.difference[i]))}, p = {table.p[i]:.4f}: {verdict}. If the test "
-            "labels are clicks, they favour the ranking that was shown."
+            f"{_signed(float(table.difference[i]))}, p = {table.p_holm[i]:.4f} (Holm): {verdict}. "
+            "If the test labels are clicks, they favour the ranking that was shown."
         )
     return sentences
 
@@ -325,7 +325,12 @@ def _fold_table(comparison: ComparisonResults, data: str) -> TextTable:
         if not result.failure
     ]
     columns = ["ranker", *(f"fold {fold}" for fold in folds)]
-    return TextTable(f"{data}: {_short(comparison)} by fold", columns, rows)
+    notes = (
+        [f"{BETTER} and {WORSE} of a fold: the same tests on the queries of this fold alone."]
+        if any(marks.values())
+        else []
+    )
+    return TextTable(f"{data}: {_short(comparison)} by fold", columns, rows, notes)
 
 
 def setting_tables(comparison: ComparisonResults, data: str) -> list[TextTable]:
