@@ -8,7 +8,8 @@ PY := $(VENV)/bin/python
 NATIVE := $(shell find native tests/native -name '*.[ch]pp')
 PYTEST_ARGS ?= -q -n auto --dist loadgroup
 SANITIZE_TESTS ?= $(addprefix tests/,boosting data explain forests formats linear metrics models training trees \
-  rankers/test_boosting.py rankers/test_custom.py rankers/test_forest.py test_arrays.py test_threads.py)
+  rankers/test_boosting.py rankers/test_categories.py rankers/test_custom.py rankers/test_forest.py \
+  distributed/test_communicator.py serving/test_bodies.py test_arrays.py test_threads.py)
 # Left out: comparisons with other tools, whose own native code has findings (pytrec_eval).
 SANITIZE_ARGS ?= -n 2 --ignore tests/metrics/test_tools.py
 PLAIN_TESTS ?= $(addprefix tests/,forests trees data/test_letor.py data/test_letor_oracle.py)

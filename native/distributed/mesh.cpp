@@ -211,7 +211,7 @@ void Mesh::reduce(Kind kind, int64_t* values, size_t n, Combine&& combine) {
     for (int rank = 0; rank < size_; ++rank) {
       if (rank == rank_) continue;
       if (parts[rank].size() != n * sizeof(int64_t)) throw out_of_step(peer(rank));
-      std::memcpy(theirs.data(), parts[rank].data(), parts[rank].size());
+      std::ranges::copy(parts[rank], reinterpret_cast<char*>(theirs.data()));
       combine_all(values, theirs.data(), n, combine);
     }
   });
