@@ -1,6 +1,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "bindings/sparse_arguments.hpp"
 #include "trees/binning.hpp"
 #include "trees/ordered_sums.hpp"
+#include "trees/value_runs.hpp"
 
 namespace rankgrove {
 namespace {
@@ -25,6 +28,40 @@ void require_bins(int32_t max_bins, int64_t n_rows, size_t n_fill, int32_t n_fea
           "max_bins must lie in 2..65534, not " + std::to_string(max_bins));
   require(n_rows < (int64_t{1} << 31), "a binned matrix holds at most 2^31 - 1 rows");
   require(n_fill == static_cast<size_t>(n_features), "fill must have one value per feature");
+}
+
+// The runs of the columns of a block of matrices: keys, counts and the number of missing values.
+nb::list value_runs_checked(const std::vector<AnyMatrix>& parts, int64_t n_rows, In<float> fill,
+                            int n_threads) {
+  require(n_rows >= 0 && n_rows < (int64_t{1} << 31), "a column holds at most 2^31 - 1 rows");
+  const ColumnTable table = column_table(parts, n_rows);
+  require(table.columns.size() == fill.shape(0), "fill must have one value per feature");
+  std::vector<ValueRuns> runs;
+  {
+    nb::gil_scoped_release unlocked;
+    runs = value_runs(table, n_rows, {fill.data(), fill.shape(0)}, n_threads);
+  }
+  nb::list result;
+  for (ValueRuns& one : runs) {
+    result.append(nb::make_tuple(to_numpy(std::move(one.keys)), to_numpy(std::move(one.counts)),
+                                 one.n_missing));
+  }
+  return result;
+}
+
+DistinctValues distinct_of(const In<uint32_t>& keys, const In<int64_t>& counts) {
+  require(keys.shape(0) == counts.shape(0), "runs need a count for each key");
+  DistinctValues distinct;
+  for (size_t i = 0; i < keys.shape(0); ++i) distinct.values.push_back(key_value(keys.data()[i]));
+  distinct.counts.assign(counts.data(), counts.data() + counts.shape(0));
+  return distinct;
+}
+
+std::unique_ptr<RunBins> make_run_bins(int32_t max_bins, const std::string& rule, In<uint32_t> keys,
+                                       In<int64_t> counts, int64_t n_rows) {
+  require_bins(max_bins, 0, 0, 0);
+  return std::make_unique<RunBins>(BinLimit{max_bins, named(kBinRules, rule, "binning")},
+                                   distinct_of(keys, counts), n_rows);
 }
 
 // Row numbers, or null for all rows as they are.
@@ -276,6 +313,23 @@ void bind_binning(nb::module_& m) {
             return binned.is_sparse(feature);
           },
           nb::arg("feature"), "Whether a feature is kept as the rows that have an unusual code.");
+  m.def("value_runs", &value_runs_checked, nb::arg("block"), nb::arg("n_rows"), nb::arg("fill"),
+        nb::arg("n_threads"),
+        "Sorted keys of the values of each column of a block, their numbers of rows, and the "
+        "number of missing values; see trees/value_runs.hpp.");
+  nb::class_<RunBins>(m, "RunBins", "Bins of a column from its runs, range by range.")
+      .def(nb::new_(&make_run_bins), nb::arg("max_bins"), nb::arg("binning"),
+           nb::arg("frequent_keys"), nb::arg("frequent_counts"), nb::arg("n_rows"))
+      .def(
+          "add",
+          [](RunBins& bins, In<uint32_t> keys, In<int64_t> counts) {
+            require(keys.shape(0) == counts.shape(0), "runs need a count for each key");
+            nb::gil_scoped_release unlocked;
+            bins.add({keys.data(), keys.shape(0)}, {counts.data(), counts.shape(0)});
+          },
+          nb::arg("keys"), nb::arg("counts"))
+      .def("cuts", [](const RunBins& bins) { return to_numpy(bins.cuts()); })
+      .def_prop_ro("has_infinity", &RunBins::has_infinity);
   m.def("mapped_matrix", &mapped_matrix, nb::arg("bins"), nb::arg("codes"), nb::arg("n_rows"),
         nb::arg("folder"), "A matrix on the bytes of codes that were written before.");
   m.def("find_bins", &find_bins_checked, nb::arg("blocks"), nb::arg("n_rows"),

@@ -7,14 +7,12 @@
 #include <span>
 
 namespace rankgrove {
-namespace {
 
 float key_value(uint32_t key) {
   return std::bit_cast<float>(key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu));
 }
 
-// Least-significant-digit radix sort in three passes of 11 bits.
-void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
+void sort_keys(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
   constexpr int kBits = 11;
   constexpr uint32_t kMask = (1u << kBits) - 1;
   if (keys.size() < 1024) {
@@ -43,6 +41,8 @@ void radix_sort(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch) {
   }
 }
 
+namespace {
+
 // A float32 strictly between two distinct values, near their middle; `low` itself if the two are
 // neighbours in float32.
 float mid_point(float low, float high) {
@@ -51,11 +51,6 @@ float mid_point(float low, float high) {
       static_cast<float>(0.5 * (static_cast<double>(low) + static_cast<double>(high)));
   return middle < high ? middle : low;
 }
-
-struct DistinctValues {
-  std::vector<float> values;  // ascending
-  std::vector<int64_t> counts;
-};
 
 DistinctValues distinct_values(std::span<const uint32_t> sorted_keys) {
   DistinctValues result;
@@ -88,45 +83,57 @@ std::vector<float> all_cuts(const std::vector<float>& values) {
   return cuts;
 }
 
-// Cuts between bins of about equal size. A value more frequent than a bin stands alone, and so does
-// an infinity; the others share the bins that are left.
+}  // namespace
+
+QuantileCuts::QuantileCuts(int32_t max_bins, const DistinctValues& frequent, int64_t n_rows)
+    : max_bins_(max_bins),
+      fair_share_(static_cast<double>(n_rows) / max_bins),
+      rest_rows_(n_rows),
+      rest_bins_(max_bins) {
+  for (size_t i = 0; i < frequent.values.size(); ++i) {
+    if (!alone(frequent.values[i], frequent.counts[i])) continue;
+    rest_rows_ -= frequent.counts[i];
+    --rest_bins_;
+  }
+  share_ = static_cast<double>(rest_rows_) / std::max(rest_bins_, 1);
+}
+
+bool QuantileCuts::alone(float value, int64_t count) const {
+  return static_cast<double>(count) >= fair_share_ || std::isinf(value);
+}
+
+void QuantileCuts::add(float value, int64_t count) {
+  const bool is_alone = alone(value, count);
+  if (!first_ && cuts.size() + 1 < static_cast<size_t>(max_bins_)) {
+    const bool full = static_cast<double>(in_bin_) >= share_;
+    const bool before_alone = is_alone && static_cast<double>(in_bin_) >= 0.5 * share_;
+    if (last_alone_ || full || before_alone || (is_alone && std::isinf(value))) {
+      cuts.push_back(mid_point(last_, value));
+      if (!last_alone_) {
+        rest_bins_ = std::max(rest_bins_ - 1, 1);
+        share_ = static_cast<double>(rest_rows_) / rest_bins_;
+      }
+      in_bin_ = 0;
+    }
+  }
+  if (!is_alone) {
+    rest_rows_ -= count;
+    in_bin_ += count;
+  }
+  first_ = false;
+  last_ = value;
+  last_alone_ = is_alone;
+}
+
+namespace {
+
 std::vector<float> quantile_cuts(const DistinctValues& distinct, int32_t max_bins) {
   const auto& [values, counts] = distinct;
+  if (values.size() <= static_cast<size_t>(max_bins)) return all_cuts(values);
   const int64_t n_rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  const size_t n = values.size();
-  if (n <= static_cast<size_t>(max_bins)) return all_cuts(values);
-  std::vector<float> cuts;
-  const auto cut_after = [&](size_t i) { cuts.push_back(mid_point(values[i], values[i + 1])); };
-  const double fair_share = static_cast<double>(n_rows) / max_bins;
-  std::vector<uint8_t> alone(n);
-  int64_t rest_rows = n_rows;
-  int32_t rest_bins = max_bins;
-  for (size_t i = 0; i < n; ++i) {
-    alone[i] = counts[i] >= fair_share || std::isinf(values[i]);
-    if (alone[i]) {
-      rest_rows -= counts[i];
-      --rest_bins;
-    }
-  }
-  double share = static_cast<double>(rest_rows) / std::max(rest_bins, 1);
-  int64_t in_bin = 0;
-  for (size_t i = 0; i + 1 < n && cuts.size() + 1 < static_cast<size_t>(max_bins); ++i) {
-    if (!alone[i]) {
-      rest_rows -= counts[i];
-      in_bin += counts[i];
-    }
-    const bool full = static_cast<double>(in_bin) >= share;
-    const bool before_alone = alone[i + 1] && static_cast<double>(in_bin) >= 0.5 * share;
-    if (alone[i] || full || before_alone || (alone[i + 1] && std::isinf(values[i + 1]))) {
-      cut_after(i);
-      if (!alone[i]) {
-        rest_bins = std::max(rest_bins - 1, 1);
-        share = static_cast<double>(rest_rows) / rest_bins;
-      }
-      in_bin = 0;
-    }
-  }
-  return cuts;
+  QuantileCuts found(max_bins, distinct, n_rows);
+  for (size_t i = 0; i < values.size(); ++i) found.add(values[i], counts[i]);
+  return found.cuts;
 }
 
 // The values begin..end-1 of a feature as one bin, and the place where it is best divided.
@@ -190,7 +197,7 @@ std::vector<float> log_sum_cuts(const DistinctValues& distinct, int32_t max_bins
 
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
                               const BinLimit& limit, std::vector<uint32_t>& scratch) {
-  radix_sort(keys, scratch);
+  sort_keys(keys, scratch);
   const auto end = std::lower_bound(keys.begin(), keys.end(), kMissingKey);
   FeatureBins result;
   result.has_missing = end != keys.end();
@@ -204,9 +211,13 @@ FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& 
   }
   if (distinct.values.empty()) return result;
   result.has_infinity = std::isinf(distinct.values.back());
-  result.cuts = limit.rule == BinRule::kQuantile ? quantile_cuts(distinct, limit.max_bins)
-                                                 : log_sum_cuts(distinct, limit.max_bins);
+  result.cuts = find_cuts(distinct, limit);
   return result;
+}
+
+std::vector<float> find_cuts(const DistinctValues& distinct, const BinLimit& limit) {
+  return limit.rule == BinRule::kQuantile ? quantile_cuts(distinct, limit.max_bins)
+                                          : log_sum_cuts(distinct, limit.max_bins);
 }
 
 std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,

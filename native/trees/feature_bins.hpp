@@ -20,8 +20,46 @@ inline uint32_t sort_key(float value) {
   return bits ^ (static_cast<uint32_t>(-static_cast<int32_t>(bits >> 31)) | 0x80000000u);
 }
 
+// The value of a key.
+float key_value(uint32_t key);
+
 // The largest key there is, which no number has.
 inline constexpr uint32_t kMissingKey = 0xffffffffu;
+
+// Least-significant-digit radix sort in three passes of 11 bits.
+void sort_keys(std::vector<uint32_t>& keys, std::vector<uint32_t>& scratch);
+
+// The different values of a feature, ascending, and the number of rows that have each.
+struct DistinctValues {
+  std::vector<float> values;
+  std::vector<int64_t> counts;
+};
+
+// Cuts between bins of about equal size, of values that come one after the other, ascending, and
+// are more than max_bins. A value more frequent than a bin stands alone, and so does an infinity;
+// the others share the bins that are left.
+class QuantileCuts {
+ public:
+  // `frequent` has all values that stand alone, and maybe others; n_rows are those of all values.
+  QuantileCuts(int32_t max_bins, const DistinctValues& frequent, int64_t n_rows);
+
+  void add(float value, int64_t count);
+
+  std::vector<float> cuts;
+
+ private:
+  bool alone(float value, int64_t count) const;
+
+  int32_t max_bins_;
+  double fair_share_, share_ = 0.0;
+  int64_t rest_rows_, in_bin_ = 0;
+  int32_t rest_bins_;
+  bool first_ = true, last_alone_ = false;
+  float last_ = 0.0f;
+};
+
+// The cuts between the bins of a feature with these values.
+std::vector<float> find_cuts(const DistinctValues& distinct, const BinLimit& limit);
 
 struct FeatureBins {
   std::vector<float> cuts;

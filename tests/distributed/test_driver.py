@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -396,3 +397,26 @@ def test_warnings_of_workers_reach_the_driver_once(threads):
         assert re.match(
             r"worker \d \(127\.0\.0\.1, process \d+\): every label is 2", str(warning.message)
         )
+
+
+def test_bins_of_summaries_are_off_by_default_and_give_a_model_of_their_own(two_threads):
+    data = make_ranking(200, seed=4)
+    small = partial(rankgrove.LambdaMART, n_estimators=3, max_bins=31, random_state=1)
+    exact, rough = (
+        fit(small(), tables_of(data, 4), on=two_threads, **options)
+        for options in ({}, {"bin_error": 0.05})
+    )
+    local = small().fit(data)
+    assert (exact.predict(data) == local.predict(data)).all()
+    assert (rough.predict(data) != local.predict(data)).any()
+    assert np.corrcoef(rough.predict(data), local.predict(data))[0, 1] > 0.9
+
+
+def test_a_bin_error_that_is_no_part_or_has_no_effect_is_refused(two_threads):
+    data = make_ranking(8, seed=4)
+    small = rankgrove.LambdaMART
+    with pytest.raises(ValueError, match=r"bin_error must be a part of the documents.*1.5"):
+        fit(small(), data, on=two_threads, bin_error=1.5)
+    forest = rankgrove.RFPoint(n_estimators=2)
+    with pytest.raises(ValueError, match="bin_error has no effect on RFPoint"):
+        fit(forest, data, on=two_threads, bin_error=0.1)

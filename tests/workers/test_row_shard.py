@@ -120,15 +120,21 @@ def test_fill_values_are_those_of_all_rows(policy, sparse):
     assert by_columns.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("max_bins", [4, 255])
+@pytest.mark.parametrize("max_bins", [4, 31, 255])
 @pytest.mark.parametrize("size", [2, 3, 6])
-def test_bins_are_those_of_all_rows(max_bins, size):
+@pytest.mark.parametrize("binning", ["quantile", "greedy-log-sum"])
+@pytest.mark.parametrize("small", [False, True])
+def test_bins_are_those_of_all_rows(max_bins, size, binning, small, monkeypatch):
+    if small:  # many groups of columns, and many ranges of values
+        monkeypatch.setattr("rankgrove.workers.run_exchange._SORTED_BYTES", 1000)
+        monkeypatch.setattr("rankgrove.workers.run_exchange._RANGE_RUNS", 40)
     fill = np.array([np.nan, 0.5, np.nan, np.inf, np.nan], np.float32)
-    alone = find_bins(MATRIX, max_bins=max_bins, fill=fill).arrays()
+    options = {"max_bins": max_bins, "binning": binning, "fill": fill, "n_jobs": 1}
+    alone = find_bins(MATRIX, **options).arrays()
     bounds = np.linspace(0, 200, size + 1).astype(int)[1:-1].tolist()
 
     def ask(shard, own):
-        return shared_bins(own, shard, max_bins=max_bins, fill=fill, n_jobs=1).arrays()
+        return shared_bins(own, shard, **options).arrays()
 
     for answer in in_parts(MATRIX, bounds, ask):
         for own, expected in zip(answer, alone, strict=True):

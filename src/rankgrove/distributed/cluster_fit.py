@@ -71,6 +71,9 @@ class ClusterFit:
             try:
                 return self._attempt(on_step)
             except WorkerLost as loss:
+                if self.task["bin_error"]:  # other workers would find other bins
+                    self.records.clear()
+                    n_before = 0
                 losses = 1 if len(self.records) > n_before else losses + 1
                 if losses == _LOSSES_IN_A_ROW:
                     raise

@@ -19,6 +19,7 @@ from rankgrove.distributed.partitions import (
     path_partitions,
 )
 from rankgrove.distributed.query_plan import SPLIT_QUERIES
+from rankgrove.distributed.shard_fit import check_bin_error
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.container import read_container
 from rankgrove.formats.ranker_state import set_learnt
@@ -47,6 +48,7 @@ def fit(
     init_model: BaseRanker | None = None,
     n_workers: int | None = None,
     split_queries: str = "gather",
+    bin_error: float = 0.0,
     patience: float = PATIENCE_SECONDS,
     **reading: Any,
 ) -> Ranker:
@@ -66,6 +68,9 @@ def fit(
     n_workers : tasks at most; None: Dask's workers, Ray's machines, Spark's slots
     split_queries : a query whose documents are in several parts of the data: ``"gather"`` brings
         them together, ``"refuse"`` is an error that names it
+    bin_error : 0: the bins of one machine. Else workers find them from summaries of their values,
+        which are small: the number of documents below any value is off by at most this part of all
+        documents, and the model depends on how the data are shared out
     patience : seconds that a worker may keep the others waiting before it counts as lost
     reading : options of ``rankgrove.load`` that say how tables and files are read: label, query,
         features, absent, format, ... (``data/reading/options.py`` says which)
@@ -79,20 +84,14 @@ def fit(
     ------
     WorkerLost : workers were lost again and again without a step being finished in between
     """
-    _refuse(ranker, split_queries, n_workers, reading)
+    _refuse(ranker, split_queries, n_workers, bin_error, reading)
     options = FitOptions(
         None, eval_metric, early_stopping_rounds, init_model, stopping_rule=stopping_rule
     )
     ranker.check_fit_options(options)
     ranker.check_params()
     engine = find_engine(on)
-    given = None
-    if y is not None or qid is not None:
-        shown = {name: reading.pop(name, None) for name in ("position", "propensity")}
-        given = FitData(data, y, qid, sample_weight=sample_weight, **shown)
-        ranker.check_clicks(given)
-    elif sample_weight is not None:
-        raise DataError("sample_weight goes with arrays; a table has a column: weight=")
+    given = _arrays(ranker, data, y, qid, sample_weight, reading)
     sources = [_source(engine, "the training data", data, given, reading)]
     eval_sets: dict[str, int] = {}
     for name, entry in named_sets(eval_set):
@@ -109,6 +108,7 @@ def fit(
             "eval_sets": eval_sets,
             "fit_options": {k: v for k, v in vars(options).items() if v is not None},
             "split_queries": split_queries,
+            "bin_error": bin_error,
             "patience": patience,
         },
     )
@@ -123,8 +123,26 @@ def fit(
     return ranker
 
 
+def _arrays(
+    ranker: BaseRanker, data: Any, y: Any, qid: Any, sample_weight: Any, reading: dict[str, Any]
+) -> FitData | None:
+    """Return data that are given as arrays, with what ``reading`` has of them; None for others."""
+    if y is None and qid is None:
+        if sample_weight is not None:
+            raise DataError("sample_weight goes with arrays; a table has a column: weight=")
+        return None
+    shown = {name: reading.pop(name, None) for name in ("position", "propensity")}
+    given = FitData(data, y, qid, sample_weight=sample_weight, **shown)
+    ranker.check_clicks(given)
+    return given
+
+
 def _refuse(
-    ranker: BaseRanker, split_queries: str, n_workers: int | None, reading: Mapping[str, Any]
+    ranker: BaseRanker,
+    split_queries: str,
+    n_workers: int | None,
+    bin_error: float,
+    reading: Mapping[str, Any],
 ) -> None:
     """Refuse arguments that are wrong whatever the data are."""
     unknown = sorted(set(reading) - set(READING_OPTIONS))
@@ -140,6 +158,11 @@ def _refuse(
         raise ModelError(
             f"{type(ranker).__name__} is fitted on one machine only: boosted trees and forests can "
             "be fitted on many"
+        )
+    check_bin_error(bin_error)
+    if bin_error and ranker.shares[0] != "rows":
+        raise ValueError(
+            f"bin_error has no effect on {type(ranker).__name__}, whose workers hold all documents"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rankgrove.data.core.fit_data import FitData
@@ -37,6 +38,7 @@ def fit_shard(
     communicator: Communicator,
     *,
     fit_options: Mapping[str, Any] | None = None,
+    bin_error: float = 0.0,
     resume: Sequence[bytes] = (),
     on_step: OnStep | None = None,
 ) -> Ranker:
@@ -56,6 +58,9 @@ def fit_shard(
         then the reason has been sent to the others, and it is closed
     fit_options : ``eval_metric``, ``early_stopping_rounds``, ``stopping_rule``, ``init_model`` and
         ``callbacks`` (of worker 0 alone) as for ``fit``, the same on every worker
+    bin_error : 0 finds exact bins; else each worker sends a summary of a feature's values by which
+        the number of documents below any value is off by at most this part of them. Bits then
+        depend on the shards
     resume : records of the steps that an earlier attempt on the same data finished, in order,
         whatever the number of its workers; those of worker 0 count. The fit goes on after them, to
         the bits that it would have had uninterrupted. They are checked: records of another fit are
@@ -71,7 +76,8 @@ def fit_shard(
     WorkerLost, WorkerFailed : when another worker died, or gave up with an error
     """
     try:
-        return _fit(ranker, shard, communicator, dict(fit_options or {}), resume, on_step)
+        options = dict(fit_options or {})
+        return _fit(ranker, shard, communicator, options, bin_error, resume, on_step)
     except WorkerError:
         raise
     except BaseException as error:
@@ -79,8 +85,11 @@ def fit_shard(
         raise
 
 
+@dataclass
 class ShardWorkers(FitWorkers):
-    """Several workers, whose shards must be consistent."""
+    """Several workers, whose shards must be consistent; ``bin_error`` as in ``fit_shard``."""
+
+    bin_error: float = 0.0
 
     def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data, and that columns and weights are those of the others."""
@@ -100,7 +109,7 @@ class ShardWorkers(FitWorkers):
                 "categorical columns": [data.columns.all_names[j] for j in data.X.categories],
             },
         )
-        return data, shard
+        return data, replace(shard, bin_error=self.bin_error)
 
 
 def _given(values: Any) -> str:
@@ -112,19 +121,22 @@ def _fit(
     shard: Shard,
     communicator: Communicator,
     options: dict[str, Any],
+    bin_error: float,
     resume: Sequence[bytes],
     on_step: OnStep | None,
 ) -> Ranker:
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
         raise ValueError(f"fit_options has no {unknown[0]!r}: it takes {', '.join(_OPTIONS)}")
+    check_bin_error(bin_error)
     if "rows" not in ranker.shares:
         raise ModelError(
             f"{type(ranker).__name__} cannot be fitted in shards: it needs all documents in one "
             "place"
         )
     refuse_other_builds(communicator)
-    refuse_differences(communicator, _settings(ranker, options) | shard.settings())
+    settings = {"bin_error": bin_error, **_settings(ranker, options), **shard.settings()}
+    refuse_differences(communicator, settings)
     refuse_shared_queries(communicator, shard)
     own = [b"records are kept" if on_step is not None else b"", *resume]
     keeps, *records = from_frames(communicator.broadcast(to_frames(own)))
@@ -132,8 +144,14 @@ def _fit(
     if not first:
         options["callbacks"] = None
     journal = Journal(records, on_step if first else None, keeps=bool(keeps))
-    workers = ShardWorkers(communicator, journal)
+    workers = ShardWorkers(communicator, journal, bin_error)
     return ranker._fit(shard, FitOptions(shard.fit_eval_set(), **options), workers)
+
+
+def check_bin_error(bin_error: float) -> None:
+    """Refuse an error of bins that is no part of the documents."""
+    if not 0.0 <= bin_error < 1.0:
+        raise ValueError(f"bin_error must be a part of the documents, 0 to 1, not {bin_error!r}")
 
 
 def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:

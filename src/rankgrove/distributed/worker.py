@@ -45,6 +45,7 @@ class FitTask:
     eval_sets : names of the evaluation sets, and the number of the data set of each
     fit_options : options of ``fit`` that are the same on all workers
     split_queries : ``"gather"`` or ``"refuse"``
+    bin_error : as in ``fit_shard``
     patience : time-out in seconds for a worker that the others wait for
     records : those of the steps that are finished already
     ticket : how to join the driver
@@ -55,6 +56,7 @@ class FitTask:
     eval_sets: Mapping[str, int]
     fit_options: Mapping[str, Any]
     split_queries: str
+    bin_error: float
     patience: float
     records: Sequence[bytes]
     ticket: JoinTicket
@@ -119,6 +121,7 @@ def _fit_rows(
         _shard(held, task.eval_sets),
         communicator,
         fit_options=task.fit_options,
+        bin_error=task.bin_error,
         resume=task.records,
         on_step=on_step,
     )

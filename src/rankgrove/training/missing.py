@@ -13,8 +13,16 @@ import numpy.typing as npt
 
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix, StoredEntries
-from rankgrove.workers.column_exchange import whole_columns
 from rankgrove.workers.row_shard import Integers, RowShard
+from rankgrove.workers.run_exchange import (
+    ColumnSummary,
+    Counts,
+    Keys,
+    RunConsumer,
+    RunExchange,
+    ascending,
+    key_values,
+)
 
 MissingPolicy = Literal["keep", "zero", "mean", "median", "inf"]
 
@@ -101,13 +109,38 @@ def _medians(X: FeatureMatrix) -> npt.NDArray[np.float32]:
 
 
 def _shared_medians(X: FeatureMatrix, shard: RowShard) -> npt.NDArray[np.float32]:
+    assert shard.communicator is not None
+    fill = np.full(X.n_columns, np.nan, np.float32)
+    exchange = RunExchange(X, shard.communicator, fill, frequent=1, finite=True)
     found = np.zeros(X.n_columns)
-    for own, columns in whole_columns(X, shard):
-        found[own] = _medians(as_matrix(columns))
+    for column, middle in exchange.run(lambda _, summary: _Middle(summary)).items():
+        found[column] = middle.median()
     # One worker owns each column; all others hold 0 there, so that the sum is its value.
     medians: npt.NDArray[np.float32]
     medians = shard.sum(found.view(np.int64)).view(np.float64).astype(np.float32)
     return medians
+
+
+class _Middle(RunConsumer):
+    """The values of a column on both sides of its median."""
+
+    def __init__(self, summary: ColumnSummary) -> None:
+        self._places = [(summary.n_rows - 1) // 2, summary.n_rows // 2]
+        self._values: list[np.float32] = []
+        self._n_before = 0
+
+    def add(self, keys: Keys, counts: Counts) -> None:
+        """Take the runs of a range."""
+        keys, counts = ascending(keys, counts)
+        ends = self._n_before + np.cumsum(counts)
+        for place in self._places:
+            if self._n_before <= place < ends[-1]:
+                self._values.append(key_values(keys)[np.searchsorted(ends, place, side="right")])
+        self._n_before = int(ends[-1])
+
+    def median(self) -> float:
+        """Return the median after all ranges; 0 if there is no value."""
+        return _median(np.unique(np.array(self._values, np.float32)))
 
 
 def _median(column: npt.NDArray[np.float32]) -> float:

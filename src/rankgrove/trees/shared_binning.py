@@ -11,9 +11,15 @@ from rankgrove import _native
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.trees.bin_cache import cached_bins
-from rankgrove.trees.binning import Bins, categorical_bins, find_bins
-from rankgrove.workers.column_exchange import whole_columns
+from rankgrove.trees.binning import Bins, categorical_bins
 from rankgrove.workers.row_shard import RowShard
+from rankgrove.workers.run_exchange import (
+    ColumnSummary,
+    Counts,
+    Keys,
+    RunConsumer,
+    RunExchange,
+)
 
 
 def shared_bins(
@@ -27,27 +33,27 @@ def shared_bins(
 ) -> Bins:
     """Find each feature's bins from the rows of all workers; see ``find_bins``.
 
-    Each feature's values go to one worker, which finds its bins and sends them to the others.
+    Each feature's values go to one worker, which finds its bins and sends them to the others; see
+    ``workers/run_exchange.py``. With ``shard.bin_error``, they are approximate.
     """
     X = as_matrix(X)
     if shard.communicator is None:
         return cached_bins(X, max_bins=max_bins, binning=binning, fill=fill, n_jobs=n_jobs)
     if fill is None:
         fill = np.full(X.shape[1], np.nan, np.float32)
-    features: list[int] = []
-    cuts: list[npt.NDArray[np.float32]] = []
-    flags: list[tuple[int, int]] = []  # whether values are missing, and whether one is infinite
-    for own, columns in whole_columns(X, shard):
-        if own.start == own.stop:
-            continue
-        bins = find_bins(columns, max_bins=max_bins, binning=binning, fill=fill[own], n_jobs=n_jobs)
-        offsets, values, missing, infinity, *_ = bins.arrays()
-        features += range(own.start, own.stop)
-        cuts += np.split(values, offsets[1:-1])
-        flags += zip(missing.tolist(), infinity.tolist(), strict=True)
-    lengths = np.array([len(one) for one in cuts], np.int64)
-    table = np.array([[f, n, *two] for f, n, two in zip(features, lengths, flags, strict=True)])
-    rows = _gathered(shard, table.astype(np.int64)).reshape(-1, 4)
+    exchange = RunExchange(
+        X, shard.communicator, fill, frequent=max_bins, error=shard.bin_error, n_jobs=n_jobs
+    )
+    found = exchange.run(lambda _, summary: _OwnedBins(summary, max_bins, binning))
+    cuts = [one.bins.cuts() for one in found.values()]
+    table = np.array(
+        [
+            [j, len(own), one.has_missing, one.bins.has_infinity]
+            for (j, one), own in zip(found.items(), cuts, strict=True)
+        ],
+        np.int64,
+    )
+    rows = _gathered(shard, table).reshape(-1, 4)
     values = _gathered(shard, np.concatenate([np.empty(0, np.float32), *cuts]))
     order = np.argsort(rows[:, 0])
     by_feature = np.split(values, np.cumsum(rows[:-1, 1]))
@@ -60,6 +66,20 @@ def shared_bins(
         np.empty(0, np.uint8),
     )
     return categorical_bins(bins, X)
+
+
+class _OwnedBins(RunConsumer):
+    """The bins of a column that this worker owns."""
+
+    def __init__(self, summary: ColumnSummary, max_bins: int, binning: str) -> None:
+        self.has_missing = summary.n_missing > 0
+        self.bins = _native.RunBins(
+            max_bins, binning, summary.frequent_keys, summary.frequent_counts, summary.n_rows
+        )
+
+    def add(self, keys: Keys, counts: Counts) -> None:
+        """Take the runs of a range."""
+        self.bins.add(keys, counts)
 
 
 def _gathered(shard: RowShard, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

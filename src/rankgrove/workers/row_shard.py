@@ -35,6 +35,7 @@ class RowShard:
     first_row, first_query : global numbers of this worker's first row and query
     n_nonempty_queries, first_nonempty_query : the same, counting only queries with documents
     communicator : connects the workers; None: there is only one
+    bin_error : part of the rows by which bins of several workers may be misplaced; 0: exact bins
     """
 
     n_rows: int
@@ -44,6 +45,7 @@ class RowShard:
     n_nonempty_queries: int = 0
     first_nonempty_query: int = 0
     communicator: Communicator | None = None
+    bin_error: float = 0.0
 
     @classmethod
     def of(cls, offsets: Integers, communicator: Communicator | None = None) -> RowShard:
