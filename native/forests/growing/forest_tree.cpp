@@ -174,8 +174,8 @@ class ForestTreeGrower {
   }
 
   // The split of a leaf is searched once, when the leaf is made. If gains change as other leaves
-  // are split, it is searched again before it is made. If they do not, only as many splits are kept
-  // as there can still be leaves, and a new one must gain more than the least of these.
+  // are split, it is searched again before it is made. If they do not, a leaf need not be searched
+  // for splits that gain less than as many others as there can still be leaves.
   template <typename OnSplit, typename Wanted>
   void split_best_first(const std::vector<WaitingNode>& roots, NodeSplitter<Code>& splitter,
                         bool gains_change, OnSplit&& on_split, Wanted&& wanted) {

@@ -1,10 +1,10 @@
 // The queue of leaves with their best splits, ordered by gain.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <functional>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,32 +26,33 @@ struct FoundSplit {
   int32_t n_nodes = 0;                                      // of the tree when the split was found
 };
 
-// The records lie in slots, which are used again; what is kept in order is small.
+// The records lie in slots, which are used again; what is sorted is small.
 class SplitQueue {
  public:
-  // Holds the best `most` splits at any time, which is lowered by one with each pop.
+  // At most `most` splits will be popped.
   explicit SplitQueue(int64_t most) : most_(most) {}
 
-  bool empty() const { return order_.empty(); }
+  bool empty() const { return heap_.empty(); }
 
-  // What a split must gain more than to be held.
-  double least_gain() const {
-    return static_cast<int64_t>(order_.size()) < most_ ? 0.0 : std::prev(order_.end())->gain;
+  // Splits that gain no more than this need not be pushed: there are enough that gain more.
+  double least_gain() {
+    const auto size = static_cast<int64_t>(heap_.size());
+    if (size >= most_ && n_new_ >= std::max<int64_t>(kOften, size / kOften)) find_least_gain();
+    return least_gain_;
   }
 
   void push(const FoundSplit& found) {
     const Entry entry{found.split.gain, found.node.node, free_slot()};
     slots_[entry.slot] = found;
-    order_.insert(entry);
-    if (static_cast<int64_t>(order_.size()) <= most_) return;
-    const auto last = std::prev(order_.end());
-    free_.push_back(last->slot);
-    order_.erase(last);
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end());
+    ++n_new_;
   }
 
   FoundSplit pop() {
-    const int32_t slot = order_.begin()->slot;
-    order_.erase(order_.begin());
+    std::pop_heap(heap_.begin(), heap_.end());
+    const int32_t slot = heap_.back().slot;
+    heap_.pop_back();
     free_.push_back(slot);
     --most_;
     return std::move(slots_[slot]);
@@ -65,9 +66,21 @@ class SplitQueue {
 
     // Of equals, the leaf that was made first is split first.
     bool operator<(const Entry& other) const {
-      return gain != other.gain ? gain > other.gain : node < other.node;
+      return gain != other.gain ? gain < other.gain : node > other.node;
     }
   };
+
+  static constexpr int64_t kOften = 16;
+
+  // The least of the best `most_` gains only grows: an old one is still right.
+  void find_least_gain() {
+    gains_.clear();
+    for (const Entry& entry : heap_) gains_.push_back(entry.gain);
+    const auto least = gains_.begin() + (most_ - 1);
+    std::nth_element(gains_.begin(), least, gains_.end(), std::greater<>());
+    least_gain_ = *least;
+    n_new_ = 0;
+  }
 
   int32_t free_slot() {
     if (free_.empty()) {
@@ -80,9 +93,12 @@ class SplitQueue {
   }
 
   int64_t most_;
-  std::set<Entry> order_;
+  std::vector<Entry> heap_;
   std::vector<FoundSplit> slots_;
   std::vector<int32_t> free_;
+  std::vector<double> gains_;
+  double least_gain_ = 0;
+  int64_t n_new_ = 0;  // pushed since the least gain was found
 };
 
 }  // namespace rankgrove::forests
