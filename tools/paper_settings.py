@@ -15,7 +15,7 @@ from rankgrove.extending import parameter_table, ranker_class
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 
 _INTRODUCTION = """\
-`{cls}.as_in_paper()` and `rankgrove train {name} --as-in-paper own` take the settings of the first
+`{cls}.as_in_paper()` and `rankgrove train {name} --as-in-paper` take the settings of the first
 of these papers; a name (`as_in_paper("{last}")`, `--as-in-paper {last}`) chooses another.
 Parameters that are given take the place of the paper's. Parameters not listed have their defaults.
 """

@@ -396,12 +396,20 @@ def test_valid_share_that_cannot_be_drawn_is_refused(run, folder, options, messa
     assert not (folder / "never.rg").exists()
 
 
-def test_train_as_in_a_paper(run, folder):
+@pytest.mark.parametrize("paper", ["", "own", "burges-2010"])
+def test_train_as_in_a_paper(run, folder, paper):
     options = "--n-estimators 3 --n-jobs 1 --quiet --out paper.rg"
-    code, _, err = run(f"train lambdamart train.txt --as-in-paper own {options}")
+    code, _, err = run(f"train lambdamart train.txt --as-in-paper {paper} {options}")
     assert (code, err) == (0, "")
     ranker = rankgrove.load_model(folder / "paper.rg")
     assert (ranker.n_estimators, ranker.truncation, ranker.l2) == (3, None, 0.0)
-    code, _, err = run(f"train xendcg train.txt --as-in-paper own {options}")
-    assert code != 0
-    assert "xendcg has no settings of a paper" in err
+
+
+def test_papers_that_give_no_settings_are_refused_by_name(run, capfd):
+    for words, message in (
+        ("xendcg train.txt --as-in-paper", "xendcg has no settings of a paper"),
+        ("lambdamart --as-in-paper train.txt", "no settings of a paper 'train.txt': choose 'own'"),
+    ):
+        with pytest.raises(SystemExit):
+            run(f"train {words} --quiet --out never.rg")
+        assert message in capfd.readouterr().err

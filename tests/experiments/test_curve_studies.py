@@ -14,6 +14,7 @@ from rankgrove.experiments.curve_studies import KINDS, curve_rows, run_curve
 from rankgrove.experiments.running import Run
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import make_study
+from rankgrove.experiments.tree_strength import tree_rows
 
 
 def curves(kind, data, rankers, points=None):
@@ -82,14 +83,43 @@ def test_convergence_ends_at_the_whole_model(tiny_data):
     assert curve.values[-1] == pytest.approx(found.results("data")[0].values["ndcg"])
 
 
-def test_strength_is_that_of_the_forest(tiny_data):
-    (curve,) = curves("strength", tiny_data, ["rf-point:n_estimators=4"])
-    expected = []
-    for fold in rankgrove.kfold(tiny_data, 3, seed=0):
-        forest = rankgrove.RFPoint(n_estimators=4, random_state=0).fit(fold.train)
-        strength = forest.strength_curve(fold.test, metric="ndcg").thinned()
-        expected.append(np.interp(curve.x, strength.n_splits, strength.mean))
-    np.testing.assert_allclose(curve.values, np.mean(expected, axis=0), rtol=1e-12)
+def test_strength_and_correlation_are_those_of_the_forest_on_both_parts(tiny_data):
+    study = make_study(tiny_data, ["rf-point:n_estimators=4"], folds=3, metrics="ndcg")
+    with Store(None) as store:
+        found = run_curve("strength", study, store, Run())
+        rows = tree_rows(study, store)
+    assert [curve.name for curve in found] == ["rf-point", "rf-point, training part"]
+    assert [(row["forest"], row["part"]) for row in rows] == [
+        ("rf-point", "test"),
+        ("rf-point", "training"),
+    ]
+    for part, curve, row in zip(("test", "train"), found, rows, strict=True):
+        expected, trees = [], []
+        for fold in rankgrove.kfold(tiny_data, 3, seed=0):
+            forest = rankgrove.RFPoint(n_estimators=4, random_state=0).fit(fold.train)
+            data = getattr(fold, part)
+            strength = forest.strength_curve(data, metric="ndcg").thinned()
+            expected.append(np.interp(curve.x, strength.n_splits, strength.mean))
+            trees.append(forest.tree_correlation(data))
+        np.testing.assert_allclose(curve.values, np.mean(expected, axis=0), rtol=1e-12)
+        for name in ("strength", "correlation", "tree_error", "forest_error"):
+            mean = np.mean([getattr(tree, name) for tree in trees])
+            assert row[name.replace("_", " ")] == pytest.approx(mean, rel=1e-12)
+
+
+def test_the_command_prints_the_correlation_of_trees(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    command = ["curve", "strength", "data.txt", "--folds", "3", "--ranker"]
+    assert main([*command, "rf-point:n_estimators=3", "--out", "three"]) == 0
+    out = capsys.readouterr().out
+    assert "trees of rf-point, test part: strength 0." in out
+    header = "forest,part,strength,correlation,tree error,forest error"
+    assert (tmp_path / "three" / "trees.csv").read_text().splitlines()[0] == header
+    assert main([*command, "rf-point:n_estimators=1", "--out", "one"]) == 0  # no two trees
+    assert not (tmp_path / "one" / "trees.csv").exists()
 
 
 def test_an_interrupted_curve_of_strength_goes_on(tiny_data, tmp_path, monkeypatch):
@@ -246,8 +276,9 @@ def test_rankers_without_a_curve_are_told_and_the_others_drawn(kind, other, reas
     points = {"size": [2], "learning": [1.0], "features": [3], "levels": [0, 1]}
     able = "rf-hybrid" if kind == "levels" else "rf-point"
     with pytest.warns(DataWarning, match=reason):
-        (curve,) = curves(kind, tiny_data, [other, f"able={able}:n_estimators=2"], points.get(kind))
-    assert curve.name == "able"
+        found = curves(kind, tiny_data, [other, f"able={able}:n_estimators=2"], points.get(kind))
+    parts = ["able", "able, training part"] if kind == "strength" else ["able"]
+    assert [curve.name for curve in found] == parts
 
 
 def test_without_any_ranker_that_has_the_curve_nothing_is_fitted(tiny_data, monkeypatch):

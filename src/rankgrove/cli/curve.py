@@ -8,8 +8,9 @@ KIND is one of
   variance      bias and variance over samples of the training queries (--repeats: their number)
 
 Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
-bootstrap interval of each mean over queries and the time of fits and scores (not for strength).
-Fits are stored there like those of `compare`, and go on where they were stopped.
+bootstrap interval of each mean over queries and the time of fits and scores (not for strength,
+which has curves of test and training parts, and the correlation of trees in trees.csv). Fits are
+stored there like those of `compare`, and go on where they were stopped.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ EXAMPLES = """\
 
 # Training samples of each size for variance, unless --repeats says otherwise.
 _SAMPLES = 10
+# Of a row about the trees of a forest; the other columns are measured.
+_TREE_KEYS = ("forest", "part")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.progress import StudyProgress
     from rankgrove.experiments.running import Run
     from rankgrove.experiments.store import Store
+    from rankgrove.experiments.tree_strength import tree_rows
 
     study = _study(arguments)
     how = Run(arguments.workers, arguments.backend, arguments.n_jobs, arguments.memory_limit)
@@ -93,17 +97,22 @@ def run(arguments: argparse.Namespace) -> None:
         except KeyboardInterrupt:
             print_how_to_resume(arguments.out)
             raise
+        trees = tree_rows(study, store) if arguments.kind == "strength" else []
     metric = str(study.metrics[0])
     rows = curve_rows(curves, arguments.kind, metric)
-    written = _write(curves, rows, metric, arguments)
+    written = _write(curves, rows, trees, metric, arguments)
     if arguments.json:
-        print_json({"files": [str(path) for path in written], "points": rows})
+        found = {"files": [str(path) for path in written], "points": rows}
+        print_json(found | ({"trees": trees} if trees else {}))
         return
     for curve in curves:
         own = [row for row in rows if row["curve"] == curve.name]
         x = KINDS[arguments.kind].title
         points = [_point(row, row[x], row[metric]) for row in _few(own)]
         show(f"{curve.name}  {'  '.join(points)}")
+    for row in trees:
+        values = ", ".join(f"{name} {row[name]:.4f}" for name in row if name not in _TREE_KEYS)
+        show(f"trees of {row['forest']}, {row['part']} part: {values}")
     show(f"written: {', '.join(str(path) for path in written)}")
 
 
@@ -133,7 +142,11 @@ def _study(arguments: argparse.Namespace) -> Any:
 
 
 def _write(
-    curves: list[Any], rows: list[dict[str, Any]], metric: str, arguments: argparse.Namespace
+    curves: list[Any],
+    rows: list[dict[str, Any]],
+    trees: list[dict[str, Any]],
+    metric: str,
+    arguments: argparse.Namespace,
 ) -> list[Path]:
     from rankgrove._files import replacing
     from rankgrove.errors import MissingDependencyError
@@ -143,14 +156,12 @@ def _write(
     folder, kind = Path(arguments.out), arguments.kind
     title, x_title = f"{metric} by {KINDS[kind].title}", KINDS[kind].title
     short = metric.partition("(")[0]
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
     texts = {
-        folder / f"{kind}.csv": table.getvalue(),
+        folder / f"{kind}.csv": _table(rows),
         folder / f"{kind}.svg": curves_svg(curves, title, x_title, short),
     }
+    if trees:
+        texts[folder / "trees.csv"] = _table(trees)
     try:
         figure = plot_curves(curves, title, x_title, short)
     except MissingDependencyError:
@@ -161,3 +172,11 @@ def _write(
         with replacing(path) as stream:
             stream.write(text.encode())
     return list(texts)
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return table.getvalue()

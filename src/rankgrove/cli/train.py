@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rankgrove._addresses import file_path, printable
@@ -38,7 +39,7 @@ EXAMPLES = """\
   rankgrove train lambdamart data.txt --valid-share 0.2 --seed 1 --out model.rg
   rankgrove train mart train.parquet --n-estimators 300 --learning-rate 0.05 --out model.rg
   rankgrove train mart judgments.csv --label rating --query search --out model.rg
-  rankgrove train lambdamart train.txt --as-in-paper own --valid vali.txt --out model.rg
+  rankgrove train lambdamart train.txt --as-in-paper --valid vali.txt --out model.rg
   rankgrove train lambdamart parts/ --stream --cache codes/ --out model.rg
   rankgrove train lambdamart new.txt --init-model old.rg --out adapted.rg"""
 
@@ -109,6 +110,18 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     _add_parameter_options(parser, name)
 
 
+def _paper(ranker: str, paper: str) -> str:
+    """Return the name of a paper that gives the ranker settings, or refuse it."""
+    from rankgrove.rankers.base.paper_settings import find_settings
+    from rankgrove.rankers.base.registry import ranker_class
+
+    try:
+        find_settings(ranker_class(ranker).papers, ranker, paper)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return paper
+
+
 def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
     from rankgrove.rankers.base.declaration import parameter_table
     from rankgrove.rankers.base.paper_settings import OWN
@@ -121,7 +134,10 @@ def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
     group.add_argument(
         "--as-in-paper",
         metavar="PAPER",
-        help=f"take the settings of a paper ({OWN}: of the one that brought the ranker); "
+        nargs="?",
+        const=OWN,
+        type=partial(_paper, name),
+        help=f"take the settings of a paper (alone or {OWN}: of the one that brought the ranker); "
         "parameters that are given take the place of the paper's",
     )
     for parameter in parameter_table(ranker_class(name)):
@@ -190,6 +206,13 @@ def _share(text: str) -> float:
     if not 0 < share < 1:
         raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, not {text}")
     return share
+
+
+def _trains_on_a_metric(arguments: argparse.Namespace) -> bool:
+    from rankgrove.rankers.base.declaration import parameter_table
+    from rankgrove.rankers.base.registry import ranker_class
+
+    return any(one.name == "metric" for one in parameter_table(ranker_class(arguments.ranker)))
 
 
 def _option_of(name: str) -> str:
@@ -317,8 +340,12 @@ def _metrics(arguments: argparse.Namespace) -> list[Any]:
 
     validated = arguments.valid is not None or arguments.valid_share is not None
     if arguments.metrics and not validated and arguments.test is None:
+        trained = (
+            " (what is trained on is --train-metric)" if _trains_on_a_metric(arguments) else ""
+        )
         raise ValueError(
-            "--metric has no effect without --valid, --valid-share or --test: give data to measure"
+            "--metric has no effect without --valid, --valid-share or --test: give data to "
+            f"measure{trained}"
         )
     if arguments.early_stopping_rounds is not None and not validated:
         raise ValueError(

@@ -7,7 +7,7 @@ import io
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class CellOutcome:
         cell's view asks for it, after every step, or of single trees after so many splits
     curve_per_query : the same query by query, (n_steps, n_queries); only after every step
     curve_seconds : of training up to every step; trees of a forest share its time alike
+    train_curve_steps, train_curve_values : of single trees on the training part, if the cell's view
+        asks for the strength of trees
+    tree_correlation : then also strength and correlation of the trees, mean squared error of a tree
+        and of the forest (``TreeCorrelation``), on the test and on the training part, (2, 4)
     reliability : per bin of probabilities, the number of documents, their mean probability and
         relevance, (n_bins, 3); empty if the ranker tells no probabilities
     importances : share of each feature in the gain of the splits, empty if the model has none
@@ -83,6 +87,9 @@ class CellOutcome:
     curve_values: Floats = field(default_factory=lambda: np.empty(0))
     curve_per_query: Floats = field(default_factory=lambda: np.empty((0, 0)))
     curve_seconds: Floats = field(default_factory=lambda: np.empty(0))
+    train_curve_steps: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    train_curve_values: Floats = field(default_factory=lambda: np.empty(0))
+    tree_correlation: Floats = field(default_factory=lambda: np.empty((0, 4)))
     reliability: Floats = field(default_factory=lambda: np.empty((0, 3)))
     importances: Floats = field(default_factory=lambda: np.empty(0))
     splits: Floats = field(default_factory=lambda: np.empty(0))
@@ -99,6 +106,9 @@ class CellOutcome:
         "curve_values",
         "curve_per_query",
         "curve_seconds",
+        "train_curve_steps",
+        "train_curve_values",
+        "tree_correlation",
         "reliability",
         "importances",
         "splits",
@@ -196,7 +206,7 @@ def _outcome(
     if cell.spec.trained:
         outcome.validation = _validation(cell, fold, fitted, n_jobs)
     if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
-        _describe(outcome, fitted, fold.test, cell)
+        _describe(outcome, fitted, fold, cell)
     return outcome
 
 
@@ -338,9 +348,9 @@ def _leading(test: Dataset, scores: Floats) -> npt.NDArray[np.int32]:
     return top
 
 
-def _describe(outcome: CellOutcome, fitted: Fitted, test: Dataset, cell: Cell) -> None:
+def _describe(outcome: CellOutcome, fitted: Fitted, fold: Fold, cell: Cell) -> None:
     """Return the description of a model for the report, if its kind supports it."""
-    ranker = fitted.ranker
+    ranker, test = fitted.ranker, fold.test
     with contextlib.suppress(ModelError):  # a kind of model without splits
         outcome.importances = np.asarray(ranker.importances("gain"))
         outcome.splits = np.asarray(ranker.importances("split"))
@@ -353,8 +363,7 @@ def _describe(outcome: CellOutcome, fitted: Fitted, test: Dataset, cell: Cell) -
         outcome.reliability = reliability(ranker.predict_proba(test)[:, 1], relevance)
     every = _shows_all_steps(cell)
     if cell.view.curve == "strength":
-        found = ranker.strength_curve(test, metric=str(cell.metrics[0])).thinned()
-        outcome.curve_steps, outcome.curve_values = found.n_splits, found.mean
+        _measure_trees(outcome, ranker, fold, str(cell.metrics[0]))
     elif ranker.model_.n_steps and (every or not ranker.model_.needs_queries):
         n_points = None if every else _CURVE_POINTS
         curve = convergence(ranker, test, cell.metrics[0], n_points=n_points)
@@ -363,6 +372,20 @@ def _describe(outcome: CellOutcome, fitted: Fitted, test: Dataset, cell: Cell) -
         if every:
             outcome.curve_per_query = curve.per_query
             outcome.curve_seconds = _seconds_by_step(fitted, len(curve.steps))
+
+
+def _measure_trees(outcome: CellOutcome, ranker: Any, fold: Fold, metric: str) -> None:
+    """Measure the single trees of a forest on the test and on the training part."""
+    test, train = (
+        ranker.strength_curve(part, metric=metric).thinned() for part in (fold.test, fold.train)
+    )
+    outcome.curve_steps, outcome.curve_values = test.n_splits, test.mean
+    outcome.train_curve_steps, outcome.train_curve_values = train.n_splits, train.mean
+    if ranker.model_.n_steps < 2:
+        return
+    with contextlib.suppress(ModelError):  # trees that do not answer with labels
+        both = [ranker.tree_correlation(part, metric=metric) for part in (fold.test, fold.train)]
+        outcome.tree_correlation = np.array([list(asdict(found).values()) for found in both])
 
 
 def _seconds_by_step(fitted: Fitted, n_steps: int) -> Floats:

@@ -23,9 +23,9 @@ from rankgrove.experiments.significance import bootstrap_interval
 from rankgrove.experiments.specs import Spec
 from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Study
+from rankgrove.experiments.tree_strength import named, strengths
 from rankgrove.experiments.views import check_share
 from rankgrove.metrics.metric import Metric
-from rankgrove.rankers.base.registry import ranker_class
 
 Floats = npt.NDArray[np.float64]
 
@@ -121,6 +121,8 @@ def run_curve(
     that a fit and a document's score took. One of convergence has all steps of models that are
     neither stopped early nor cut by validation, up to the last of the longest fold; a fold that
     ended before counts with its last value, and scoring takes its time in proportion to the steps.
+    Of strength there are two curves per forest, of the test and of the training parts
+    (``tree_rows`` has the correlation of the trees).
     Of variance there are three curves per ranker, its loss, bias and variance over ``repeats``
     training samples of each size (see ``bias_variance``); its seed is the same for all
 
@@ -139,7 +141,7 @@ def run_curve(
     if points is not None and not chosen.points:
         raise ValueError(f"a curve of {kind} has no points to choose: it has all there are")
     if kind == "strength":
-        return _drawn(_strength(study, store, run, progress))
+        return _drawn(strengths(study, store, run, progress))
     if kind == "convergence":
         return _drawn(_convergence(study, store, run, progress))
     values = chosen.points if points is None else tuple(points)
@@ -227,13 +229,13 @@ def _points(
                 continue
             good = [(value, result) for value, result in mine if not result.failure]
             if not good:
-                yield f"{_name(study, data, spec.label)} has no point: {mine[0][1].failure}"
+                yield f"{named(study, data, spec.label)} has no point: {mine[0][1].failure}"
                 continue
             for value, result in mine:
                 if result.failure:
                     _warn_of_missing_point(spec, value, result.failure)
             yield Curve(
-                _name(study, data, spec.label),
+                named(study, data, spec.label),
                 [result.values[metric] for _, result in good],
                 [value for value, _ in good],
                 _intervals(comparison, study.metrics[0], data, [r.ranker for _, r in good]),
@@ -276,7 +278,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
     for data in comparison.datasets if own else ():
         results = {result.ranker: result for result in comparison.results(data)}
         for spec in own:
-            name, result = _name(study, data, spec.label), results[spec.label]
+            name, result = named(study, data, spec.label), results[spec.label]
             values = [] if result.failure else _mean_by_step(result.cells)
             if values:
                 yield Curve(
@@ -380,7 +382,7 @@ def _variance(
         for data in comparison.datasets:
             for spec in trained:
                 own = {share: [p.label for p in samples[spec.label, share]] for share in shares}
-                yield from _divided(comparison, metric, data, own, _name(study, data, spec.label))
+                yield from _divided(comparison, metric, data, own, named(study, data, spec.label))
     for spec in study.specs:
         if not spec.trained:
             yield f"{spec.label} is not trained: it has no variance over training samples"
@@ -419,47 +421,6 @@ def _divided(
             _row_intervals(rows, metric),
             *costs,
         )
-
-
-def _strength(study: Study, store: Store, run: Run, progress: Any) -> Iterator[Curve | str]:
-    """Return the strength of each forest's trees, the mean over the test parts of all folds."""
-    forests = [spec for spec in study.specs if _is_forest(spec)]
-    if forests:
-        shown = replace(
-            study,
-            specs=[replace(spec, view=replace(spec.view, curve="strength")) for spec in forests],
-            repeats=1,
-            baseline=None,
-        )
-        run_study(shown, store, run, progress)
-    by_ranker: dict[str, list[CellResult]] = {}
-    for cell in store.results() if forests else ():
-        by_ranker.setdefault(_name(study, cell.data, cell.ranker), []).append(cell)
-    for name, cells in by_ranker.items():
-        errors = [cell.outcome.error for cell in cells if cell.outcome.error]
-        if errors:
-            yield f"{name} has no strength of trees: {errors[0]}"
-        else:
-            yield _mean_strength(name, cells)
-    for spec in study.specs:
-        if spec not in forests:
-            yield f"{spec.label} is no forest: it has no strength of trees"
-
-
-def _mean_strength(name: str, cells: Sequence[CellResult]) -> Curve:
-    """Return the mean over folds; trees that have ended keep their last value."""
-    outcomes = [cell.outcome for cell in cells]
-    steps = np.unique(np.concatenate([outcome.curve_steps for outcome in outcomes]))
-    folds = [np.interp(steps, found.curve_steps, found.curve_values) for found in outcomes]
-    return Curve(name, np.mean(folds, axis=0).tolist(), steps.tolist())
-
-
-def _is_forest(spec: Spec) -> bool:
-    return spec.library is None and hasattr(ranker_class(spec.use), "strength_curve")
-
-
-def _name(study: Study, data: str, label: str) -> str:
-    return label if len(study.sources) == 1 else f"{label}, {data}"
 
 
 def curve_rows(curves: Sequence[Curve], kind: str, metric: str) -> list[dict[str, Any]]:
