@@ -245,7 +245,8 @@ def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, th
         if system.bagged:
             ranker = rankgrove.Bagged(ranker=ranker, n_bags=N_BAGS)
         ranker.set_params(random_state=seed, n_jobs=threads)
-        ranker.fit(fold.train, eval_set=fold.validation, early_stopping_rounds=PATIENCE)
+        rounds = PATIENCE if ranker.stops_early else None
+        ranker.fit(fold.train, eval_set=fold.validation, early_stopping_rounds=rounds)
         return [ranker.predict(part) for part in parts]
 
     def fitted(train: Any, number: int) -> list[Any]:

@@ -10,12 +10,16 @@ command goes on where it was stopped, and more repeats reuse those that are ther
 
     python benchmarks/bench_defaults.py --repeats 2
     python benchmarks/bench_defaults.py --study shape
+    python benchmarks/bench_defaults.py --study single --repeats 3
+    python benchmarks/bench_defaults.py --study held-out --repeats 5
     python benchmarks/bench_defaults.py --quick --no-write
 
 The first study, ``settings``, starts from leaf-wise trees of 31 leaves and forests grown to the
 end. The second one, ``shape``, takes the shape of trees and the limits of leaves apart, asks every
 boosted ranker, and has four more synthetic collections. The defaults were chosen by both: none of
-the collections is held out any more.
+the collections is held out any more. ``single`` asks what a single LambdaMART gains by what
+CatBoost does by default. ``held-out`` asks the changed defaults again on the collections of
+``_held_out.py``, which had no say. In these two, each repeat divides the queries anew.
 """
 
 from __future__ import annotations
@@ -26,7 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import rankgrove
+from _held_out import held_out
 from _judgments import DATA, collections, more_synthetic
+from _peer_quality import System
+from _peer_quality import measure as measure_peer
 from _report import Report, benchmark_arguments
 from rankgrove.experiments.significance import holm
 
@@ -122,7 +129,39 @@ SHAPE = [
         for ranker in ("rf-hybrid", "rf-rand", "extra-trees")
     ),
 ]
-STUDIES = {"settings": SETTINGS, "shape": SHAPE}
+HELD_OUT = [
+    *(
+        Change("oblivious trees", ranker, LEAFWISE, OBLIVIOUS)
+        for ranker in ("lambdamart", "mart", "queryrmse", "yetirank")
+    ),
+    *(
+        Change("end of growth", ranker, {"n_estimators": 30} | LONE_LEAVES, {"min_samples_leaf": 5})
+        for ranker in ("rf-point", "extra-trees")
+    ),
+]
+SINGLE = [
+    *(
+        Change(question, "lambdamart", {}, changed)
+        for question, changed in {
+            "noise on scores, 0.5": {"noise": 0.5},
+            "noise on scores, 1": {"noise": 1.0},
+            "noise on splits": {"random_strength": 1.0},
+            "CatBoost's randomness": {"random_strength": 1.0, "sampling": "bayesian"},
+            "CatBoost's bins": {"binning": "greedy-log-sum", "max_bins": 254},
+            "CatBoost's rate": {"learning_rate": 0.03, "n_estimators": 1000},
+            "CatBoost's l2": {"l2": 3.0},
+            "sampling of features": {"max_features": 0.5},
+            "sampling of queries": {"subsample": 0.7},
+            "documents per leaf": {"min_samples_leaf": 20},
+            "no normalisation": {"norm": False},
+            "all pairs": {"truncation": None},
+        }.items()
+    ),
+    Change("noise on splits", "yetirank", {}, {"random_strength": 1.0}),
+    Change("CatBoost's rate", "yetirank", {}, {"learning_rate": 0.03, "n_estimators": 1000}),
+]
+STUDIES = {"settings": SETTINGS, "shape": SHAPE, "single": SINGLE, "held-out": HELD_OUT}
+DIVIDED_ANEW = ("single", "held-out")
 
 
 def main() -> None:
@@ -130,14 +169,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--store", type=Path, default=Path("bench-defaults"))
     parser.add_argument("--repeats", type=int, default=1, help="seeds")
+    parser.add_argument("--only", nargs="+", help="collections by parts of their names")
     parser.add_argument("--study", choices=list(STUDIES), default="settings")
     parser.add_argument("--patience", type=int, default=50, help="rounds without gain to stop")
     args = parser.parse_args()
-    report = Report("defaults" if args.study == "settings" else "defaults-shape", args)
+    report = Report("defaults" if args.study == "settings" else f"defaults-{args.study}", args)
     changes = STUDIES[args.study]
-    given = collections(args.data)
-    if args.study == "shape":
+    given = held_out(args.data) if args.study == "held-out" else collections(args.data)
+    if args.study in ("shape", "single"):
         given |= more_synthetic()
+    if args.only:
+        given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
     if args.quick:
         given, args.repeats = dict(list(given.items())[-1:]), 1
     differences: dict[str, list[tuple[float, float]]] = {}
@@ -148,19 +190,52 @@ def main() -> None:
     report.write()
 
 
-def label(change: Change, changed: bool) -> str:
-    """Return the label of a setting: equal settings share their fits."""
+def settings_of(change: Change, changed: bool) -> dict[str, Any]:
+    """Return all settings of one side of a comparison."""
     common = FOREST if change.ranker in FORESTS else BOOSTED
     params = {**common, **change.base, **(change.changed if changed else {})}
     if params.get("tree") == "oblivious":  # max_depth says how large they are
         params.pop("max_leaf_nodes", None)
         if change.ranker == "plrank":  # whose leaf values have no limits
             params = {key: value for key, value in params.items() if key not in FREE_LEAVES}
+    return params
+
+
+def label(change: Change, changed: bool) -> str:
+    """Return the label of a setting: equal settings share their fits."""
+    params = settings_of(change, changed)
     return f"{change.ranker}:" + ",".join(f"{key}={value}" for key, value in sorted(params.items()))
 
 
 def measure(name: str, data: Any, changes: list[Change], args: Any) -> list[tuple[float, float]]:
     """Return the mean difference and its standard error, of each change."""
+    if args.study in DIVIDED_ANEW:
+        values = divided_anew(name, data, changes, args)
+    else:
+        values = compared(name, data, changes, args)
+    result = []
+    for change in changes:
+        difference = values[label(change, True)] - values[label(change, False)]
+        difference = difference[~np.isnan(difference)]
+        error = difference.std(ddof=1) / np.sqrt(len(difference))
+        result.append((float(difference.mean()), float(error)))
+    return result
+
+
+def divided_anew(name: str, data: Any, changes: list[Change], args: Any) -> dict[str, Any]:
+    """Return the values of queries by setting, each repeat with folds of its own."""
+    args.seeds, args.folds = args.repeats, 5
+    found = {}
+    for change in changes:
+        for changed in (False, True):
+            text = label(change, changed)
+            system = System(text, change.ranker, (settings_of(change, changed),))
+            found[text] = measure_peer(name, data, system, args)
+    return found
+
+
+def compared(name: str, data: Any, changes: list[Change], args: Any) -> dict[str, Any]:
+    """Return the values of queries by setting, on the same folds in all repeats."""
     settings = {label(change, changed) for change in changes for changed in (False, True)}
     found = rankgrove.compare(
         {name: data},
@@ -172,14 +247,7 @@ def measure(name: str, data: Any, changes: list[Change], args: Any) -> list[tupl
         out=args.store / name.replace(" ", "-").replace(",", ""),
         n_jobs=args.threads,
     )
-    values = {text: found.per_query(name, text, METRIC) for text in found.rankers}
-    result = []
-    for change in changes:
-        difference = values[label(change, True)] - values[label(change, False)]
-        difference = difference[~np.isnan(difference)]
-        error = difference.std(ddof=1) / np.sqrt(len(difference))
-        result.append((float(difference.mean()), float(error)))
-    return result
+    return {text: found.per_query(name, text, METRIC) for text in found.rankers}
 
 
 def tables(
@@ -234,9 +302,9 @@ def said(params: dict[str, Any]) -> str:
         ("no limits of leaves", FREE_LEAVES),
     ):
         if whole.items() <= params.items():
-            rest = said({key: value for key, value in params.items() if key not in whole})
-            return f"{name}, {rest}" if rest else name
-    return ", ".join(f"{key}={value}" for key, value in sorted(params.items()))
+            rest = {key: value for key, value in params.items() if key not in whole}
+            return f"{name}, {said(rest)}" if rest else name
+    return ", ".join(f"{key}={value}" for key, value in sorted(params.items())) or "defaults"
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.tables:
         held_out = ["held-out"] if args.collections == "held-out" else []
-        name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split()[:1], *held_out])
+        name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split(), *held_out])
         report = Report(name, args, libraries=["lightgbm", "xgboost", "catboost"])
         _peer_quality.run(report, args)
         report.write()

@@ -71,6 +71,11 @@ LABELS = {
         -1,
         "LambdaMART: label of row",
     ),
+    "a linear one of a blend": (
+        rg.Blend(rankers=[MART, "adarank"], metric="spearman"),
+        -1,
+        "ndcg@10: label of row",
+    ),
     "what is calibrated": (rg.Calibrated(ranker="yetirank"), -1, "YetiRank: label of row"),
 }
 

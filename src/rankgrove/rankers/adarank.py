@@ -83,13 +83,19 @@ class AdaRank(LinearRanker):
     def _n_planned(self, fit: Fit) -> int:
         return self.n_estimators
 
-    def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
+    def _check_fit(self, fit: Fit) -> None:
+        self._line(fit)
+
+    def _line(self, fit: Fit) -> LineMetric:
         metric = as_metric(self.metric)
         if not metric.greater_is_better:
             raise ValueError(
                 f"parameter metric of AdaRank must be better the higher it is, not {self.metric!r}"
             )
-        line = LineMetric.of(metric, fit.data, self.n_jobs)
+        return LineMetric.of(metric, fit.data, self.n_jobs)
+
+    def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
+        line = self._line(fit)
         prior = line.query_weight
         if prior is None:
             prior = np.ones(fit.data.groups.n_queries)

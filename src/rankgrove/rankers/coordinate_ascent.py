@@ -82,10 +82,16 @@ class CoordinateAscent(LinearRanker):
     def _n_planned(self, fit: Fit) -> int:
         return (1 + self.n_restarts) * self.max_passes
 
+    def _check_fit(self, fit: Fit) -> None:
+        self._line(fit)
+
+    def _line(self, fit: Fit) -> LineMetric:
+        return LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs)
+
     def _walk(self, fit: Fit, features: LinearFeatures, add: Callable[[Floats], bool]) -> None:
         search = CoordinateSearch(
             features,
-            LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs),
+            self._line(fit),
             features.spreads(),
             self.n_steps,
             self.first_step,

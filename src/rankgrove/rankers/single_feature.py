@@ -53,9 +53,15 @@ class SingleFeature(LinearRanker):
     )
     metric: Any = metric_param("ndcg@10", "by which training data choose")
 
+    def _check_fit(self, fit: Fit) -> None:
+        self._line(fit)
+
+    def _line(self, fit: Fit) -> LineMetric:
+        return LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs)
+
     def _learn(self, fit: Fit) -> FitResult:
+        metric = self._line(fit)
         features = self._features(fit, fit.data, training=True)
-        metric = LineMetric.of(as_metric(self.metric), fit.data, self.n_jobs)
         signs = {"best": (1.0, -1.0), "up": (1.0,), "down": (-1.0,)}[self.direction]
         nothing = np.zeros(len(fit.data.y))
         chosen, sign, best = -1, 0.0, -np.inf
