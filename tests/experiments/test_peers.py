@@ -6,10 +6,10 @@ They are cut on validation data as our own models are.
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
-from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.reading.folds import Fold, kfold
@@ -151,16 +151,58 @@ def test_sparse_data_stay_sparse_where_absent_entries_mean_the_same(
     np.testing.assert_allclose(peer.score(sparse, 1), expected, rtol=1e-5)
 
 
-def test_peers_refuse_codes_of_categories():
-    part = Dataset([[0.0], [1.0]], [0, 1], [1, 1], categories={0: Categories.of(["a", "b"])})
-    with pytest.raises(DataError, match=r"lightgbm is compared on numbers alone.*'f1'"):
-        fit_peer(
-            "lightgbm",
-            "lambdarank",
-            {},
-            Fold(part, part, part),
-            metric=None,
-            seed=0,
-            rounds=None,
-            n_jobs=1,
-        )
+BRANDS = [f"brand {letter}" for letter in "abcdefgh"]
+NATIVE = {  # models too small for thresholds on the codes of all brands
+    "lightgbm": (
+        "lambdarank",
+        {"n_estimators": 2, "num_leaves": 3, "min_data_per_group": 2, "max_cat_to_onehot": 1},
+    ),
+    "xgboost": ("rank:ndcg", {"n_estimators": 2, "max_depth": 2, "max_cat_to_onehot": 1}),
+    "catboost": ("QueryRMSE", {"iterations": 9, "depth": 2}),
+    "sklearn": ("HistGradientBoostingRegressor", {"max_iter": 2, "max_leaf_nodes": 3}),
+}
+
+
+def with_brands(seed, first_brand=None):
+    """Return data whose label is known from the brand, of which every other one is good."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"qid": np.arange(400) // 20, "price": random.random(400)})
+    brand = random.choice(BRANDS, 400)
+    frame["label"] = [2 * (BRANDS.index(name) % 2) for name in brand] + (frame.price > 0.7)
+    if first_brand is not None:
+        brand[0] = first_brand
+    return load(frame.assign(brand=brand), categorical=["brand"])
+
+
+@pytest.mark.parametrize("library", NATIVE)
+@pytest.mark.parametrize("rounds", [None, 3])
+def test_categories_are_categories_to_other_libraries(library, rounds):
+    pytest.importorskip(library)
+    target, params = NATIVE[library]
+    train, part = with_brands(0), with_brands(1)
+    metric = as_metric("ndcg@5")
+    peer = fit(library, target, params, Fold(train, part, part), rounds=rounds)
+    scores = peer.score(part, 1)
+    codes = [Dataset(one.X, one.y, one.qid) for one in (train, part)]
+    numbers = fit(library, target, params, Fold(codes[0], codes[1], codes[1]))
+    by_code = metric(part.y, numbers.score(codes[1], 1), groups=part.groups)
+    assert metric(part.y, scores, groups=part.groups) > by_code + 0.02
+    shifted = with_brands(1, "a brand")  # an unknown one before all others: their codes differ
+    assert (shifted.X[1:] != part.X[1:]).any()
+    np.testing.assert_allclose(peer.score(shifted, 1)[1:], scores[1:], rtol=1e-6)
+
+
+def test_a_peer_of_numbers_refuses_categories_by_name():
+    part = with_brands(0)
+    with pytest.raises(DataError, match=r"Forest.* takes numbers alone.*'brand'.*Hist"):
+        fit("sklearn", "RandomForestRegressor", {}, Fold(part, part, part))
+
+
+@pytest.mark.parametrize("library", NATIVE)
+def test_categories_where_a_peer_learnt_numbers_are_refused(library):
+    pytest.importorskip(library)
+    target, params = NATIVE[library]
+    part = with_brands(0)
+    numbers = Dataset(part.X, part.y, part.qid, feature_names=part.feature_names)
+    with pytest.raises(DataError, match="'brand' holds categories, such as 'brand a', but numbers"):
+        fit(library, target, params, Fold(numbers, numbers, numbers)).score(part, 1)

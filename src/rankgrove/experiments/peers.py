@@ -1,8 +1,9 @@
 """Rankers of other libraries, trained and scored like ours: same rows, same seed, same cut.
 
-Rows go to them query by query. With early stopping, the library stops by its own metric; the trees
-that it has grown are cut where the study's metric is best on the validation part, as our own models
-are, and everything in tables is measured by rankgrove.
+Rows go to them query by query, and categories as what they call categories (``peer_features``).
+With early stopping, the library stops by its own metric; the trees that it has grown are cut where
+the study's metric is best on the validation part, as our own models are, and everything in tables
+is measured by rankgrove.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ import numpy.typing as npt
 
 from rankgrove._optional import require
 from rankgrove._threads import resolve_n_jobs
+from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset
-from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.reading.folds import Fold
 from rankgrove.errors import DataError
+from rankgrove.experiments.peer_features import Matrix, PeerFeatures
 from rankgrove.metrics.metric import Metric
 
 Floats = npt.NDArray[np.float64]
-Matrix = Any  # a float32 array, or a scipy CSR matrix
 
 _PACKAGES = {
     "lightgbm": ("lightgbm",),
@@ -36,8 +37,6 @@ _PACKAGES = {
     "catboost": ("catboost",),
     "sklearn": ("scikit-learn",),
 }
-# What entries that a scipy matrix does not store are to a library; others get arrays.
-_ABSENT = {"lightgbm": 0.0, "catboost": 0.0, "xgboost": np.nan}
 _SKLEARN_MODULES = ("ensemble", "linear_model", "tree", "neighbors", "svm", "neural_network")
 
 
@@ -94,55 +93,40 @@ def fit_peer(
     target : objective of the library's ranker, or class of a scikit-learn regressor
     rounds : stop after so many trees without a better value on the validation part; None: never
     """
-    if fold.train.categories:  # their numbers would be codes of ours
-        names = [fold.train.feature_names[j] for j in sorted(fold.train.categories)]
-        raise DataError(
-            f"{library} is compared on numbers alone, and columns are categorical: "
-            f"{', '.join(map(repr, names))}; leave them out with ignore={names}"
-        )
     fit = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}
     threads = resolve_n_jobs(n_jobs)
     start = time.perf_counter()
-    peer = fit[library](target, dict(params), fold, seed, rounds, threads)
+    features = PeerFeatures(library, Columns.of(fold.train))
+    peer = fit[library](target, dict(params), fold, features, seed, rounds, threads)
     seconds = time.perf_counter() - start
-    n_steps = _best_step(library, peer, fold.validation, metric, threads)
+    n_steps = _best_step(peer, features, fold.validation, metric, threads)
 
     def score(data: Dataset, threads: int) -> Floats:
-        return peer.score(_features(library, data.X), n_steps, threads)
+        return peer.score(features.of(data), n_steps, threads)
 
     return FittedPeer(score, n_steps, seconds)
 
 
-def _features(library: str, X: Any) -> Matrix:
-    """Return features for a library: sparse if it reads absent entries as these data do."""
-    entries = as_matrix(X).entries
-    if entries is None:
-        return X
-    if np.array_equal(_ABSENT.get(library, np.inf), entries.absent, equal_nan=True):
-        from scipy.sparse import csr_matrix
-
-        return csr_matrix((entries.values, entries.columns, entries.starts), shape=X.shape)
-    return X.to_array(f"{library} in a comparison")
-
-
-def _best_step(library: str, peer: Peer, part: Dataset, metric: Metric, threads: int) -> int | None:
+def _best_step(
+    peer: Peer, features: PeerFeatures, part: Dataset, metric: Metric, threads: int
+) -> int | None:
     """Return the first number of trees that no other beats."""
     if peer.stages is None:
         return peer.n_steps
     doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
     prepared = metric.prepare(part.y, part.groups, doc_ids=doc_ids, n_jobs=threads)
     sign = 1.0 if metric.greater_is_better else -1.0
-    values = [
-        sign * prepared(scores) for scores in peer.stages(_features(library, part.X), threads)
-    ]
+    values = [sign * prepared(scores) for scores in peer.stages(features.of(part), threads)]
     if np.isnan(values).all():
         return peer.n_steps
     return int(np.nanargmax(values)) + 1
 
 
-def _grouped(library: str, data: Dataset) -> tuple[Any, Any, Any]:
+def _grouped(features: PeerFeatures, data: Dataset) -> tuple[Any, Any, Any]:
     order = slice(None) if data.groups.order is None else data.groups.order
-    return _features(library, data.X)[order], data.y[order], data.group_sizes
+    X = features.of(data)
+    rows = X.iloc[order] if hasattr(X, "iloc") else X[order]
+    return rows, data.y[order], data.group_sizes
 
 
 def _weights(data: Dataset) -> Any:
@@ -165,7 +149,13 @@ def _query_weights(data: Dataset, library: str) -> Any:
 
 
 def _lightgbm(
-    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+    target: str,
+    params: Any,
+    fold: Fold,
+    features: PeerFeatures,
+    seed: int,
+    rounds: int | None,
+    n_jobs: int,
 ) -> Peer:
     lightgbm = require("lightgbm", "peers", "lightgbm in a comparison")
     _refuse_unknown_to_lightgbm(lightgbm, params)
@@ -175,16 +165,18 @@ def _lightgbm(
         n_jobs=n_jobs,
         **{"verbose": -1, "deterministic": True, "force_row_wise": True, **params},
     )
-    X, y, sizes = _grouped("lightgbm", fold.train)
+    X, y, sizes = _grouped(features, fold.train)
     validation: dict[str, Any] = {}
     if rounds is not None:
-        valid = _grouped("lightgbm", fold.validation)
+        valid = _grouped(features, fold.validation)
         validation = {
             "eval_set": [valid[:2]],
             "eval_group": [valid[2]],
             "eval_at": [10],
             "callbacks": [lightgbm.early_stopping(rounds, verbose=False)],
         }
+    if features.categorical:
+        validation["categorical_feature"] = features.categorical
     model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **validation)
     booster = model.booster_
     n_steps = int(booster.current_iteration())
@@ -224,20 +216,32 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
 
 
 def _xgboost(
-    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+    target: str,
+    params: Any,
+    fold: Fold,
+    features: PeerFeatures,
+    seed: int,
+    rounds: int | None,
+    n_jobs: int,
 ) -> Peer:
     xgboost = require("xgboost", "peers", "xgboost in a comparison")
+    kinds: dict[str, Any] = {}
+    if features.categorical:
+        names = [
+            "c" if j in features.columns.categories else "q" for j in range(features.columns.count)
+        ]
+        kinds = {"enable_categorical": True, "feature_types": names}
     model = xgboost.XGBRanker(
         objective=target,
         random_state=seed,
         n_jobs=n_jobs,
         early_stopping_rounds=rounds,
-        **{"tree_method": "hist", **params},
+        **{"tree_method": "hist", **kinds, **params},
     )
-    X, y, sizes = _grouped("xgboost", fold.train)
+    X, y, sizes = _grouped(features, fold.train)
     validation: dict[str, Any] = {}
     if rounds is not None:
-        valid = _grouped("xgboost", fold.validation)
+        valid = _grouped(features, fold.validation)
         validation = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
     weights = _query_weights(fold.train, "xgboost")
     with warnings.catch_warnings(record=True) as caught:
@@ -258,7 +262,7 @@ def _xgboost(
 
     def stages(matrix: Matrix, threads: int) -> Iterator[Floats]:
         booster.set_param({"nthread": threads})
-        rows = xgboost.DMatrix(matrix, nthread=threads)
+        rows = xgboost.DMatrix(matrix, nthread=threads, **kinds)
         for step in range(n_steps):
             scores = booster.predict(rows, iteration_range=(step, step + 1), output_margin=True)
             yield np.asarray(scores, np.float64)
@@ -268,7 +272,13 @@ def _xgboost(
 
 
 def _catboost(
-    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+    target: str,
+    params: Any,
+    fold: Fold,
+    features: PeerFeatures,
+    seed: int,
+    rounds: int | None,
+    n_jobs: int,
 ) -> Peer:
     catboost = require("catboost", "peers", "catboost in a comparison")
     model = catboost.CatBoost(
@@ -283,13 +293,14 @@ def _catboost(
     )
 
     def pool(data: Dataset) -> Any:
-        X, y, sizes = _grouped("catboost", data)
+        X, y, sizes = _grouped(features, data)
         weights = _query_weights(data, "catboost")
         return catboost.Pool(
             X,
             y,
             group_id=np.repeat(np.arange(len(sizes)), sizes),
             group_weight=None if weights is None else np.repeat(weights, sizes),
+            cat_features=features.categorical or None,
         )
 
     validation: dict[str, Any] = {}
@@ -313,14 +324,29 @@ def _catboost(
 
 
 def _sklearn(
-    target: str, params: Any, fold: Fold, seed: int, rounds: int | None, n_jobs: int
+    target: str,
+    params: Any,
+    fold: Fold,
+    features: PeerFeatures,
+    seed: int,
+    rounds: int | None,
+    n_jobs: int,
 ) -> Peer:
     cls = _regressor(target)
     own = cls().get_params()
-    study = {"random_state": seed, "n_jobs": n_jobs}
+    study: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
+    if features.categorical:
+        if "categorical_features" not in own:
+            names = [features.columns.all_names[j] for j in features.categorical]
+            raise DataError(
+                f"{target} of scikit-learn takes numbers alone, and columns are categorical: "
+                f"{', '.join(map(repr, names))}; leave them out with ignore={names}, or compare "
+                "HistGradientBoostingRegressor"
+            )
+        study["categorical_features"] = features.categorical
     model = cls(**{**{k: v for k, v in study.items() if k in own}, **params})
     weight = fold.train.sample_weight
-    X = _features("sklearn", fold.train.X)
+    X = features.of(fold.train)
     model.fit(X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
