@@ -105,11 +105,14 @@ result["ndcg"] = metric("ndcg@10")(y, np.asarray(predict(), np.float64), group_s
 def main() -> None:
     parser = benchmark_arguments(__doc__)
     parser.add_argument("--trees", type=int, default=None, help="boosting iterations")
+    parser.add_argument("--only", choices=["real numbers", "counts"], help="one of the tables")
     arguments = parser.parse_args()
     n_rows, n_features = (20_000, 2_000) if arguments.quick else (200_000, 20_000)
     n_trees = arguments.trees or (10 if arguments.quick else 4)
     report = Report("sparse", arguments, libraries=["scipy", "lightgbm", "xgboost-cpu"])
     for values, n in (("real numbers", n_rows), ("counts", n_rows // 2)):
+        if arguments.only not in (None, values):
+            continue
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             made = run_apart(DATA, values, n, n_features, folder)
             found: dict[str, dict[str, Any]] = {}

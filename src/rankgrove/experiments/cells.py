@@ -243,11 +243,11 @@ def fit_cell(
 
 
 def _fit_own(cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | None) -> Fitted:
-    from sklearn.base import clone
-
     if cell.spec.estimator is None:
         ranker = make_ranker(cell.spec.use, **cell.params)
     else:
+        from sklearn.base import clone
+
         ranker = clone(cell.spec.estimator).set_params(**cell.params)
     ranker.set_params(random_state=cell.seed, n_jobs=n_jobs, verbose=0)
     options: dict[str, Any] = {}

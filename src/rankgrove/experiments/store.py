@@ -20,7 +20,9 @@ gone leave it when all folds were read.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -33,8 +35,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rankgrove._addresses import local_path
 from rankgrove.errors import DataError
@@ -460,13 +460,10 @@ def _is_alive(claim: sqlite3.Row, now: float) -> bool:
     return True
 
 
+@functools.cache
 def _surroundings() -> dict[str, str]:
-    import scipy
-    import sklearn
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
+    """Return versions; libraries are not imported for theirs, which takes a second."""
+    libraries = ("numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in libraries
     }
