@@ -1,7 +1,7 @@
 """What the papers give a ranker beside its defaults, and what the differences change.
 
 The tables come from the rankers themselves (``Ranker.papers``); what was measured comes from
-``benchmarks/results/papers-departures.md``.
+``benchmarks/results/papers-departures.md`` and, of forests, ``papers-departures-forests.md``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,23 @@ def _values(values: Any) -> str:
 
 
 def _measured(name: str) -> list[str]:
-    """Return the rows of a ranker from the table of departures."""
-    path = RESULTS / "papers-departures.md"
-    text = path.read_text() if path.is_file() else ""
+    """Return the rows of a ranker from the tables of departures."""
+    for table in ("departures", "departures-forests"):
+        path = RESULTS / f"papers-{table}.md"
+        text = path.read_text() if path.is_file() else ""
+        if found := _rows(name, text):
+            return [
+                "What each difference changes, all other parameters by default\n"
+                f"(`benchmarks/bench_papers.py --table {table}`; "
+                f"`benchmarks/results/papers-{table}.md` says how it was\nmeasured; "
+                "changes of some thousandths are noise):\n",
+                *found,
+            ]
+    return []
+
+
+def _rows(name: str, text: str) -> list[str]:
+    """Return the rows of a ranker in each section of a table of departures."""
     found = []
     for section in re.finditer(r"^## (.+)\n\n((?:\|.*\n)+)", text, re.MULTILINE):
         head, rule, *lines = section[2].splitlines()
@@ -65,12 +79,4 @@ def _measured(name: str) -> list[str]:
                 kept.append(line)
         if len(kept) > 1:
             found.append(f"{section[1]}:\n\n" + "\n".join([head, rule, *kept]) + "\n")
-    if not found:
-        return []
-    return [
-        "What each difference changes, all other parameters by default\n"
-        "(`benchmarks/bench_papers.py --table departures`; "
-        "`benchmarks/results/papers-departures.md` says how it was\nmeasured; changes of some "
-        "thousandths are noise):\n",
-        *found,
-    ]
+    return found

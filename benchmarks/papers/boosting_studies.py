@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -147,22 +147,31 @@ def plrank_objectives(report: Report, cells: Cells, settings: Settings) -> None:
 
 
 BOOSTED = ("lambdamart", "mart", "mcrank", "plrank", "cosmart", "klmart", "rcrank", "gbrt")
-OTHERS = (
-    *("listmle", "rf-point", "rf-list", "rf-rand", "rf", "broof"),
-    *("rf-hybrid", "rankboost", "adarank", "coordinate-ascent"),
-)
+CLASSICAL = ("listmle", "rankboost", "adarank", "coordinate-ascent")
+FORESTS = ("rf-point", "rf-list", "rf-rand", "rf", "rf-hybrid", "broof", "igbrt")
 
 # What belongs to the shape of trees: oblivious trees know other limits than leaf-wise ones.
 SHAPE = ("tree", "max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_weight")
 
 
 def departures(report: Report, cells: Cells, settings: Settings) -> None:
-    """What changes where the defaults depart from the papers: each parameter alone set as the paper
-    has it (the shape of trees with the limits of their leaves), all others by default; then all of
+    """What changes where the defaults of boosted and classical rankers depart from the papers: each
+    parameter alone set as the paper has it (the shape of trees with the limits of their leaves),
+    all others by default; then all of them."""
+    _departures((*BOOSTED, *CLASSICAL), report, cells, settings)
+
+
+def forest_departures(report: Report, cells: Cells, settings: Settings) -> None:
+    """What changes where the defaults of forests, and of boosting with forests, depart from the
+    papers: each parameter alone set as the paper has it, all others by default; then all of
     them."""
+    _departures(FORESTS, report, cells, settings)
+
+
+def _departures(rankers: Sequence[str], report: Report, cells: Cells, settings: Settings) -> None:
     for name in settings.chosen("MQ2008", "OHSUMED"):
         lines = []
-        for ranker in (*BOOSTED, *OTHERS):
+        for ranker in rankers:
             lines += _departures_of(ranker, cells, name, settings)
         if not lines:
             report.note(f"{name}: not measured.")
@@ -232,4 +241,5 @@ BOOSTING_STUDIES: dict[str, Callable[[Report, Cells, Settings], None]] = {
     "broof-figures": broof_figures,
     "plrank-objectives": plrank_objectives,
     "departures": departures,
+    "departures-forests": forest_departures,
 }
