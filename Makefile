@@ -207,7 +207,7 @@ oldest: $(VENV)/.created ## run the quick tier with the oldest dependencies
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct 'scikit-build-core>=0.11' 'nanobind>=2.4' 'cmake>=3.26' 'ninja>=1.11.1'
 	$(VENV)/bin/uv pip install -q --python .venv-oldest --resolution lowest-direct --no-build-isolation -e '.[plots,frames,serve]' \
-	  'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	  'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100' 'httpx>=0.27' 'lightgbm>=4.5' 'xgboost-cpu>=2.1'
 	OMP_WAIT_POLICY=passive .venv-oldest/bin/python -m pytest -q -n auto --quick tests --ignore tests/native --ignore tests/distributed
 
 .PHONY: clean

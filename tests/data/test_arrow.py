@@ -113,7 +113,7 @@ def test_types_of_query_ids(ids, expected):
         pa.array([1, 2, None], pa.int64()),
         pa.array([1.0, 2.0, np.nan]),
         pa.array([1, 2, None], pa.decimal128(5, 1)),
-        pa.array([1, 2, None], pa.float16()) if hasattr(pa, "float16") else None,
+        pa.array([np.float16(1), np.float16(2), None], pa.float16()),
         pa.array([True, True, None]),
     ],
 )

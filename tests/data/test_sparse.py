@@ -90,7 +90,7 @@ def test_one_dimension_is_refused():
 @pytest.mark.parametrize("absent", [0.0, np.nan])
 def test_rows_and_columns_are_selected_as_of_an_array(absent):
     rng = np.random.default_rng(0)
-    stored = scipy.sparse.random_array((20, 9), density=0.3, rng=rng, format="csr")
+    stored = scipy.sparse.random_array((20, 9), density=0.3, random_state=rng, format="csr")
     features = SparseMatrix.of(stored, absent)
     dense = features.toarray()
     assert np.isnan(dense).any() == np.isnan(absent)

@@ -23,7 +23,7 @@ def nothing_may_become_dense(monkeypatch):
 
 def make_data(n_rows=240, n_features=40, seed=1):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n_rows, n_features), density=0.1, rng=rng, format="csr")
+    X = sparse.random_array((n_rows, n_features), density=0.1, random_state=rng, format="csr")
     X = sparse.csr_matrix(X.astype(np.float32))
     y = np.minimum(4, np.asarray(X[:, :8].sum(axis=1)).ravel() * 3).round()
     return X, y, rng.permutation(np.arange(n_rows) % 12)  # queries are spread over all parts

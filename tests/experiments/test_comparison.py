@@ -446,6 +446,7 @@ def test_options_of_reading_are_refused_for_data_in_memory(tiny_data):
         rankgrove.compare(tiny_data, ["mart:n_estimators=1"], folds=3, jobs=2)
 
 
+@pytest.mark.process
 def test_names_agree_with_the_options_of_the_command_line(tiny_data):
     rankers = ["mart:n_estimators=1", "random"]
     found = rankgrove.compare(tiny_data, rankers, folds=3, workers=2, significance_test="t")

@@ -288,6 +288,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_cell(tiny_data, monkeypatch):
         assert all("process that trained it died" in e.outcome.error for e in store.results())
 
 
+@pytest.mark.process
 def test_data_that_cannot_be_read_stop_the_study(tmp_path):
     (tmp_path / "bad.txt").write_text("1 qid:1 1:x\n")
     study = make_study(str(tmp_path / "bad.txt"), ["mart"])

@@ -224,6 +224,7 @@ def imported(library: str, data):
         booster = xgboost.train({"objective": "rank:ndcg", "max_depth": 4}, pairs, 6)
         return rankgrove.from_xgboost(booster), booster.predict(pairs)
     if library == "catboost":
+        pytest.importorskip("catboost")
         from catboost import CatBoost, Pool
 
         pool = Pool(X, y, group_id=data.groups.query_of_row())
@@ -268,7 +269,7 @@ def test_contributions_of_an_imported_model_are_those_of_xgboost(data, tmp_path)
 
 
 def test_shap_takes_a_model_with_a_fill(data):
-    import shap
+    shap = pytest.importorskip("shap")
 
     from rankgrove.explain import shap_trees
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import shap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,8 @@ from rankgrove.explain.shap_trees import shap_trees
 from rankgrove.explain.shapley import expected_outputs, shapley_interactions, shapley_values
 from rankgrove.models.model import Columns
 from rankgrove.models.trees import TreesModel
+
+shap = pytest.importorskip("shap")
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-11}
 

@@ -147,7 +147,7 @@ def test_pipelines_score_with_routing(data):
 MART = rankgrove.MART(n_estimators=2, random_state=0)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.process)])
 @pytest.mark.parametrize(
     ("estimator", "prefix"), [(MART, ""), (make_pipeline(StandardScaler(), MART), "mart__")]
 )

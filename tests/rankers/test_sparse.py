@@ -225,7 +225,7 @@ def test_any_sparse_matrix_is_its_dense_one(X, missing, max_bins):
 def test_many_features_of_too_few_rows_are_counted_at_once():
     """Where no feature has enough rows, all must be looked at, and there is one answer."""
     rng = np.random.default_rng(0)
-    X = scipy.sparse.random_array((400, 3000), density=0.02, rng=rng, format="csr")
+    X = scipy.sparse.random_array((400, 3000), density=0.02, random_state=rng, format="csr")
     y, qid = rng.integers(0, 3, 400), np.repeat(np.arange(20), 20)
     ranker = quick("lambdamart", tree="leafwise", min_samples_leaf=10)
     one = to_bytes(ranker.fit(X, y, qid=qid))

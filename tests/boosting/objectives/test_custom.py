@@ -60,6 +60,8 @@ def test_works_without_numba(monkeypatch):
 
 
 def test_functions_that_numba_cannot_compile_say_so():
+    pytest.importorskip("numba")
+
     def with_a_key(scores, y, qid, weight):
         return np.array(sorted(scores, key=repr)), weight
 

@@ -77,6 +77,9 @@ class SklearnInterface:
 
         return str(estimator_html_repr(self))
 
+    # What scikit-learn before 1.6 asks instead of the tags.
+    _estimator_type = "regressor"
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
