@@ -58,6 +58,9 @@ def test_pages_quote_what_was_measured(pages, tmp_path, monkeypatch):
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, False, True]
     found = paper_tables.quoted("forests", "OHSUMED, MQ2008")
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, True, True]
+    path.write_text(head.format(" --share 0.05 --sample-share 0.5") + "\n".join(tables))
+    found = paper_tables.quoted("forests", "MQ2008").replace("\n", " ")
+    assert "trees of forests (2.5 % on the sample of WEB10K)" in found
     path.write_text(head.format("") + "\n".join(tables))
     found = paper_tables.quoted("forests", "OHSUMED")
     assert "with the paper's numbers of trees" in found.replace("\n", " ")

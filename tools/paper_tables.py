@@ -67,4 +67,8 @@ def _amount(text: str) -> str:
     share = re.search(r"bench_papers\.py .*--share ([0-9.]+)", text)
     if share is None or float(share[1]) == 1:
         return "the paper's numbers of trees"
-    return f"{100 * float(share[1]):.3g} % of the paper's trees of forests"
+    amount = f"{100 * float(share[1]):.3g} % of the paper's trees of forests"
+    sample = re.search(r"bench_papers\.py .*--sample-share ([0-9.]+)", text)
+    if sample is None:
+        return amount
+    return f"{amount} ({100 * float(share[1]) * float(sample[1]):.3g} % on the sample of WEB10K)"

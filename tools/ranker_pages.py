@@ -52,12 +52,11 @@ CLASSICAL = (
 )
 # The study of a paper in which a ranker stands, and the documents whose table its page shows.
 IN_PAPER = {
-    "gbrt": ("igbrt", "MQ2008"),
-    "igbrt": ("igbrt", "MQ2008"),
+    "gbrt": ("igbrt", "MQ2008, WEB10K sample"),
+    "igbrt": ("igbrt", "MQ2008, WEB10K sample"),
+    "plrank": ("plrank", "MQ2008, WEB10K sample"),
     "rcrank": ("rcrank", "WEB10K sample"),
-    **dict.fromkeys(
-        ("mart", "lambdamart", "mcrank", "plrank", "cosmart", "klmart"), ("plrank", "MQ2008")
-    ),
+    **dict.fromkeys(("mart", "lambdamart", "mcrank", "cosmart", "klmart"), ("plrank", "MQ2008")),
 }
 # What an example gives besides the number of iterations.
 EXTRA = {
