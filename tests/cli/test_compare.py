@@ -81,7 +81,7 @@ def test_the_study_of_missing_values(folder):
     from rankgrove.experiments.study import read_study_file
 
     specs = read_study_file("missing")["rankers"]
-    policies = ("zero", "mean", "median", "inf", "keep")
+    policies = ("zero", "mean", "median", "inf", "keep", "branch")
     assert [(spec.label, spec.settings) for spec in specs] == [
         (f"{kind}, {policy}", ({"missing": policy},))
         for kind in ("forest", "boosting")
