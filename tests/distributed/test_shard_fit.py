@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from fleet import cuts, fit_locally, make_data, make_shards, own_objective, saved
@@ -15,6 +16,8 @@ from rankgrove.boosting.objectives.rankboost import rank_gain
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.loading import load
 from rankgrove.data.scanning.scan import scan
+from rankgrove.data.writing import to_arrow
+from rankgrove.datasets import make_ranking
 from rankgrove.distributed import (
     Communicator,
     Hub,
@@ -322,12 +325,16 @@ def test_unknown_options_are_refused(fleet):
     assert "fit_options has no 'qid'" in str(error)
 
 
-def test_a_scan_is_refused_by_name(fleet, tmp_path):
-    path = tmp_path / "data.txt"
-    path.write_text("1 qid:1 1:0.5\n0 qid:1 1:0.1\n")
-    (error,) = fleet.fit(quick("mart"), [Shard(scan(path))])
-    assert isinstance(error, DataError)
-    assert "a shard must be at hand" in str(error)
+def test_shards_that_are_streamed_have_the_bits_of_one_machine(fleet, tmp_path):
+    data = make_ranking(30, seed=2)
+    middle = data.groups.offsets[data.n_queries // 2]
+    paths = []
+    for number, rows in enumerate(np.split(np.arange(data.n_rows), [middle])):
+        paths.append(tmp_path / f"{number}.parquet")
+        pq.write_table(to_arrow(data.select_rows(rows)), paths[-1], row_group_size=100)
+    local = saved(quick("lambdamart").fit(load(paths)))
+    shards = [Shard(scan(path)) for path in paths]
+    assert fleet.fit(quick("lambdamart"), shards) == [local, local]
 
 
 class PlainCommunicator(Communicator):

@@ -60,7 +60,7 @@ def ranking_input(
     if isinstance(X, Scan):
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a scan brings its labels and queries, give X alone")
-        return _scanned_input(X, sample_weight, columns, absent, what)
+        return _scanned_input(X, sample_weight, columns, absent, what, may_be_empty)
     if isinstance(X, Dataset):
         if y is not None or qid is not None or group_sizes is not None:
             raise DataError(f"{what}: a Dataset brings its labels and queries, give X alone")
@@ -147,14 +147,19 @@ def _warn_of_answers(names: tuple[str, ...], what: str) -> None:
 
 
 def _scanned_input(
-    scan: Scan, sample_weight: Any, columns: Columns | None, absent: str | None, what: str
+    scan: Scan,
+    sample_weight: Any,
+    columns: Columns | None,
+    absent: str | None,
+    what: str,
+    may_be_empty: bool,
 ) -> RankingInput:
     """Read a scan once; its matrix stays out of core."""
     data = (scan if columns is None else scan.like(columns, absent, what)).read()
     refuse_readings(data.absent, absent, what)
-    _refuse_nothing(data.X.shape, False, what)
-    weight = _weights(sample_weight, data.groups, what, False)
-    if weight is not None and weight.min() == 0:
+    _refuse_nothing(data.X.shape, may_be_empty, what)
+    weight = _weights(sample_weight, data.groups, what, may_be_empty)
+    if weight is not None and weight.min(initial=1) == 0:
         raise DataError(
             f"{what}: the weight of row {int(weight.argmin())} is 0: leave such rows out of data "
             "that are streamed"

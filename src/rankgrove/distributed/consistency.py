@@ -11,6 +11,7 @@ from rankgrove import __version__
 from rankgrove._build import build_digest
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError
@@ -55,7 +56,7 @@ def refuse_shared_queries(communicator: Communicator, shard: Shard) -> None:
 
 
 def _query_names(shard: Shard) -> list[bytes]:
-    if isinstance(shard.X, Dataset):
+    if isinstance(shard.X, Dataset | Scan):
         ids = shard.X.groups.ids
     elif shard.qid is not None:
         ids = QueryGroups.from_qid(shard.qid).ids

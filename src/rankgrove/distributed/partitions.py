@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,13 @@ from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.matrix.sparse import is_sparse
-from rankgrove.data.reading.loading import load
-from rankgrove.data.reading.options import LoadOptions, accepted_by, accepted_by_clusters
+from rankgrove.data.reading.loading import load, load_batches
+from rankgrove.data.reading.options import (
+    LoadOptions,
+    accepted_by,
+    accepted_by_clusters,
+    load_options,
+)
 from rankgrove.data.reading.readers import reader_of
 from rankgrove.errors import DataError
 
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READING_OPTIONS = accepted_by_clusters()
+_TABLE_ROWS = 1 << 16  # of a table that are converted at a time
 _OF_TABLES = accepted_by("table").intersection(READING_OPTIONS)
 
 
@@ -53,12 +60,47 @@ def read_partition(
     partition: Partition, options: Mapping[str, Any], n_jobs: int | None
 ) -> RowBatch:
     """Read a partition on the worker that holds it; errors name the partition."""
-    try:
+    with _naming(partition):
         if isinstance(partition.content, FitData):
             return _rows_of_arrays(partition.content)
         if isinstance(partition.content, (str, os.PathLike)):
             return _rows_of_dataset(_loaded_file(file_path(partition.content), options, n_jobs))
         return _rows_of_dataset(load(partition.content, **options))
+
+
+def partition_batches(
+    partition: Partition, options: Mapping[str, Any], n_jobs: int | None
+) -> Iterator[RowBatch]:
+    """Read a partition batch by batch, as far as its format allows; errors name the partition."""
+    content = partition.content
+    with _naming(partition):
+        if isinstance(content, (str, os.PathLike)):
+            path = file_path(content)
+            if reader_of(path, options.get("format")).name == "letor":
+                yield _rows_of_dataset(_loaded_file(path, options, n_jobs))
+                return
+            for data in load_batches(path, load_options(dict(options))):
+                yield _rows_of_dataset(data)
+        elif hasattr(content, "slice"):
+            yield from _table_batches(content, options)
+        else:
+            yield read_partition(partition, options, n_jobs)
+
+
+def _table_batches(table: pa.Table, options: Mapping[str, Any]) -> Iterator[RowBatch]:
+    try:
+        for start in range(0, max(table.num_rows, 1), _TABLE_ROWS):
+            yield _rows_of_dataset(load(table.slice(start, _TABLE_ROWS), **options))
+    except DataError:
+        load(table, **options)  # its error numbers the rows of the whole table
+        raise
+
+
+@contextlib.contextmanager
+def _naming(partition: Partition) -> Iterator[None]:
+    """Raise errors that name a partition."""
+    try:
+        yield
     except DataError as error:
         named = str(error).startswith(partition.name)
         raise DataError(str(error) if named else f"{partition.name}: {error}") from None

@@ -110,7 +110,7 @@ def make_plans(workers: list[list[PartitionSummary]], split_queries: str) -> lis
     filled = [part for part in parts if len(part.sizes)]
     if not filled:
         raise DataError("fit: there are no rows")
-    _refuse_unlike(filled)
+    refuse_unlike(filled)
     ids = concatenate_ids([part.ids for part in filled])
     unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     if split_queries == "refuse" and len(unique) < len(ids):
@@ -161,7 +161,7 @@ def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
     return cuts
 
 
-def _refuse_unlike(parts: list[PartitionSummary]) -> None:
+def refuse_unlike(parts: list[PartitionSummary]) -> None:
     """Refuse partitions whose columns or optional sides differ."""
     first = parts[0]
     for part in parts[1:]:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.consistency import (
     refuse_differences,
@@ -17,7 +16,7 @@ from rankgrove.distributed.consistency import (
     refuse_shared_queries,
 )
 from rankgrove.distributed.shard import Shard
-from rankgrove.errors import DataError, ModelError, WorkerError
+from rankgrove.errors import ModelError, WorkerError
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fit_key import model_digest
 from rankgrove.rankers.base.fitting import FitOptions
@@ -93,8 +92,6 @@ class ShardWorkers(FitWorkers):
 
     def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data, and that columns and weights are those of the others."""
-        if isinstance(given.X, Scan):
-            raise DataError("a shard must be at hand, as a matrix or a Dataset; a scan streams it")
         data, shard = super().checked_input(given)
         assert self.communicator is not None
         refuse_differences(

@@ -61,12 +61,7 @@ def whole_queries(
         [one.part.name for one in located], [one.rows for one in located], communicator
     )
     located = [replace(one, rows=rows) for one, rows in zip(located, parts, strict=True)]
-    described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
-    plans = [b""] * n_workers
-    if rank == 0:
-        workers = [PartitionSummary.read(worker, data) for worker, data in enumerate(described)]
-        plans = make_plans(workers, split_queries)
-    plan = QueryPlan.read(communicator.exchange(plans)[0])
+    plan = agreed_plan(located, communicator, split_queries)
     batches = [
         _matched(one, numbers[one.query_of_row], plan, start)
         for one, numbers, start in zip(located, plan.numbers, plan.starts, strict=True)
@@ -82,6 +77,19 @@ def whole_queries(
     columns = plan.columns.names or tuple(map(str, range(plan.columns.count)))
     known = {columns.index(column): found for column, found in categories.items()}
     return replace(rows, X=rows.X.with_categories(known))
+
+
+def agreed_plan(
+    located: Sequence[LocalPartition], communicator: Communicator, split_queries: str
+) -> QueryPlan:
+    """Tell worker 0 what queries the partitions have, and return its plan; a collective call."""
+    n_workers = communicator.size
+    described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
+    plans = [b""] * n_workers
+    if communicator.rank == 0:
+        workers = [PartitionSummary.read(worker, data) for worker, data in enumerate(described)]
+        plans = make_plans(workers, split_queries)
+    return QueryPlan.read(communicator.exchange(plans)[0])
 
 
 def _description(located: Sequence[LocalPartition]) -> bytes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hmac
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +16,10 @@ from rankgrove.data.core.row_batch import RowBatch
 from rankgrove.distributed.consistency import refuse_other_builds
 from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
 from rankgrove.distributed.messages import MessageKind
-from rankgrove.distributed.partitions import Partition, read_partition
+from rankgrove.distributed.partitions import Partition, partition_batches, read_partition
 from rankgrove.distributed.rendezvous import Hub, join
 from rankgrove.distributed.row_replication import replicate_rows
+from rankgrove.distributed.row_spool import RowSpool, SparseRowsError, StoredShard, stored_shard
 from rankgrove.distributed.shard import Shard
 from rankgrove.distributed.shard_fit import fit_shard
 from rankgrove.distributed.tree_sharing import CollectiveTreeSharer
@@ -28,6 +30,7 @@ from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal
 from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.row_shard import RowShard
 
 # First byte of a record of a ranker that shares trees: a round of a forest, or a boosted step.
 _ROUND, _STEP = b"r", b"s"
@@ -92,23 +95,30 @@ def _run(
     if ranker.n_jobs is None:
         ranker.set_params(n_jobs=n_threads)
     ranker.set_params(verbose=0)
-    local = [
-        [_read(partition, options, ranker.n_jobs, link) for partition in partitions]
-        for partitions, options in zip(sets, task.reading, strict=True)
-    ]
+    by_rows = ranker.shares[0] == "rows"
+    read = functools.partial(_read, n_jobs=ranker.n_jobs, link=link)
+    spool = _spooled(sets[0], task.reading[0], ranker.n_jobs, link) if by_rows else None
+    parts = read(sets[0], task.reading[0]) if spool is None else []
+    others = [read(*one) for one in zip(sets[1:], task.reading[1:], strict=True)]
     with _connect(task, rank, link) as communicator:
         refuse_other_builds(communicator)
-        held = [whole_queries(parts, communicator, task.split_queries) for parts in local]
-        local.clear()
-        share = _fit_rows if ranker.shares[0] == "rows" else _fit_trees
-        fitted = share(task, held, communicator, link)
+        train: RowBatch | StoredShard
+        if by_rows and not RowShard(0, 0, communicator=communicator).any(spool is None):
+            assert spool is not None
+            train = stored_shard(spool, communicator, task.split_queries)
+        else:
+            parts = parts if spool is None else read(sets[0], task.reading[0])
+            train = whole_queries(parts, communicator, task.split_queries)
+        parts, spool = [], None
+        held = [whole_queries(one, communicator, task.split_queries) for one in others]
+        others.clear()
+        share = _fit_rows if by_rows else _fit_trees
+        fitted = share(task, [train, *held], communicator, link)
         if rank == 0:
             link.send(MessageKind.MODEL, to_bytes(fitted, named=False))
 
 
-def _fit_rows(
-    task: FitTask, held: list[RowBatch], communicator: Communicator, link: WorkerLink
-) -> Any:
+def _fit_rows(task: FitTask, held: list[Any], communicator: Communicator, link: WorkerLink) -> Any:
     """Fit a ranker whose workers each hold a shard of the rows."""
     planned = sum(task.ranker.planned_trees())
 
@@ -127,9 +137,7 @@ def _fit_rows(
     )
 
 
-def _fit_trees(
-    task: FitTask, held: list[RowBatch], communicator: Communicator, link: WorkerLink
-) -> Any:
+def _fit_trees(task: FitTask, held: list[Any], communicator: Communicator, link: WorkerLink) -> Any:
     """Fit a ranker whose workers each hold all rows and grow a part of the forests' trees.
 
     Every worker takes the boosting steps after that for itself, with the same bits.
@@ -162,11 +170,41 @@ def _fit_trees(
 
 
 def _read(
-    partition: Partition, options: Mapping[str, Any], n_jobs: int | None, link: WorkerLink
-) -> LocalPartition:
-    local = LocalPartition.of(partition, read_partition(partition, options, n_jobs))
-    link.send(MessageKind.READ, partition=partition.name)
-    return local
+    partitions: Sequence[Partition],
+    options: Mapping[str, Any],
+    *,
+    n_jobs: int | None,
+    link: WorkerLink,
+) -> list[LocalPartition]:
+    """Read partitions into memory."""
+    read = []
+    for partition in partitions:
+        rows = read_partition(partition, options, n_jobs)
+        read.append(LocalPartition.of(partition, rows))
+        link.send(MessageKind.READ, partition=partition.name)
+    return read
+
+
+def _spooled(
+    partitions: Sequence[Partition],
+    options: Mapping[str, Any],
+    n_jobs: int | None,
+    link: WorkerLink,
+) -> RowSpool | None:
+    """Read partitions into a temporary file; None if their rows are sparse and stay in memory."""
+    spool = RowSpool()
+
+    def batches(partition: Partition) -> Iterator[RowBatch]:
+        for batch in partition_batches(partition, options, n_jobs):
+            yield batch
+            link.send(MessageKind.READ, partition=partition.name)
+
+    try:
+        for partition in partitions:
+            spool.add(partition, batches(partition))
+    except SparseRowsError:
+        return None
+    return spool
 
 
 def _connect(task: FitTask, rank: int, link: WorkerLink) -> Communicator:
@@ -183,11 +221,13 @@ def _connect(task: FitTask, rank: int, link: WorkerLink) -> Communicator:
     return join(address, rank, size, token, patience=task.patience)
 
 
-def _shard(held: Sequence[RowBatch], eval_sets: Mapping[str, int]) -> Shard:
-    train = held[0]
+def _shard(held: Sequence[Any], eval_sets: Mapping[str, int]) -> Shard:
+    train: RowBatch | StoredShard = held[0]
     sets = {
         name: _eval_entry(held[number]) if number else "train" for name, number in eval_sets.items()
     }
+    if isinstance(train, StoredShard):
+        return Shard(train, eval_set=sets)
     if train.names is None:
         return Shard(
             train.X,

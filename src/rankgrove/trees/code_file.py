@@ -52,8 +52,10 @@ def mapped_codes(
         return _is_whole(file, shape, bins.n_bins())
 
     n_bytes = n_rows * bins.n_features * shape[2]
-    with entry.file(name, write, check) as file:
-        codes: Any = np.memmap(file, np.uint8, "r", _codes_begin(bins.n_features), (n_bytes,))
+    codes: Any = np.empty(0, np.uint8)
+    if n_bytes:
+        with entry.file(name, write, check) as file:
+            codes = np.memmap(file, np.uint8, "r", _codes_begin(bins.n_features), (n_bytes,))
     return _native.mapped_matrix(bins, codes, n_rows, str(entry.folder) if large else "")
 
 

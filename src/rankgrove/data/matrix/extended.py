@@ -71,6 +71,10 @@ class ExtendedMatrix(FeatureMatrix):
         """Whether rows can be read without going through the source of the data again."""
         return self._base.is_available
 
+    def release(self) -> None:
+        """Delete the temporary file of the base."""
+        self._base.release()
+
     def take_rows(self, rows: slice | RowNumbers) -> Floats:
         """Read some neighbouring rows."""
         return self._side_by_side(self._base.take_rows(rows), self._extra[rows])

@@ -116,6 +116,9 @@ class FeatureMatrix(ABC):
         """Whether rows can be read without going through the source of the data again."""
         return True
 
+    def release(self) -> None:  # noqa: B027 - most matrices have nothing to free
+        """Delete the temporary file of an out-of-core matrix, where there is one."""
+
     @abstractmethod
     def take_rows(self, rows: slice | RowNumbers) -> Array:
         """Return some rows as an array."""

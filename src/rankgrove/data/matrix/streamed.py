@@ -47,7 +47,7 @@ class StreamedMatrix(FeatureMatrix):
         self._shape = shape
         self._cache = cache
         self._read = read
-        self._values: DiskMatrix | None = None
+        self._held: list[DiskMatrix] = []  # one at most; matrices of the same values share it
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,23 +67,23 @@ class StreamedMatrix(FeatureMatrix):
     @property
     def is_available(self) -> bool:
         """Whether the temporary file is there."""
-        return self._values is not None
+        return bool(self._held)
 
     @property
     def values(self) -> DiskMatrix:
         """The values in a temporary file, which is written first if it is not there."""
-        if self._values is None:
-            self._values = self._read()
-        return self._values
+        if not self._held:
+            self._held.append(self._read())
+        return self._held[0]
 
     def set_values(self, values: DiskMatrix) -> None:
         """Set values that are in a temporary file already."""
-        self._values = values
+        self._held[:] = [values]
 
     def release(self) -> None:
         """Delete the temporary file; values are read anew if they are wanted again."""
-        if self._values is not None:
-            self._values = None
+        if self._held:
+            self._held.clear()
             release_memory()
 
     def take_rows(self, rows: slice | RowNumbers) -> npt.NDArray[np.float32]:
@@ -149,9 +149,9 @@ class StreamedMatrix(FeatureMatrix):
     def _described(
         self, names: tuple[str, ...] | None, categories: CategoriesByColumn
     ) -> StreamedMatrix:
-        other = StreamedMatrix(self.shape, self._cache, lambda: self.values, names, categories)
+        other = StreamedMatrix(self.shape, self._cache, self._read, names, categories)
         other._maps = self._maps
-        other._values = self._values
+        other._held = self._held
         return other
 
     def kernel_columns(self, rows: RowNumbers | None = None) -> KernelColumns:

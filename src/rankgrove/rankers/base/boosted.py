@@ -345,6 +345,8 @@ class BoostedRanker(TreeRanker):
             n_jobs=n_jobs,
             eval_outputs=list(eval_outputs.values()),
         )
+        if not fit.shard.single_worker:
+            data.X.release()  # a worker needs the codes from here on
         loop = run_boosting(self, fit, boosting, eval_outputs, bins)
         trees = boosting.kept_trees(loop.n_kept)
         n_outputs = len(start.base_score)
