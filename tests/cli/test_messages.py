@@ -13,6 +13,8 @@ TABLE = "search,rating,name,f\n1,2,x,3\n1,0,y,2\n2,1,z,1\n"
 def files(data_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "table.txt").write_text(TABLE)
+    (tmp_path / "comment.txt").write_text("1 1:2 # qid:7\n0 1:3 # qid:7\n")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,14 @@ def files(data_file, tmp_path, monkeypatch):
         (
             "train mart t.csv --out x.rg --query search --label rating",
             "with --categorical name, or leave them out with --ignore name",
+        ),
+        (
+            "train mart comment.txt --out x.rg",
+            "(the comment names the query: --query comment reads it)",
+        ),
+        (
+            "train mart table.txt --out x.rg --format letor",
+            "(a table with a header line? --format csv reads it)",
         ),
         ("train mart data.txt data.txt --out x.rg", "--shared-queries merge takes"),
         ("train mart data.txt --out x.rg --metric map", "--metric has no effect without --valid"),

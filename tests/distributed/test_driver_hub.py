@@ -8,10 +8,12 @@ import os
 import resource
 import socket
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from rankgrove._warning_relay import WarningRelay
+from rankgrove.distributed import cluster_fit
 from rankgrove.distributed.cluster_fit import Attempt
 from rankgrove.distributed.driver_hub import DriverHub, DriverLinkError, WorkerLink
 from rankgrove.distributed.join_listener import JoinListener
@@ -133,11 +135,24 @@ class NoTasks:
         pass
 
 
-def test_a_worker_without_heartbeats_is_lost_although_it_is_ready():
-    """As if it were stopped (SIGSTOP): its connection stays open."""
+def test_a_worker_without_heartbeats_is_lost_although_it_is_ready(monkeypatch):
+    """As if it were stopped (SIGSTOP): its connection stays open.
+
+    Every heartbeat of the other worker is a second.
+    """
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(cluster_fit, "time", clock)
+    next_message = DriverHub.next
+
+    def next_and_tick(self, seconds):
+        message = next_message(self, seconds)
+        clock.now += message is not None and message.kind is MessageKind.ALIVE
+        return message
+
+    monkeypatch.setattr(DriverHub, "next", next_and_tick)
     with (
         DriverHub("127.0.0.1", 2) as hub,
-        WorkerLink(hub.ticket, 0, heartbeat=0.1) as alive,
+        WorkerLink(hub.ticket, 0, heartbeat=0.01) as alive,
         WorkerLink(hub.ticket, 1, heartbeat=3600) as stopped,
     ):
         for link in (alive, stopped):

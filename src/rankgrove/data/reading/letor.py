@@ -304,7 +304,7 @@ def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: in
         and message == "the label is not a number"
         and _HEADER.match(text[:4096].tobytes())
     ):
-        hint = " (a table with a header line? format='csv', --format csv on the command line)"
+        hint = " (a table with a header line? format='csv' (--format csv) reads it)"
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
 
 
@@ -312,7 +312,7 @@ def _missing_qid_hint(text: npt.NDArray[np.uint8], n_rows: int) -> str:
     """Return a hint at where the queries are in a text without ``qid:``."""
     comment = _COMMENT_WITHOUT_QID.search(text[:_LOOKED_AT_BYTES].tobytes())
     if comment is not None and _QUERY_COMMENT.fullmatch(comment[1]):
-        return " (the comment names the query: query='comment', --query comment, reads it)"
+        return " (the comment names the query: query='comment' (--query comment) reads it)"
     if comment is not None and _QUERY_COMMENT.search(comment[1]):
         return " (the comment names the query: write it as qid:ID after the label)"
     return " (and there is no file of group sizes beside it)" if n_rows == 0 else ""
