@@ -63,6 +63,28 @@ def test_explain(folder, way, capsys):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("way", ["folder", "files", "pattern"])
+def test_explain_all_rows(folder, way, capsys):
+    found = []
+    for words in (ways(folder)[way], [str(folder / "whole.txt")]):
+        assert main(["explain", str(folder / "m.rg"), *words, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+
+
+def test_a_query_in_two_files_is_named_with_both(folder, capsys):
+    words = [str(folder / "parts" / "0.txt")] * 2
+    assert main(["explain", str(folder / "m.rg"), *words, "--query-id", "1"]) == 1
+    said = capsys.readouterr().err
+    assert f"occurs in {words[0]} and in {words[1]}: --shared-queries merge takes" in said
+    assert "--shared-queries apart as two" in said
+
+
+def test_absent_scores_are_named_before_the_data_are_read(folder, capsys):
+    assert main(["evaluate", "nothing.run", str(folder / "m.rg")]) == 1
+    assert "nothing.run: no such file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", ["info", "explain", "evaluate", "export", "split", "convert"])
 def test_verbs_that_read_several_files_take_the_option_that_errors_recommend(verb):
     assert "--shared-queries" in verb_parser(verb).format_help()

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import pytest
 
 from formats.export_cases import MODELS, N_FEATURES, assert_close, edge_rows, exported, model_of
 from oracles import export_targets
+from rankgrove.data.core.columns import Columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:every document gets the same score")
 
@@ -46,13 +48,19 @@ def node() -> tuple[str, dict[str, str]]:
 
 @pytest.mark.process
 @pytest.mark.parametrize(("to", "suffix"), [("lightgbm", "txt"), ("pmml", "pmml")])
-@pytest.mark.parametrize("name", ["boosted", "infinite fill", "base score"])
-def test_jpmml_gives_the_same_scores(name, to, suffix, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "ranges"),
+    [("boosted", False), ("boosted", True), ("infinite fill", False), ("base score", False)],
+)
+def test_jpmml_gives_the_same_scores(name, ranges, to, suffix, tmp_path):
     for package in ("jpmml_evaluator", "sklearn2pmml"):
         pytest.importorskip(package)
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
-    ranker = model_of(name)
+    ranker = copy(model_of(name))
+    if ranges:
+        own = Columns.of(ranker).all_names
+        ranker.provenance_ = {"ranges": {column: [-0.5, 0.5] for column in own}}
     names = [f"feature{j}" for j in range(N_FEATURES)]
     path = tmp_path / f"model.{suffix}"
     ranker.export(path, to, feature_names=names)

@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rankgrove
@@ -20,6 +21,7 @@ from formats.export_cases import (
 from rankgrove.errors import ModelError
 from rankgrove.formats.export_check import check_export
 from rankgrove.formats.exporting import TARGETS, target_of
+from rankgrove.rankers.base.provenance import make_provenance
 
 
 @pytest.mark.filterwarnings("ignore:.*thresholds cannot be written for Solr")
@@ -196,3 +198,23 @@ class TestRequests:
         assert body["model"]["definition"] == path.read_text()
         features = json.loads((tmp_path / "m.featureset.json").read_text())["featureset"]
         assert [feature["name"] for feature in features["features"]] == list(NAMES)
+
+
+def test_lightgbm_text_holds_the_ranges_of_the_training_data(tmp_path):
+    X = np.column_stack([np.arange(60.0), np.arange(60.0) % 7, np.zeros(60), np.arange(60.0) / 60])
+    y, qid = (X[:, 0] > 30).astype(float), np.repeat(np.arange(6), 10)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(label=y, qid=qid)
+    data = rankgrove.load(frame)
+    ranker = rankgrove.MART(n_estimators=2, min_samples_leaf=1, random_state=0).fit(data)
+    infos = {}
+    for known in (False, True):
+        if known:
+            ranker.provenance_ = make_provenance(data=data)
+            # An earlier training may have had thresholds beyond.
+            ranker.provenance_["ranges"]["d"] = [0.25, 0.75]
+        ranker.export(tmp_path / "m.txt", "lightgbm", feature_names=["one", "two", "three", "four"])
+        lines = (tmp_path / "m.txt").read_text().splitlines()
+        infos[known] = next(line for line in lines if line.startswith("feature_infos="))
+    assert "[0.0:59.0] [0.0:6.0] none " in infos[True]
+    assert infos[True] != infos[False]
+    assert "0.0:59.0" not in infos[False]

@@ -3,14 +3,21 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import rankgrove
 from rankgrove import ModelError, ranker_names
 from rankgrove.cli.main import main
+from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.datasets import make_ranking
 from rankgrove.formats.model_card import model_card
-from rankgrove.rankers.base.provenance import checked_provenance, make_provenance
+from rankgrove.rankers.base.provenance import (
+    checked_provenance,
+    feature_ranges,
+    make_provenance,
+)
 from support.rankers import quick
 
 
@@ -65,10 +72,27 @@ def test_training_from_the_command_line_is_recorded(data, tmp_path, capsys):
     assert set(found["validation"]) == {"ndcg@10"}
     assert len(found["parent"]) >= 16
     card = (tmp_path / "card.md").read_text()
-    assert "| ndcg@10 |" in card
+    low, high = found["ranges"]["f1"]
+    assert (low, high) == (data.X[:, 0].min(), data.X[:, 0].max())
+    assert "| ndcg@10 | gain exp, discount log2, ties average" in card
+    assert f"`f1` ({low:g} to {high:g})" in card
     assert "Monday" in card
     assert main(["info", second]) == 0
     assert "note: Monday" in capsys.readouterr().out
+
+
+def test_ranges_are_those_of_finite_values_in_any_form():
+    X = np.array([[1, np.nan, 0, 3], [np.inf, np.nan, 0, -2], [-4, np.nan, 5, 0]], np.float32)
+    names = ["a", "b", "c", "d"]
+    expected = {"a": [-4, 1], "c": [0, 5], "d": [-2, 3]}
+    frame = pd.DataFrame(X, columns=names).assign(e=pd.Categorical(["x", "y", "x"]), y=1, qid=1)
+    dense = rankgrove.load(frame, label="y", query="qid")
+    assert feature_ranges(dense) == expected
+    wide = rankgrove.Dataset(
+        SparseMatrix.of(sparse.csr_array(X)), np.ones(3), np.ones(3), feature_names=names
+    )
+    assert wide.matrix.entries is not None
+    assert feature_ranges(wide) == expected
 
 
 def test_other_data_have_another_digest(data):
@@ -85,6 +109,10 @@ def test_other_data_have_another_digest(data):
         ({"note": 3}, "the note of a provenance is a text"),
         ({"note": "x" * 100_001}, "at most 100,000 characters"),
         ({"validation": [1]}, "the validation of a provenance is a table"),
+        ({"ranges": [1]}, "the ranges of a provenance are a table"),
+        ({"ranges": {"a": [2, 1]}}, r"the range of 'a' in a provenance is \[2, 1\]"),
+        ({"ranges": {"a": [0, "1"]}}, "the range of 'a'"),
+        ({"ranges": {"a": [0, float("inf")]}}, "the range of 'a'"),
     ],
 )
 def test_records_of_hostile_files_are_refused(record, message):

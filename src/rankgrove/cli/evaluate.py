@@ -27,6 +27,7 @@ from rankgrove.cli.options import (
 )
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import DataPaths, one_source, out_path, refuse_overwriting
+from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     from rankgrove.metrics.evaluation import Evaluation
@@ -117,6 +118,8 @@ def _is_run(arguments: argparse.Namespace) -> bool:
     from rankgrove.logs import plain_tables, trec_run
 
     path = file_path(arguments.scores)
+    if arguments.scores != "-" and not path.exists():
+        raise DataError(f"{path}: no such file")
     if arguments.scores == "-" or not path.is_file() or path.suffix == ".npy":
         return False
     with open_bytes(path) as stream:

@@ -120,6 +120,8 @@ def _describe_model(arguments: argparse.Namespace) -> None:
 def _flat(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Return the lines of a provenance."""
     for name, value in record.items():
+        if name == "ranges":  # one per feature: --json prints them
+            continue
         if name == "files":
             for file in value:
                 size = f", {file['bytes']:,} bytes, {file['digest']}" if "digest" in file else ""

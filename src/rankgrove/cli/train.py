@@ -313,9 +313,10 @@ def _provenance(
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the record of the training for the model file."""
+    from rankgrove.data.core.dataset import Dataset
     from rankgrove.data.reading.loading import files_in, is_folder
     from rankgrove.rankers.base.fit_key import model_digest
-    from rankgrove.rankers.base.provenance import make_provenance
+    from rankgrove.rankers.base.provenance import feature_ranges, make_provenance
 
     given = [path for path in (*arguments.data, arguments.valid, arguments.test) if path]
     paths = [
@@ -331,7 +332,8 @@ def _provenance(
         metrics={names[name]: values for name, values in measured.items()},
     )
     size = {"rows": len(train.y), "queries": train.n_queries, "features": train.n_features}
-    return {**record, "data": size}
+    ranges = feature_ranges(train) if isinstance(train, Dataset) else {}
+    return {**record, "data": size, **({"ranges": ranges} if ranges else {})}
 
 
 def _metrics(arguments: argparse.Namespace) -> list[Any]:

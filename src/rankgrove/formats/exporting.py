@@ -179,6 +179,7 @@ def export_model(
     feature_names: Sequence[str] | None = None,
     known_features: Sequence[str] | None = None,
     with_request: bool = False,
+    ranges: Mapping[str, Sequence[float]] | None = None,
 ) -> Export:
     """Write a model for another program.
 
@@ -193,6 +194,8 @@ def export_model(
     feature_names : names for the columns, instead of the model's own
     known_features : all features that the target has; a model that asks for others is refused
     with_request : also write the bodies to upload beside the file
+    ranges : lowest and highest value of features in the training data, by the model's own names,
+        for targets that have a place for them
     """
     target = target_of(to)
     model = model.without_head()  # targets rank by the score
@@ -211,6 +214,10 @@ def export_model(
         reason = _reason_for_zero(model, target) if missing is None else ""
         plain, indicators = _trees(model, target, "zero" if reason else missing, feature_names)
         plain = replace(plain, says_missing_is_zero=missing == "zero")
+        if indicators is None:
+            own = {name: j for j, name in enumerate(model.columns.all_names)}
+            known = {own[name]: pair for name, pair in (ranges or {}).items() if name in own}
+            plain = replace(plain, ranges=known)
         if target.at_least_zero:
             plain, shift = plain.at_least_zero()
         data, names = target.write(plain), plain.names

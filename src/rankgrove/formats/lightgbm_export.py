@@ -56,19 +56,23 @@ def _write(plain: PlainTrees) -> bytes:
 
 
 def _feature_infos(plain: PlainTrees) -> list[str]:
-    """Return the codes of categorical columns, and the range of the thresholds of others.
+    """Return the codes of categorical columns, and the range of the values of others.
 
-    LightGBM, which writes the range of the training data, does not look at them; JPMML takes a
-    feature with ``none`` for one that no split uses.
+    The range is that of the training data where it is known (one that includes all thresholds: an
+    earlier training may have seen more), else that of the thresholds. LightGBM does not look at
+    them; JPMML takes a feature with ``none`` for one that no split uses.
     """
     infos = ["none"] * plain.n_features
     features = [tree.feature[~tree.is_leaf] for tree in plain.trees]
     feature = np.concatenate([*features, np.empty(0, np.int64)])
     cuts = [tree.precise[~tree.is_leaf] for tree in plain.trees]
     threshold = np.concatenate([*cuts, np.empty(0)])
-    for column in np.unique(feature).tolist():
+    for column in {*np.unique(feature).tolist(), *plain.ranges}:
         own = threshold[feature == column]
-        infos[column] = f"[{float(own.min())!r}:{float(own.max())!r}]"
+        if column in plain.ranges:
+            own = np.r_[plain.ranges[column], own[np.isfinite(own)]]
+        if (feature == column).any() or own.min() < own.max():
+            infos[column] = f"[{float(own.min())!r}:{float(own.max())!r}]"
     for column, values in plain.categories.items():
         if values:
             infos[column] = ":".join(map(str, range(len(values))))

@@ -8,6 +8,8 @@ from typing import Any
 
 from rankgrove._files import replacing
 from rankgrove.data.core.columns import Columns
+from rankgrove.metrics.parameters import format_value
+from rankgrove.metrics.parsing import metric
 
 _LISTED = 30
 
@@ -24,7 +26,8 @@ def model_card(ranker: Any) -> str:
     record = ranker.provenance_ or {}
     columns = Columns.of(ranker)
     names = list(columns.names or ())
-    shown = ", ".join(f"`{_code(name)}`" for name in names[:_LISTED])
+    ranges = record.get("ranges", {})
+    shown = ", ".join(f"`{_code(name)}`{_range(ranges.get(name))}" for name in names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     lines = [
         f"# Model card: {ranker.ranker_name}",
@@ -61,6 +64,11 @@ def model_card(ranker: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _range(pair: list[float] | None) -> str:
+    """Return the range of a feature in the training data, if it is known."""
+    return "" if pair is None else f" ({pair[0]:g} to {pair[1]:g})"
+
+
 def _training(record: Mapping[str, Any]) -> dict[str, Any]:
     data = record.get("data", {})
     grades = data.get("grades") or {}
@@ -90,8 +98,21 @@ def _facts(title: str, facts: Mapping[str, Any]) -> list[str]:
 def _table(title: str, metrics: Mapping[str, float] | None) -> list[str]:
     if not metrics:
         return []
-    rows = [f"| {_text(name)} | {value:.4f} |" for name, value in metrics.items()]
-    return ["", f"## {title}", "", "| metric | mean over queries |", "|---|---:|", *rows]
+    rows = [
+        f"| {_text(name)} | {_text(_convention(name))} | {value:.4f} |"
+        for name, value in metrics.items()
+    ]
+    head = ["| metric | convention | mean over queries |", "|---|---|---:|"]
+    return ["", f"## {title}", "", *head, *rows]
+
+
+def _convention(name: str) -> str:
+    """Return all parameters of a metric but its cut-off; nothing for one that is not known here."""
+    try:
+        params = metric(name).params
+    except ValueError:
+        return ""
+    return ", ".join(f"{key} {format_value(value)}" for key, value in params.items() if key != "k")
 
 
 def _missing(ranker: Any) -> str:

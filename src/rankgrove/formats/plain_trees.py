@@ -99,6 +99,7 @@ class PlainTrees:
     says_missing_is_zero : whether the file is to say so, for targets that have a word for it
     categories : the values of categorical columns, by the number of the column; a value's code is
         its index. Each of a model's pooled values has a code of its own here.
+    ranges : lowest and highest value of features in the training data, of those that are known
     """
 
     names: tuple[str, ...] | None
@@ -110,6 +111,7 @@ class PlainTrees:
     missing_is_zero: bool = False
     says_missing_is_zero: bool = False
     categories: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
+    ranges: Mapping[int, Sequence[float]] = field(default_factory=dict)
 
     def with_base_in_leaves(self) -> PlainTrees:
         """Return the same sum with the base score added to leaves, for targets without base scores.

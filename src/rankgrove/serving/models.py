@@ -74,6 +74,7 @@ class ServedModel:
         """Describe the model."""
         names = self.model.columns.names
         written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.modified))
+        record = {key: value for key, value in (self.provenance or {}).items() if key != "ranges"}
         return {
             "name": self.name,
             "kind": self.model.kind,
@@ -81,7 +82,7 @@ class ServedModel:
             "feature_names": None if names is None else list(names),
             "needs_queries": self.model.needs_queries,
             "written": written,
-            "provenance": self.provenance,
+            "provenance": record or None,
         }
 
 

@@ -455,10 +455,11 @@ def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> n
         for data in datasets:
             for query in data.groups.ids.tolist():
                 if query in owner:
+                    one, other = (d.source or repr(d) for d in (owner[query], data))
                     raise DataError(
-                        f"the query {query!r} occurs in {owner[query]!r} and in {data!r}: "
-                        "shared_queries='merge' takes its documents as one query, 'apart' as two "
-                        "(--shared-queries on the command line)"
+                        f"the query {query!r} occurs in {one} and in {other}: "
+                        "shared_queries='merge' takes its documents as one query, "
+                        "shared_queries='apart' as two"
                     )
             owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
     return concatenate_ids([d.qid for d in datasets])

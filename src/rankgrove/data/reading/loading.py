@@ -51,7 +51,8 @@ def _load(source: Any, options: LoadOptions) -> Dataset:
     if not is_paths(source):
         return _checked_labels(_read(source, options), options)
     parts = [_checked_labels(_read(path, options), options) for path in source]
-    return concatenate(parts, options.shared_queries)
+    # Each file is one query where queries are not read.
+    return concatenate(parts, "merge" if "query" in options.unread else options.shared_queries)
 
 
 def load_batches(path: FilePath, options: LoadOptions, *, whole: bool = False) -> Iterator[Dataset]:

@@ -245,8 +245,7 @@ def shared_query_message(query: Any, one: str, other: str) -> str:
     """Return the message about a query id in two files that are streamed."""
     return (
         f"the query {query!r} occurs in {one} and in {other}: shared_queries='merge' takes its "
-        "documents as one query (if they follow one another), 'apart' as two (--shared-queries on "
-        "the command line)"
+        "documents as one query (if they follow one another), shared_queries='apart' as two"
     )
 
 

@@ -272,7 +272,8 @@ class FittedRanker(SklearnInterface):
         """
         from rankgrove.formats.exporting import export_model
 
-        return export_model(self.fitted_model(), path, to, **options)
+        ranges = (self.provenance_ or {}).get("ranges")
+        return export_model(self.fitted_model(), path, to, ranges=ranges, **options)
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
         """Return the leaf of every document in every tree, as its node number within the tree.

@@ -8,6 +8,7 @@ for one, so that the same fit gives the same file. All keys are optional.
 | date | of the training, in UTC (``SOURCE_DATE_EPOCH`` sets it, for reproducible files) |
 | version, build | of rankgrove: its version, and a digest of its sources and native module |
 | data | training data: rows, queries, features, grades with their counts, and a digest |
+| ranges | lowest and highest value of each numeric feature in the training data, by name |
 | files | names, bytes and digests of the files that were read |
 | validation, test | metrics by name |
 | parent | digest of the model that training continued |
@@ -33,6 +34,7 @@ KEYS = (
     "version",
     "build",
     "data",
+    "ranges",
     "files",
     "validation",
     "test",
@@ -42,6 +44,7 @@ KEYS = (
 _DIGEST_BYTES = 16
 _MAX_GRADES = 32
 _MAX_NOTE = 100_000
+_MAX_RANGES = 10_000
 
 
 def make_provenance(
@@ -68,6 +71,7 @@ def make_provenance(
     record: dict[str, Any] = {"date": _now(), "version": __version__, "build": build_digest()}
     if data is not None:
         record["data"] = _data_facts(data)
+        record["ranges"] = feature_ranges(data)
     record["files"] = [_file_facts(file_path(file)) for file in files]
     for part, values in (metrics or {}).items():
         record[part] = {name: float(value) for name, value in values.items()}
@@ -89,9 +93,49 @@ def checked_provenance(record: Any) -> dict[str, Any]:
             raise ModelError(f"the {key} of a provenance is a text, not {value!r:.100}")
         if key == "note" and len(value) > _MAX_NOTE:
             raise ModelError(f"a note has at most {_MAX_NOTE:,} characters, not {len(value):,}")
+        if key == "ranges":
+            _check_ranges(value)
         if key in ("data", "validation", "test") and not isinstance(value, Mapping):
             raise ModelError(f"the {key} of a provenance is a table, not {value!r:.100}")
     return dict(record)
+
+
+def feature_ranges(data: Dataset) -> dict[str, list[float]]:
+    """Return the lowest and the highest finite value of each numeric feature, by name.
+
+    Features without a finite value have none; data of very many features have no ranges at all.
+    """
+    if data.n_features > _MAX_RANGES:
+        return {}
+    low = np.full(data.n_features, np.inf, np.float32)
+    high = -low
+    if data.matrix.entries is not None:
+        starts, columns, values, absent = data.matrix.entries
+        finite = np.isfinite(values)
+        np.minimum.at(low, columns[finite], values[finite])
+        np.maximum.at(high, columns[finite], values[finite])
+        if np.isfinite(absent):
+            lacking = np.bincount(columns, minlength=data.n_features) < len(starts) - 1
+            low[lacking] = np.minimum(low[lacking], absent)
+            high[lacking] = np.maximum(high[lacking], absent)
+    else:
+        for block in data.matrix.row_blocks():
+            low = np.minimum(low, np.where(np.isfinite(block), block, np.inf).min(axis=0))
+            high = np.maximum(high, np.where(np.isfinite(block), block, -np.inf).max(axis=0))
+    return {
+        name: [float(low[j]), float(high[j])]
+        for j, name in enumerate(data.feature_names)
+        if low[j] <= high[j] and j not in data.categories
+    }
+
+
+def _check_ranges(value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise ModelError(f"the ranges of a provenance are a table, not {value!r:.100}")
+    for name, pair in value.items():
+        numbers = isinstance(pair, list) and [type(end) in (int, float) for end in pair]
+        if numbers != [True, True] or not -np.inf < pair[0] <= pair[1] < np.inf:
+            raise ModelError(f"the range of {name!r:.100} in a provenance is {pair!r:.100}")
 
 
 def _now() -> str:
