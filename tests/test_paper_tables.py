@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from papers import cells
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -51,3 +54,21 @@ def test_every_table_of_the_papers_is_printed_by_one_command_which_resumes(tmp_p
     assert (out / "papers-cells.quick.jsonl").read_bytes() == cells
     table = first[first.index("MQ2008, preset letor4: as in the paper") :].split("\n\n")[0]
     assert table in again
+
+
+def test_a_cell_is_measured_again_only_where_a_default_has_changed(tmp_path, monkeypatch):
+    def kept(value):
+        found = cells.Cells(tmp_path / "cells.jsonl", n_runs=1, threads=1, minutes=None)
+        start = cells.Method("forest", "rf", {"n_estimators": 2})
+        method = cells.Method("both", "igbrt", {"n_estimators": 3}, start=start)
+        return found.kept(["data", *method.key, "fold=1"], lambda: value)
+
+    defaults = cells.effective_defaults
+    assert [kept("first"), kept("second")] == ["first", "first"]
+    monkeypatch.setattr(cells, "effective_defaults", lambda ranker: {**defaults(ranker), "new": 1})
+    assert kept("third") == "first"  # what a new parameter does by default was done before
+    changed = {"rf": {"min_samples_leaf": 9}}
+    monkeypatch.setattr(
+        cells, "effective_defaults", lambda ranker: {**defaults(ranker), **changed.get(ranker, {})}
+    )
+    assert kept("fourth") == "fourth"
