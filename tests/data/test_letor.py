@@ -106,7 +106,7 @@ BAD = {
     "label weight": ("1:0.5 qid:1 1:1\n", r"the label is not a number: '1:0.5'"),
     "label overflow": ("1e999 qid:1 1:1\n", r"the label is too large: '1e999'"),
     "no qid": ("0 1:1\n", r"column 3: qid is missing.*'1:1'"),
-    "qid in comment": ("0 1:1 # qid = 7\n", r"qid is missing .*--query comment, reads it"),
+    "qid in comment": ("0 1:1 # qid = 7\n", r"qid is missing .*\(--query comment\) reads it"),
     "query in comment": ("10 1:1 #query_id: a\n", r"qid is missing .*--query comment"),
     "qid and more in comment": (
         "0 1:1 #docid = a inc = 1 qid = 7\n",
