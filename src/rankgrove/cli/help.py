@@ -43,6 +43,7 @@ class HelpParser(argparse.ArgumentParser):
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options
         )
+        self.color = False  # (Python 3.14 has colours of its own)
         # Values that begin with a minus are no options: -1, and lists of numbers such as -1,0,1.
         self._negative_number_matcher = re.compile(r"-[\d.][\d.,eE+-]*$")
 
