@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankgrove.cli.main import main
+from rankgrove.cli.main import _parse, main
+from rankgrove.cli.messages import in_options
 
 TABLE = "search,rating,name,f\n1,2,x,3\n1,0,y,2\n2,1,z,1\n"
 
@@ -13,6 +14,12 @@ TABLE = "search,rating,name,f\n1,2,x,3\n1,0,y,2\n2,1,z,1\n"
 def files(data_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "c.csv").write_text("clicked,q,p,f\n1,1,0.5,3\n0,1,0.2,2\n1,2,0.5,1\n")
+    (tmp_path / "w.csv").write_text("label,qid,w,f\n1,1,1,3\n0,1,-2,2\n1,2,1,1\n")
+    lines = [f"{i % 2} qid:{query} 1:{i}\n" for query in range(9) for i in range(4)]
+    (tmp_path / "g.txt").write_text("".join(lines))
+    (tmp_path / "s.csv").write_text("q,y,f\n1,1,1\n")
+    (tmp_path / "x.xlsx").write_bytes(b"PK\x03\x04 and so on")
     (tmp_path / "table.txt").write_text(TABLE)
     (tmp_path / "comment.txt").write_text("1 1:2 # qid:7\n0 1:3 # qid:7\n")
 
@@ -47,6 +54,26 @@ def files(data_file, tmp_path, monkeypatch):
         ),
         ("train mart data.txt data.txt --out x.rg", "--shared-queries merge takes"),
         ("train mart data.txt --out x.rg --metric map", "--metric has no effect without --valid"),
+        (
+            "train querysoftmax c.csv --label clicked --query q --propensity p --position-bias ips "
+            "--gain exp --out x.rg",
+            "--position-bias ips of QuerySoftMax divides the gains of clicks: use --gain linear",
+        ),
+        (
+            "train lambdamart c.csv --label clicked --query q --propensity p --position-bias "
+            "additive --out x.rg",
+            "train: --position-bias additive of LambdaMART needs the position of each row, which "
+            "--position gives",
+        ),
+        (
+            "train blend g.txt --rankers mart;rf-point --stream --out x.rg",
+            "read them with --no-stream, or give --valid",
+        ),
+        ("train bagged g.txt --stream --out x.rg", "read the data with --no-stream, or bag by"),
+        ("train mart data.txt --stream --out x.rg", "--no-stream takes any order"),
+        ("train lambdamart w.csv --weight w --out x.rg", "--weight"),
+        ("train lambdamart x.xlsx --out x.rg", "x.xlsx is a spreadsheet, which is not read: save"),
+        ("info s.csv --query q --label y --columns a b", "columns has 2 names"),
         ("compare data.txt --ranker mart --folds 2", "not 2 (--folds)"),
         ("compare data.txt --ranker mart --backend dask", "say how many, as in --workers 2"),
         ("compare data.txt --ranker mart:n_estimators=0", "parameter n_estimators of mart"),
@@ -101,3 +128,13 @@ def test_words_of_python_do_not_reach_the_command_line(files, tmp_path, words, m
     assert "like=" not in said
     assert "--fold-order" not in said
     assert "--max-folds" not in said
+
+
+def test_texts_of_metrics_and_rankers_stay_as_they_are():
+    arguments = _parse(["train", "lambdamart", "d.txt", "--out", "m.rg"])
+    for text in ("the metric ndcg@10(gain=linear,ties=input)", "cell lambdamart:gain=exp,sigma=2"):
+        assert in_options(text, arguments) == text
+    said = in_options(
+        "fit: use gain='linear' with sigma=2, ignore=['a', 'b'] or eval_set", arguments
+    )
+    assert said == "use --gain linear with --sigma 2, --ignore a b or --valid"

@@ -90,7 +90,7 @@ def test_columns_of_tables_can_be_named(run, tables):
         f"train mart judged.csv {NAMED} --valid judged.csv --n-estimators 3 --out t.rg"
     )
     assert code == 0
-    assert "eval_set 'valid' holds the training data: it does not decide" in err
+    assert "--valid holds the training data: it does not decide" in err
     model = rankgrove.load_model("t.rg")
     data = rankgrove.load("judged.csv", label="rating", query="search")
     code, out, _ = run(f"predict t.rg judged.csv {NAMED}")

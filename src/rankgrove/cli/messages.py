@@ -5,17 +5,28 @@ from __future__ import annotations
 import argparse
 import re
 
-# Python's argument, followed by the option: "label= (--label on the command line)".
-_BOTH = re.compile(r"\w+=(?:\[[^]]*\]|'[^']*'|\w*) \((--[^)]+?)(?: on the command line)?\)")
+# What is written in Python, followed by what is written here: "label= (--label on the command
+# line)", "rankgrove.kfold (rankgrove split on the command line)".
+_PYTHON = r"(?:\w+=(?:\[[^]]*\]|'[^']*'|\w*)|rankgrove\.\w+)"
+_BOTH = re.compile(_PYTHON + r" \(((?:--|rankgrove )[^)]+?)(?: on the command line)?\)")
 _HINT = re.compile(r"(--[\w-]+(?: [^)]*?)?) on the command line")
 _PARAMETER = re.compile(r"parameter (\w+)(?: of \w+)?\b")
-_ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|[\w.]*\w)")
+# (Not those of a metric or a ranker: "ndcg@10(gain=linear)", "mart:subsample=0.5,n_jobs=1".)
+_ARGUMENT = re.compile(r"(?<!\w\()(?<![,:])\b(\w+)=('[^']*'|\['[^]]*'\]|[\w.]*\w)")
 _BARE_ARGUMENT = re.compile(r"\b(\w+)=(?![\w'\"\[({])")
 _NAME = re.compile(r"(?<!['\w])[a-z]+(?:_[a-z]+)+\b(?!')")
 _LIKE = " (like=)"  # the model, in Python
+_METHOD = re.compile(r"^fit: ")
+_SET = re.compile(r"\beval_set '(valid|test)'")
 
-# Arguments in Python whose options have other names.
-_OTHER_NAMES = {"random_state": "seed", "n_trials": "trials"}
+# Arguments in Python, and the ``dest`` of the options that are called otherwise.
+_OTHER_NAMES = {
+    "random_state": "seed",
+    "n_trials": "trials",
+    "sample_weight": "weight",
+    "eval_set": "valid",
+    "eval_metric": "metrics",
+}
 
 
 def in_options(message: str, arguments: argparse.Namespace) -> str:
@@ -30,7 +41,10 @@ def in_options(message: str, arguments: argparse.Namespace) -> str:
         return options.get(match[1], match[0])
 
     def argument(match: re.Match[str]) -> str:
-        return f"{options[match[1]]} {match[2].strip(chr(39))}" if match[1] in options else match[0]
+        if match[1] not in options:
+            return match[0]
+        values = re.findall(r"'([^']*)'", match[2]) or [match[2]]
+        return " ".join([options[match[1]], *values])
 
     def name(match: re.Match[str]) -> str:
         return options.get(match[0], match[0])
@@ -38,7 +52,8 @@ def in_options(message: str, arguments: argparse.Namespace) -> str:
     def bare(match: re.Match[str]) -> str:
         return options.get(match[1], match[0])
 
-    message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message.replace(_LIKE, "")))
+    message = _SET.sub(r"--\1", _METHOD.sub("", message.replace(_LIKE, "")))
+    message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message))
     message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
     return _NAME.sub(name, _BARE_ARGUMENT.sub(bare, message))
 
@@ -57,9 +72,9 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
         name = dest.removeprefix("set_")
         option = "train-metric" if dest == "set_metric" else name.replace("_", "-")
         options[name] = f"--{option}"
-    for name, option in _OTHER_NAMES.items():
-        if option in options:
-            options[name] = f"--{option}"
+    for name, dest in _OTHER_NAMES.items():
+        if dest in options:
+            options[name] = "--metric" if dest == "metrics" else f"--{dest}"
     for positional in ("data", "model", "results", "kind", "ranker", "verb", "run", "metrics"):
         options.pop(positional, None)
     return {**options, **getattr(arguments, "option_names", {})}

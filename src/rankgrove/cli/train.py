@@ -140,8 +140,10 @@ def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
         help=f"take the settings of a paper (alone or {OWN}: of the one that brought the ranker); "
         "parameters that are given take the place of the paper's",
     )
+    names = {}
     for parameter in parameter_table(ranker_class(name)):
         if parameter.name not in _SET_HERE:
+            names[parameter.name] = _option_of(parameter.name)
             words = parameter.constraint.describe()
             meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
             group.add_argument(
@@ -152,6 +154,7 @@ def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
                 metavar="VALUE",
                 help=meaning.replace("%", "%%"),
             )
+    parser.set_defaults(option_names=names)
 
 
 def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
@@ -313,7 +316,6 @@ def _provenance(
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the record of the training for the model file."""
-    from rankgrove.data.core.dataset import Dataset
     from rankgrove.data.reading.loading import files_in, is_folder
     from rankgrove.rankers.base.fit_key import model_digest
     from rankgrove.rankers.base.provenance import feature_ranges, make_provenance
@@ -332,7 +334,7 @@ def _provenance(
         metrics={names[name]: values for name, values in measured.items()},
     )
     size = {"rows": len(train.y), "queries": train.n_queries, "features": train.n_features}
-    ranges = feature_ranges(train) if isinstance(train, Dataset) else {}
+    ranges = feature_ranges(train)
     return {**record, "data": size, **({"ranges": ranges} if ranges else {})}
 
 

@@ -62,8 +62,8 @@ class ScoreColumn:
             self._warned = True
             warnings.warn(
                 f"the column {self._name!r}, which is compared as scores made elsewhere, is a "
-                f"feature, too: rankers learn from it (ignore=[{self._name!r}], or --ignore "
-                f"{self._name}, keeps it from them; naming features= ends this warning)",
+                f"feature, too: rankers learn from it (ignore=[{self._name!r}] keeps it from them; "
+                "naming features= ends this warning)",
                 DataWarning,
                 stacklevel=2,
             )

@@ -130,8 +130,8 @@ class Bagged(BaseRanker):
             as_metric(self.metric).prepare(data.y, groups, n_jobs=self.n_jobs, part=True)
         if self.sampling == "queries" and data.X.cache is not None:
             raise ModelError(
-                "samples of streamed queries cannot be drawn: load the data, or bag by "
-                "sampling='seeds'"
+                "samples of streamed queries cannot be drawn: read the data with rankgrove.load "
+                "(--no-stream on the command line), or bag by sampling='seeds'"
             )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:

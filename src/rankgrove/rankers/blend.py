@@ -179,7 +179,8 @@ class Blend(BaseRanker):
             )
         if data.X.cache is not None:
             raise ModelError(
-                "out-of-fold predictions need loaded data: load them, or give eval_set"
+                "out-of-fold predictions need data in memory: read them with rankgrove.load "
+                "(--no-stream on the command line), or give eval_set"
             )
 
     def _model(self, ranker: BaseRanker, fit: Fit) -> Model:

@@ -146,5 +146,6 @@ class Calibrated(BaseRanker):
             )
         if not held_out and data.X.cache is not None:
             raise ModelError(
-                "out-of-fold predictions need loaded data: load them, or give eval_set"
+                "out-of-fold predictions need data in memory: read them with rankgrove.load "
+                "(--no-stream on the command line), or give eval_set"
             )

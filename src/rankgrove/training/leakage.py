@@ -34,7 +34,7 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     warnings.warn(
         f"{name} shares {len(pairs):,} of its {held_out.groups.n_queries:,} queries with the "
         "training data: its metrics, and what is chosen by them, say nothing about new queries. "
-        "Split by query, as rankgrove.kfold does",
+        "Split by query, as rankgrove.kfold (rankgrove split on the command line) does",
         DataWarning,
         stacklevel=5,
     )
@@ -44,8 +44,8 @@ def warn_of_training_data(name: str) -> None:
     """Warn that a validation set is a copy of the training data."""
     warnings.warn(
         f"{name} holds the training data: it does not decide where training stops, and its "
-        "metrics say nothing about new queries. Split by query, as rankgrove.kfold does, or name "
-        "it 'train'",
+        "metrics say nothing about new queries. Split by query, as rankgrove.kfold (rankgrove "
+        "split on the command line) does; a set of the name 'train' may hold them",
         DataWarning,
         stacklevel=5,
     )

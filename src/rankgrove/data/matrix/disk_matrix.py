@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.matrix.numbers import finite_ranges
 from rankgrove.errors import DataError
 
 Floats = npt.NDArray[np.float32]
@@ -25,12 +26,14 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 16  # of a block
 
 @dataclass(frozen=True)
 class _Block:
-    """One block: its offset in the file, its rows, and the numbers of its columns."""
+    """One block: its offset in the file, its rows, the numbers and finite ranges of its columns."""
 
     offset: int
     n_rows: int
     first_column: int
     last_column: int
+    low: Floats
+    high: Floats
 
 
 class DiskMatrix:
@@ -75,6 +78,20 @@ class DiskMatrix:
             columns = range(first, max((block.last_column for block in self._blocks), default=0))
         self._numbers = np.array(columns, np.int64)
         self.n_columns = len(self._numbers)
+
+    def ranges(self) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest finite value of each column; inf and -inf without."""
+        low = np.full(self.n_columns, np.inf, np.float32)
+        high = -low
+        for block in self._blocks:
+            inside = (self._numbers >= block.first_column) & (self._numbers < block.last_column)
+            own = self._numbers[inside] - block.first_column
+            low[inside] = np.minimum(low[inside], block.low[own])
+            high[inside] = np.maximum(high[inside], block.high[own])
+            if np.isfinite(self._absent):
+                low[~inside] = np.minimum(low[~inside], self._absent)
+                high[~inside] = np.maximum(high[~inside], self._absent)
+        return low, high
 
     def columns(self, begin: int, end: int) -> Floats:
         """Read some columns of all rows."""
@@ -149,7 +166,7 @@ class DiskMatrix:
             rest = values.reshape(-1).view(np.uint8).data
             while rest:
                 rest = rest[self._file.write(rest) :]
-        self._blocks.append(_Block(self._size, total, first, last))
+        self._blocks.append(_Block(self._size, total, first, last, *finite_ranges(values.T)))
         self._size += values.nbytes
         self.n_rows += total
         self._n_waiting -= total

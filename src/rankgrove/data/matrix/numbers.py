@@ -94,3 +94,17 @@ def _numbers_of_objects(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
 def _kind_name(dtype: np.dtype[Any]) -> str:
     names = {"U": "texts", "S": "texts", "T": "texts", "M": "dates", "m": "times"}
     return names.get(dtype.kind, f"{dtype} values")
+
+
+def finite_ranges(
+    values: npt.NDArray[Any],
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the lowest and the highest finite value of each column; inf and -inf without one."""
+    if not len(values):
+        low = np.full(values.shape[1], np.inf, np.float32)
+        return low, -low
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    for j in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
+        finite = values[np.isfinite(values[:, j]), j]
+        low[j], high[j] = finite.min(initial=np.inf), finite.max(initial=-np.inf)
+    return low.astype(np.float32), high.astype(np.float32)

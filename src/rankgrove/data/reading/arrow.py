@@ -238,7 +238,7 @@ def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
         warnings.warn(
             f"labels are clicks ({columns.label!r}), and columns that look like the position at "
             f"which a document was shown are no features: {shown} (position= names the column for "
-            "rankers that correct position bias, --position on the command line; features= takes "
+            "rankers that correct position bias; features= takes "
             "it as a feature)",
             DataWarning,
             stacklevel=2,

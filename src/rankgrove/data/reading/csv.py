@@ -154,7 +154,7 @@ def _refuse_data_as_header(names: list[str], text: str) -> None:
     if len(numbers) == len(names) - unnamed or repeated or len(numbers) > len(plain):
         raise DataError(
             f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r} "
-            "(header=False, or --no-header, reads files without names; columns= gives some)"
+            "(without names: header=False (--no-header on the command line); columns= gives some)"
         )
 
 

@@ -98,11 +98,14 @@ def reader_of(path: FilePath, name: str | None) -> Reader:
     with path.open("rb") as file:
         head = file.read(8)
     if head.startswith(b"RGROVE"):
-        raise DataError(f"{path} is a model of rankgrove, not data: rankgrove.load_model reads it")
+        raise DataError(
+            f"{path} is a model of rankgrove, not data: rankgrove.load_model (rankgrove info on "
+            "the command line) reads it"
+        )
     if suffix in _SPREADSHEETS or (head.startswith(b"PK") and _is_workbook(path)):
         raise DataError(
-            f"{path} is a spreadsheet, which is not read: rankgrove.load(pandas.read_excel("
-            f"{str(path)!r})) takes it, or save it as CSV"
+            f"{path} is a spreadsheet, which is not read: save it as CSV, or take the frame of "
+            "pandas.read_excel"
         )
     if suffix in _JSON or (suffix not in _SPREADSHEETS and head.lstrip()[:1] in (b"{", b"[")):
         raise DataError(

@@ -237,7 +237,8 @@ class Judgments:
             raise DataError(shared_query_message(query, *sources))
         raise DataError(
             f"{self._parts[other][0]}: documents of the query {query!r} do not follow one another: "
-            "data that are streamed must be sorted by query (rankgrove.load takes any order)"
+            "data that are streamed must be sorted by query; rankgrove.load (--no-stream on the "
+            "command line) takes any order"
         )
 
 

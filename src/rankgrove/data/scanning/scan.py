@@ -65,6 +65,8 @@ from rankgrove.data.scanning.row_batches import (
 )
 from rankgrove.errors import DataError
 
+Ranges = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
+
 
 @takes_options(ScanArguments)
 def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options: Any) -> Scan:
@@ -154,6 +156,7 @@ class Scan:
         self._cache = cache
         self._key: str | None = None
         self._input: RankingInput | None = None
+        self._ranges: Ranges | None = None
 
     def like(self, columns: Columns, absent: Any, what: str) -> Scan:
         """Return a scan of the same source with these columns, read as those of a model were."""
@@ -255,6 +258,7 @@ class Scan:
             return arrays
 
         arrays = entry.arrays("rows", make)
+        self._ranges = (arrays["low"], arrays["high"]) if "low" in arrays else None
         groups = QueryGroups(arrays["offsets"], None, arrays["ids"])
         names = tuple(arrays["names"].tolist()) if "names" in arrays else None
         maps, categories = scanned_categories(arrays)
@@ -291,6 +295,7 @@ class Scan:
             names, numbers = self._text_columns(judgments)
         values.finish(numbers)
         release_memory()  # what reading took is not needed for learning
+        arrays["low"], arrays["high"] = values.ranges()
         arrays["n_features"] = np.array(len(numbers))
         if names is not None:
             arrays["names"] = np.array(names, str)
@@ -335,6 +340,12 @@ class Scan:
     def sample_weight(self) -> npt.NDArray[np.float64] | None:
         """The weights of the rows, if there are any."""
         return self.read().weight
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """Lowest and highest finite value of each column (inf and -inf without one), if known."""
+        self.read()
+        return self._ranges
 
     @property
     def columns(self) -> Columns:

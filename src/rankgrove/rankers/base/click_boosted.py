@@ -125,9 +125,8 @@ class ClickBoostedRanker(BoostedRanker):
         for name in _NEEDS[bias]:
             if getattr(data, name) is None:
                 raise DataError(
-                    f"fit: position_bias={bias!r} of {owner} needs the {name} of each row: give "
-                    f"it to fit, or name its column when loading, {name}= (--{name} on the command "
-                    "line)"
+                    f"fit: position_bias={bias!r} of {owner} needs the {name} of each row, which "
+                    f"{name}= (--{name} on the command line) gives, here or when loading"
                 )
         wrong = (data.y != 0) & (data.y != 1)
         if wrong.any() and bias != "additive":

@@ -26,7 +26,11 @@ from typing import Any
 import numpy as np
 
 from rankgrove._addresses import FilePath, file_path
+from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.feature_matrix import FeatureMatrix
+from rankgrove.data.matrix.numbers import finite_ranges
+from rankgrove.data.scanning.scan import Ranges, Scan
 from rankgrove.errors import ModelError
 
 KEYS = (
@@ -100,33 +104,42 @@ def checked_provenance(record: Any) -> dict[str, Any]:
     return dict(record)
 
 
-def feature_ranges(data: Dataset) -> dict[str, list[float]]:
+def feature_ranges(data: Dataset | Scan) -> dict[str, list[float]]:
     """Return the lowest and the highest finite value of each numeric feature, by name.
 
     Features without a finite value have none; data of very many features have no ranges at all.
     """
     if data.n_features > _MAX_RANGES:
         return {}
-    low = np.full(data.n_features, np.inf, np.float32)
+    ranges = data.ranges if isinstance(data, Scan) else _ranges(data.matrix)
+    if ranges is None:
+        return {}
+    columns = data.columns if isinstance(data, Scan) else Columns.of(data)
+    low, high = ranges
+    return {
+        name: [float(low[j]), float(high[j])]
+        for j, name in enumerate(columns.all_names)
+        if low[j] <= high[j] and j not in columns.categories
+    }
+
+
+def _ranges(X: FeatureMatrix) -> Ranges:
+    low = np.full(X.n_columns, np.inf, np.float32)
     high = -low
-    if data.matrix.entries is not None:
-        starts, columns, values, absent = data.matrix.entries
+    if X.entries is not None:
+        starts, columns, values, absent = X.entries
         finite = np.isfinite(values)
         np.minimum.at(low, columns[finite], values[finite])
         np.maximum.at(high, columns[finite], values[finite])
         if np.isfinite(absent):
-            lacking = np.bincount(columns, minlength=data.n_features) < len(starts) - 1
+            lacking = np.bincount(columns, minlength=X.n_columns) < len(starts) - 1
             low[lacking] = np.minimum(low[lacking], absent)
             high[lacking] = np.maximum(high[lacking], absent)
-    else:
-        for block in data.matrix.row_blocks():
-            low = np.minimum(low, np.where(np.isfinite(block), block, np.inf).min(axis=0))
-            high = np.maximum(high, np.where(np.isfinite(block), block, -np.inf).max(axis=0))
-    return {
-        name: [float(low[j]), float(high[j])]
-        for j, name in enumerate(data.feature_names)
-        if low[j] <= high[j] and j not in data.categories
-    }
+        return low, high
+    for block in X.row_blocks():
+        block_low, block_high = finite_ranges(block)
+        low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+    return low, high
 
 
 def _check_ranges(value: Any) -> None:
