@@ -151,24 +151,38 @@ def run(report: Report, args: argparse.Namespace) -> None:
     for table in args.tables:
         systems = TABLES[table]
         values: dict[str, dict[str, Any]] = {}
+        seeds, lacking = {}, []
         for name, data in given.items():
-            if args.stored and not all(stored(name, system, args) for system in systems):
-                report.note(f"Not measured ({table}): {name}")
+            seeds[name] = stored_seeds(name, systems, args) if args.stored else args.seeds
+            if not seeds[name]:
+                lacking.append(name)
                 continue
-            values[name] = {system.label: measure(name, data, system, args) for system in systems}
+            values[name] = {
+                system.label: measure(name, data, system, args, seeds[name]) for system in systems
+            }
         report.note(
-            f"{table}: {n_folds(args)} of {N_FOLDS} folds, {args.seeds} seeds; training ends after "
-            f"{PATIENCE} trees without a better value on the validation part."
+            f"{table}: {n_folds(args)} of {N_FOLDS} folds, as many divisions into folds as the "
+            f"table says; training ends after {PATIENCE} trees without a better value on the "
+            "validation part."
         )
+        if lacking:
+            report.note(f"Not measured: {'; '.join(lacking)}.")
         if table in ("defaults", "bagged"):
             report.note(A_BAG if table == "defaults" else SAMPLES)
-        show(report, table, values)
+        show(report, table, values, seeds)
 
 
-def stored(name: str, system: System, args: argparse.Namespace) -> bool:
-    """Return whether the store has all folds and seeds of a system."""
-    cells = [(fold, seed) for fold in range(n_folds(args)) for seed in range(args.seeds)]
-    return all(cell_path(args, name, *cell, system).exists() for cell in cells)
+def stored_seeds(name: str, systems: list[System], args: argparse.Namespace) -> int:
+    """Return how many of the first seeds have all folds of all systems in the store."""
+    for seed in range(args.seeds):
+        paths = [
+            cell_path(args, name, fold, seed, system)
+            for fold in range(n_folds(args))
+            for system in systems
+        ]
+        if not all(path.exists() for path in paths):
+            return seed
+    return int(args.seeds)
 
 
 def n_folds(args: argparse.Namespace) -> int:
@@ -192,10 +206,10 @@ def made_by(use: str) -> Any:
     return [rankgrove.make_ranker(name).get_params(deep=False) for name in names]
 
 
-def measure(name: str, data: Any, system: System, args: argparse.Namespace) -> Any:
+def measure(name: str, data: Any, system: System, args: argparse.Namespace, n_seeds: int) -> Any:
     """Return the values of all queries, in the order of their ids, averaged over seeds."""
     runs = []
-    for seed in range(args.seeds):
+    for seed in range(n_seeds):
         parts, ids = [], []
         for number, fold in enumerate(folds_of(data, seed)):
             if number == n_folds(args):
@@ -273,14 +287,16 @@ def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, th
     return [np.mean(scores, axis=0) for scores in zip(*bags, strict=True)]
 
 
-def show(report: Report, table: str, values: dict[str, dict[str, Any]]) -> None:
+def show(
+    report: Report, table: str, values: dict[str, dict[str, Any]], seeds: dict[str, int]
+) -> None:
     """Print means, and differences of ours from each peer."""
     lines, p_values, texts = [], [], []
     for name, found in values.items():
         ours = [label for label in found if label not in PEERS]
         n_queries = int(np.isfinite(next(iter(found.values()))).sum())
         means = "  ".join(f"{label} {np.nanmean(v):.4f}" for label, v in found.items())
-        lines.append([name, n_queries, means])
+        lines.append([name, n_queries, seeds[name], means])
         for one in ours:
             for peer in (label for label in found if label in PEERS):
                 difference = found[one] - found[peer]
@@ -291,7 +307,8 @@ def show(report: Report, table: str, values: dict[str, dict[str, Any]]) -> None:
                 texts.append(
                     [name, one, peer, f"{difference.mean():+.4f}", f"{error:.4f}", f"{ratio:+.1f}"]
                 )
-    report.table(["collection", "queries", "NDCG@10"], lines, caption=f"Peers, {table}: means")
+    columns = ["collection", "queries", "divisions", "NDCG@10"]
+    report.table(columns, lines, caption=f"Peers, {table}: means")
     corrected = holm(np.array(p_values))
     report.table(
         ["collection", "ours", "peer", "ours - peer", "se", "in se", "p", "Holm"],

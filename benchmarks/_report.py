@@ -21,6 +21,7 @@ import json
 import os
 import platform
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -139,7 +140,8 @@ class Report:
             return
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}{'.quick' if self.arguments.quick else ''}.md"
-        command = f"`python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".rstrip()
+        given = shlex.join(sys.argv[1:])
+        command = f"`python benchmarks/{Path(sys.argv[0]).name} {given}".rstrip()
         path.write_text("\n\n".join([*self.parts[:1], f"{command}`", *self.parts[1:]]) + "\n")
         print(f"\nwritten to {os.path.relpath(path)}")
 

@@ -143,22 +143,16 @@ SINGLE = [
     *(
         Change(question, "lambdamart", {}, changed)
         for question, changed in {
-            "noise on scores, 0.5": {"noise": 0.5},
-            "noise on scores, 1": {"noise": 1.0},
+            "noise on scores": {"noise": 0.5},
             "noise on splits": {"random_strength": 1.0},
             "CatBoost's randomness": {"random_strength": 1.0, "sampling": "bayesian"},
-            "CatBoost's bins": {"binning": "greedy-log-sum", "max_bins": 254},
             "CatBoost's rate": {"learning_rate": 0.03, "n_estimators": 1000},
             "CatBoost's l2": {"l2": 3.0},
             "sampling of features": {"max_features": 0.5},
-            "sampling of queries": {"subsample": 0.7},
-            "documents per leaf": {"min_samples_leaf": 20},
             "no normalisation": {"norm": False},
-            "all pairs": {"truncation": None},
         }.items()
     ),
     Change("noise on splits", "yetirank", {}, {"random_strength": 1.0}),
-    Change("CatBoost's rate", "yetirank", {}, {"learning_rate": 0.03, "n_estimators": 1000}),
 ]
 STUDIES = {"settings": SETTINGS, "shape": SHAPE, "single": SINGLE, "held-out": HELD_OUT}
 DIVIDED_ANEW = ("single", "held-out")
@@ -224,13 +218,13 @@ def measure(name: str, data: Any, changes: list[Change], args: Any) -> list[tupl
 
 def divided_anew(name: str, data: Any, changes: list[Change], args: Any) -> dict[str, Any]:
     """Return the values of queries by setting, each repeat with folds of its own."""
-    args.seeds, args.folds = args.repeats, 5
+    args.folds = 5
     found = {}
     for change in changes:
         for changed in (False, True):
             text = label(change, changed)
             system = System(text, change.ranker, (settings_of(change, changed),))
-            found[text] = measure_peer(name, data, system, args)
+            found[text] = measure_peer(name, data, system, args, args.repeats)
     return found
 
 

@@ -19,7 +19,8 @@ WHEN = {
     "klmart": "To compare with the paper, or where the gains of a list are shares of a whole.",
     "xendcg": "For noisy labels and for speed: its cost grows with the documents of a query, not "
     "with their pairs.",
-    "yetirank": "For few queries and many ties: ranks are perturbed at random, which regularises.",
+    "yetirank": "Try it beside LambdaMART, above all with few queries and many ties: ranks are "
+    "perturbed at random, which regularises.",
     "queryrmse": "For real-valued labels whose level differs between queries (prices, counts): the "
     "mean of each query is taken out.",
     "querysoftmax": "For one chosen document per query, such as the item that was bought.",
