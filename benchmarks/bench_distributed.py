@@ -8,10 +8,12 @@ loopback. Peers fit fewer rows, each in a process of its own that may take a few
     python benchmarks/bench_distributed.py            # 2 M rows; needs 6 GB and 20 minutes
     python benchmarks/bench_distributed.py --quick    # a minute or two, to see that it works
     python benchmarks/bench_distributed.py --links    # 1 to 16 workers on slow links
+    python benchmarks/bench_distributed.py --shards   # bytes per value of a worker
 
 ``--links`` puts each worker into a network namespace (it needs root, ``ip`` and ``tc``), and prints
 bytes, frames and seconds of a tree without a centre and in a star, beside what a simulator of the
-same schedule says; then it asks the simulator for 100 and 1,000 machines.
+same schedule says; then it asks the simulator for 100 and 1,000 machines. ``--shards`` prints
+what a worker holds per value, in memory and in files, and what it sends for exact bins.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from typing import Any
 import numpy as np
 
 import _links
+import _shards
 from _report import Report, benchmark_arguments, ratio
 
 LEAVES, LEARNING_RATE = 31, 0.1
@@ -53,6 +56,10 @@ def main() -> None:
     parser.add_argument("--megabits", type=int, default=200, help="of a shaped link, per second")
     parser.add_argument("--latency-ms", type=float, default=0.5, help="of a shaped link")
     parser.add_argument("--burst-kb", type=int, nargs="+", default=[128, 32], help="of the shaper")
+    parser.add_argument("--shards", action="store_true", help="only the table of bytes per value")
+    parser.add_argument("--shard-workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--shard-queries", type=int, default=8_000)
+    parser.add_argument("--shard-trees", type=int, default=5)
     parser.add_argument("--linked", help="(a worker on a shaped link: what it is to do, as JSON)")
     parser.add_argument("--child", help="(a worker process: what it is to do, as JSON)")
     parser.add_argument("--peer", help="(one fit on Dask: what it is to do, as JSON)")
@@ -75,6 +82,12 @@ def main() -> None:
             make_data(Path(folder), args.linked_queries)
             tree = _links.links_table(report, folder, args)
         _links.machines_table(report, tree, 10_000, 0.25)
+        report.write()
+        return
+    if args.shards:
+        report = Report("distributed-shards", args, libraries=[])
+        args.shard_queries = 800 if args.quick else args.shard_queries
+        _shards.shards_table(report, args)
         report.write()
         return
     libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]

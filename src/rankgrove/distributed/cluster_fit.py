@@ -218,5 +218,5 @@ def _error(message: Message, name: str) -> Exception:
     if kind in ("WorkerLost", "WorkerFailed"):
         return WorkerLost(text, message.values["about"])
     if kind in _RAISED_AGAIN:
-        return _RAISED_AGAIN[kind](text)
+        return _RAISED_AGAIN[kind](f"{name}: {text}")
     return RankgroveError(f"{name} ended with {kind}: {text}")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._memory import release_memory
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
@@ -86,7 +87,7 @@ class RowSpool:
             for start in range(0, len(kept.y), _BATCH_ROWS):
                 end = min(start + _BATCH_ROWS, len(kept.y))
                 self._write(part, kept.slice_rows(start, end))
-            heads.append(replace(kept, X=kept.X.slice_rows(0, 0)))
+            heads.append(replace(kept, X=kept.without_rows().X))
         if not heads:
             return
         first = heads[0]
@@ -95,6 +96,7 @@ class RowSpool:
             name: np.concatenate([getattr(one, name) for one in heads]) for name in names
         }
         self.parts.append(LocalPartition.of(part, replace(first, **sides)))
+        release_memory()  # what reading took is not needed for learning
 
     def _write(self, part: Partition, batch: RowBatch) -> None:
         own = _summary(part, batch)
@@ -190,6 +192,7 @@ def stored_shard(spool: RowSpool, communicator: Communicator, split_queries: str
     first, end = plan.bounds[communicator.rank : communicator.rank + 2]
     sizes = np.bincount(sides["query"] - first, minlength=end - first)
     offsets = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    release_memory()
     position = sides.get("position")
     return StoredShard(
         RankingInput(
