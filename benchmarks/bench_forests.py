@@ -68,15 +68,15 @@ def rankgrove_forest(name: str, n_trees: int, **params: Any) -> Callable[[Task],
     def run(task: Task) -> Forest:
         from rankgrove.rankers.base.registry import make_ranker
 
+        drawn = {} if name == "rf-rand" else {"max_features": task.k}  # which draws one, always
         forest = make_ranker(
             name,
             n_estimators=n_trees,
             subsample=1.0,
             sampling="queries",
-            max_features=task.k,
             n_jobs=task.threads,
             random_state=0,
-            **{"min_samples_leaf": 1, **params},
+            **{"min_samples_leaf": 1, **drawn, **params},
         )
         start = time.perf_counter()
         forest.fit(task.X, task.y, group_sizes=task.sizes)

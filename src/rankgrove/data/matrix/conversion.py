@@ -42,6 +42,7 @@ from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.matrix.sparse_frames import is_sparse_frame, sparse_frame_features
 from rankgrove.errors import DataError
 
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _READ_BY_KERNELS = {np.dtype(kind) for kind in "?bhilqBHILQfd"}
 
 Part = npt.NDArray[Any] | LazyColumn
@@ -60,6 +61,8 @@ def convert(
     says so): they become codes, and the matrix has their dictionaries. What is a matrix or an array
     of numbers is returned as it is.
     """
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS:  # the usual case in serving
+        return DenseMatrix(addressable(X))
     if isinstance(X, FeatureMatrix):
         return X
     names = column_names(X)
@@ -75,7 +78,7 @@ def convert(
     elif names is not None:
         X = _arrow_matrix(X, names, double)
     matrix = checked_array(X)
-    if matrix.dtype not in (np.float32, np.float64):
+    if matrix.dtype not in _FLOATS:
         with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32)
     return DenseMatrix(addressable(matrix), names)
@@ -105,6 +108,8 @@ def categorical_columns(X: Any, wanted: Collection[int] | None) -> Collection[in
     Those of a frame are all that are wanted (None: those whose type says so). An array of numbers
     has none: its numbers are coded when they are matched to a model's.
     """
+    if type(X) is np.ndarray and X.dtype.kind not in "OUS":
+        return ()
     if isinstance(X, FeatureMatrix) or is_sparse(X):
         return ()
     if hasattr(X, "iloc") and np.ndim(X) == 2:
@@ -209,10 +214,10 @@ def checked_array(X: Any) -> npt.NDArray[Any]:
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a matrix or data frame; None if it has none."""
+    if type(X) is np.ndarray:
+        return None
     if isinstance(X, FeatureMatrix):
         return X.names
-    if type(X) is np.ndarray:  # the usual case in serving
-        return None
     return table_column_names(X)
 
 
