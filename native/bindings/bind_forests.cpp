@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -82,14 +83,6 @@ std::shared_ptr<ForestFeatures> make_features(std::shared_ptr<const BinnedMatrix
                            feature_max.data(), n_threads));
 }
 
-// Targets know the features that they belong to.
-struct BoundTargets {
-  std::shared_ptr<const ForestFeatures> features;
-  ForestTargets targets;
-
-  ForestData data() const { return {*features, targets}; }
-};
-
 std::shared_ptr<BoundTargets> make_targets(std::shared_ptr<const ForestFeatures> features,
                                            In<double> target, std::optional<In<uint8_t>> label,
                                            std::optional<In<double>> class_value,
@@ -112,6 +105,7 @@ std::shared_ptr<BoundTargets> make_targets(std::shared_ptr<const ForestFeatures>
   if (weight) {
     require(weight->shape(0) == n_rows, "weight must have one value per row");
     targets.weight = copied(*weight);
+    if (n_rows == 0) targets.weight.push_back(0);  // a worker without rows has weights, too
   }
   return bound;
 }
@@ -214,8 +208,12 @@ ForestOptions make_options(const std::string& splitter,
   return options;
 }
 
+// Of several workers: number of the first own unit and of all, and of weights with replacement that
+// of the units before, of all, and whether an own one is the last that has one.
+using ShareArguments = std::tuple<int64_t, int64_t, double, double, bool>;
+
 ForestSample make_sample(const std::string& sampling, int64_t size,
-                         std::optional<In<double>> weights) {
+                         std::optional<In<double>> weights, std::optional<ShareArguments> share) {
   ForestSample sample;
   std::tie(sample.unit, sample.replacement) = named(kSamplings, sampling, "sampling");
   sample.size = size;
@@ -229,32 +227,22 @@ ForestSample make_sample(const std::string& sampling, int64_t size,
           "the weight of a sample's unit " + std::to_string(i) + " is " + std::to_string(weight));
       sum += weight;
     }
-    require(size == 0 || sum > 0, "the weights of a sample are all 0");
+    require(size == 0 || sum > 0 || share, "the weights of a sample are all 0");
     if (!sample.replacement) {
       sample.weights = copied(*weights);
+    } else if (share) {
+      const auto [first, n_all, before, all, has_last] = *share;
+      require(all > 0, "the weights of a sample are all 0");
+      sample.weighted_draw = WeightedDraw(copied(*weights), before, all, has_last);
     } else if (sum > 0) {
       sample.weighted_draw = WeightedDraw(copied(*weights));
     }
   }
-  return sample;
-}
-
-void require_fitting(const ForestOptions& options, const ForestSample& sample,
-                     const ForestData& data) {
-  require_drawable(sample, data.features.offsets);
-  require(options.listwise_levels == 0 || !data.targets.metric.scale.empty(),
-          "listwise splits need a metric");
-  require(options.listwise_levels == 0 || sample.unit == SampleUnit::kQueries,
-          "listwise splits need samples of whole queries");
-  require(!options.missing_branch || (options.listwise_levels == 0 && !options.custom),
-          "missing='branch' needs pointwise splits by a criterion that is not a Python function");
-  bool needs_classes = options.custom.needs_classes;
-  if (!options.custom) {
-    visit_criterion(options.criterion,
-                    [&](auto criterion) { needs_classes = criterion.needs_classes; });
+  if (share) {
+    sample.share = {std::get<0>(*share), std::get<1>(*share)};
+    require_at_least<int64_t>("number of units", sample.share.n_all, 1);
   }
-  require(!needs_classes || data.targets.has_classes(),
-          "the criterion '" + options.criterion + "' needs labels that are classes");
+  return sample;
 }
 
 void grow_forest_checked(const BoundTargets& bound, const ForestOptions& options,
@@ -343,11 +331,12 @@ void bind_options(nb::module_& m) {
                            "What each tree sees: `size` queries or documents ('queries', "
                            "'documents'), or as many draws with replacement ('bootstrap-queries', "
                            "'bootstrap'), equally likely or by weights.")
-      .def(nb::new_(
-               [](const std::string& sampling, int64_t size, std::optional<In<double>> weights) {
-                 return std::make_shared<ForestSample>(make_sample(sampling, size, weights));
-               }),
-           nb::arg("sampling"), nb::arg("size"), nb::arg("weights").none() = nb::none())
+      .def(nb::new_([](const std::string& sampling, int64_t size, std::optional<In<double>> weights,
+                       std::optional<ShareArguments> share) {
+             return std::make_shared<ForestSample>(make_sample(sampling, size, weights, share));
+           }),
+           nb::arg("sampling"), nb::arg("size"), nb::arg("weights").none() = nb::none(),
+           nb::arg("share").none() = nb::none())
       .def(
           "draw",
           [](const ForestSample& sample, In<int64_t> offsets, uint64_t seed, int64_t tree_number) {
@@ -373,6 +362,16 @@ void bind_forests(nb::module_& m) {
       .def(nb::new_(&make_targets), nb::arg("features"), nb::arg("target"),
            nb::arg("label").none() = nb::none(), nb::arg("class_value").none() = nb::none(),
            nb::arg("weight").none() = nb::none())
+      .def(
+          "make_sums_exact",
+          [](BoundTargets& bound, int64_t most_documents, double largest_weight,
+             double largest_target) {
+            bound.targets.make_sums_exact(most_documents, largest_weight, largest_target);
+            return bound.targets.target_grid.exact() && bound.targets.square_grid.exact();
+          },
+          nb::arg("most_documents"), nb::arg("largest_weight"), nb::arg("largest_target"),
+          "Round weights and targets so that sums over up to so many documents are exact, in any "
+          "order; false if they are too large.")
       .def("set_metric", &set_metric, nb::arg("gain"), nb::arg("discount"), nb::arg("scale"),
            nb::arg("weight"), nb::kw_only(), nb::arg("kind") = "position",
            nb::arg("k").none() = nb::none(), nb::arg("function").none() = nb::none(),

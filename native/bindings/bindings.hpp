@@ -68,6 +68,7 @@ void bind_objectives(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_forests(nb::module_& m);
 void bind_grown_forests(nb::module_& m);
+void bind_sharded_forests(nb::module_& m);
 void bind_scoring(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_distributed(nb::module_& m);

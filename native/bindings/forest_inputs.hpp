@@ -2,14 +2,25 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "forests/criteria/registry.hpp"
+#include "forests/data/forest_data.hpp"
 #include "forests/data/forest_sample.hpp"
-#include "forests/data/forest_targets.hpp"
+#include "forests/growing/forest_options.hpp"
 
 namespace rankgrove {
+
+// Targets know the features that they belong to.
+struct BoundTargets {
+  std::shared_ptr<const forests::ForestFeatures> features;
+  forests::ForestTargets targets;
+
+  forests::ForestData data() const { return {*features, targets}; }
+};
 
 template <typename T>
 std::vector<T> copied(const In<T>& values) {
@@ -30,7 +41,11 @@ inline constexpr int64_t kMostDraws = 100;
 inline void require_drawable(const forests::ForestSample& sample,
                              const std::vector<int64_t>& offsets) {
   const bool queries = sample.unit == forests::SampleUnit::kQueries;
-  const int64_t n_units = queries ? static_cast<int64_t>(offsets.size()) - 1 : offsets.back();
+  const int64_t n_own = queries ? static_cast<int64_t>(offsets.size()) - 1 : offsets.back();
+  const int64_t n_units = sample.share.alone() ? n_own : sample.share.n_all;
+  require(
+      sample.share.alone() || (sample.share.first >= 0 && sample.share.first + n_own <= n_units),
+      "the units of a worker must lie within those of all");
   require(sample.size == 0 || n_units > 0, "cannot draw a sample from nothing");
   require(sample.size <= kMostDraws * n_units && sample.size < (int64_t{1} << 31),
           "subsample: a sample of " + std::to_string(sample.size) +
@@ -48,8 +63,27 @@ inline void require_drawable(const forests::ForestSample& sample,
                 " documents, drawn with replacement, could be more than 2^31 - 1 documents");
   }
   const size_t n_weights = sample.replacement ? sample.weighted_draw.size() : sample.weights.size();
-  require(n_weights == 0 || static_cast<int64_t>(n_weights) == n_units,
-          "there must be one weight per unit of sampling");
+  require(
+      n_weights == 0 || static_cast<int64_t>(n_weights) == (sample.replacement ? n_own : n_units),
+      "there must be one weight per unit of sampling");
+}
+
+inline void require_fitting(const forests::ForestOptions& options,
+                            const forests::ForestSample& sample, const forests::ForestData& data) {
+  require_drawable(sample, data.features.offsets);
+  require(options.listwise_levels == 0 || !data.targets.metric.scale.empty(),
+          "listwise splits need a metric");
+  require(options.listwise_levels == 0 || sample.unit == forests::SampleUnit::kQueries,
+          "listwise splits need samples of whole queries");
+  require(!options.missing_branch || (options.listwise_levels == 0 && !options.custom),
+          "missing='branch' needs pointwise splits by a criterion that is not a Python function");
+  bool needs_classes = options.custom.needs_classes;
+  if (!options.custom) {
+    forests::visit_criterion(options.criterion,
+                             [&](auto criterion) { needs_classes = criterion.needs_classes; });
+  }
+  require(!needs_classes || data.targets.has_classes(),
+          "the criterion '" + options.criterion + "' needs labels that are classes");
 }
 
 inline forests::ListwiseMetric make_metric(const In<double>& gain, const In<double>& discount,

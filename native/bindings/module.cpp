@@ -31,6 +31,7 @@ NB_MODULE(_native, m) {
   rankgrove::bind_linear(m);
   rankgrove::bind_forests(m);
   rankgrove::bind_grown_forests(m);
+  rankgrove::bind_sharded_forests(m);
   rankgrove::bind_scoring(m);
   rankgrove::bind_explain(m);
   rankgrove::bind_distributed(m);

@@ -113,20 +113,18 @@ struct CountAndSum : OneByOne<CountAndSum> {
   using Cell = double;
   using Item = double;
 
-  explicit CountAndSum(const ForestTargets& targets)
-      : target(targets.target.data()),
-        class_value(targets.class_value.data()),
-        n_classes(targets.n_classes()) {}
+  explicit CountAndSum(const ForestTargets& all) : targets(all), n_classes(all.n_classes()) {}
 
   static constexpr int32_t stride() { return 2; }
   Item item(const NodeRows& documents, int64_t i) const {
-    return documents.labels ? class_value[documents.labels[i]] : target[documents.rows[i]];
+    return targets.target_grid.rounded(documents.labels ? targets.class_value[documents.labels[i]]
+                                                        : targets.target[documents.rows[i]]);
   }
   double squares(const NodeRows& documents) const {
     double sum = 0;
     for (int64_t i = 0; i < documents.n; ++i) {
-      const double value = item(documents, i);
-      sum += value * value;
+      const double value = targets.target[documents.rows[i]];
+      sum += targets.square_grid.rounded(value * value);
     }
     return sum;
   }
@@ -143,7 +141,7 @@ struct CountAndSum : OneByOne<CountAndSum> {
                          split.bin, n_classes, counts);
       for (int32_t c = 0; c < n_classes; ++c) {
         cell[0] += counts[c];
-        cell[1] += counts[c] * class_value[c];
+        cell[1] += counts[c] * targets.target_grid.rounded(targets.class_value[c]);
       }
       return;
     }
@@ -158,8 +156,7 @@ struct CountAndSum : OneByOne<CountAndSum> {
   double weight(const Cell* cell) const { return cell[0]; }
   double sum(const Cell* cell) const { return cell[1]; }
 
-  const double* target;
-  const double* class_value;
+  const ForestTargets& targets;
   int32_t n_classes;
 };
 
@@ -170,20 +167,20 @@ struct Moments : OneByOne<Moments> {
     double product;
   };
 
-  explicit Moments(const ForestTargets& targets)
-      : target(targets.target.data()),
-        row_weight(targets.weight.empty() ? nullptr : targets.weight.data()) {}
+  explicit Moments(const ForestTargets& all) : targets(all) {}
 
   int32_t stride() const { return 3; }
   Item item(const NodeRows& documents, int64_t i) const {
     const int32_t row = documents.rows[i];
-    const double w = row_weight ? row_weight[row] : 1.0;
-    return {w, w * target[row]};
+    const double w = targets.weight.empty() ? 1.0 : targets.weight[row];
+    return {w, targets.target_grid.rounded(w * targets.target[row])};
   }
   double squares(const NodeRows& documents) const {
     double sum = 0;
     for (int64_t i = 0; i < documents.n; ++i) {
-      sum += item(documents, i).product * target[documents.rows[i]];
+      const int32_t row = documents.rows[i];
+      const double target = targets.target[row];
+      sum += targets.square_grid.rounded(targets.weight[row] * target * target);
     }
     return sum;
   }
@@ -196,8 +193,7 @@ struct Moments : OneByOne<Moments> {
   double weight(const Cell* cell) const { return cell[0]; }
   double sum(const Cell* cell) const { return cell[1]; }
 
-  const double* target;
-  const double* row_weight;
+  const ForestTargets& targets;
 };
 
 }  // namespace rankgrove::forests

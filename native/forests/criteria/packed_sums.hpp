@@ -168,19 +168,29 @@ struct PackedReals : PackedWord {
       low = std::min(low, target[documents.rows[i]]);
       high = std::max(high, target[documents.rows[i]]);
     }
-    const int count_bits = std::bit_width(static_cast<uint64_t>(documents.n_documents));
-    const int target_bits = std::min(52, 64 - 2 * count_bits);
-    sum_bits = 64 - count_bits;
-    step = (high - low) / static_cast<double>((uint64_t{1} << target_bits) - 1);
-    per_step = step > 0 && std::isfinite(1 / step) ? 1 / step : 0;
-    squared_steps = 0;
+    start(low, high, documents.n_documents);
     const Item* item = items();
+    unsigned __int128 squares = 0;  // at most 2^(2 target_bits + count_bits)
     for (int64_t i = 0; i < documents.n; ++i) {
-      const double steps = sum_of_steps(item[i]);
-      squared_steps += steps * steps / static_cast<double>(documents.times_of(i));
+      const uint64_t steps = steps_of(target[documents.rows[i]]);
+      squares += static_cast<unsigned __int128>(steps) * steps * documents.times_of(i);
       *cell += item[i];
     }
+    squared_steps = static_cast<double>(squares);
   }
+  // The step of a node with so many documents, whose targets lie between low and high.
+  void start(double lowest, double highest, int64_t n_documents) {
+    const int count_bits = std::bit_width(static_cast<uint64_t>(n_documents));
+    const int target_bits = std::min(52, 64 - 2 * count_bits);
+    sum_bits = 64 - count_bits;
+    low = lowest;
+    step = (highest - lowest) / static_cast<double>((uint64_t{1} << target_bits) - 1);
+    per_step = step > 0 && std::isfinite(1 / step) ? 1 / step : 0;
+  }
+  uint64_t steps_of(double value) const {
+    return static_cast<uint64_t>(static_cast<int64_t>((value - low) * per_step + 0.5));
+  }
+
   template <typename Code, typename Items>
   void add_left(const NodeRows& documents, Items&& items, const Code* codes, const NodeSplit& split,
                 int32_t missing_bin, Cell* cell) const {
@@ -188,11 +198,11 @@ struct PackedReals : PackedWord {
   }
 
   Item item(const NodeRows& documents, int64_t i) const {
-    const double steps = (target[documents.rows[i]] - low) * per_step;
-    return documents.times_of(i) *
-           (uint64_t{1} << sum_bits | static_cast<uint64_t>(static_cast<int64_t>(steps + 0.5)));
+    return documents.times_of(i) * (uint64_t{1} << sum_bits | steps_of(target[documents.rows[i]]));
   }
-  double squares(const NodeRows&) const { return step * step * squared_steps; }
+  double squares(const NodeRows&) const { return squares_of_steps(squared_steps); }
+  double squares_of_steps(double sum_of_squares) const { return step * step * sum_of_squares; }
+  double step_size() const { return step; }
   PackedFields fields() const { return {sum_bits, step}; }
   int64_t n_docs(const Cell* cell) const { return static_cast<int64_t>(*cell >> sum_bits); }
   double weight(const Cell* cell) const { return static_cast<double>(n_docs(cell)); }

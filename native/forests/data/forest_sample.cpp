@@ -38,8 +38,28 @@ void draw_distinct_units(const ForestSample& options, Random& random,
   for (size_t i = 0; i < size; ++i) times[units[i]] = 1;
 }
 
+// How often each of the own ones of the units of all workers is drawn. Every worker makes all
+// draws.
+std::vector<uint32_t> draw_own_units(const ForestSample& options, int64_t n_own, Random& random) {
+  const UnitShare& share = options.share;
+  if (!options.replacement) {
+    std::vector<uint32_t> all(static_cast<size_t>(share.n_all), 0);
+    draw_distinct_units(options, random, all);
+    return {all.begin() + share.first, all.begin() + share.first + n_own};
+  }
+  std::vector<uint32_t> times(static_cast<size_t>(n_own), 0);
+  for (int64_t i = 0; i < options.size; ++i) {
+    const int64_t own = options.weighted_draw.empty()
+                            ? static_cast<int64_t>(random.below(share.n_all)) - share.first
+                            : options.weighted_draw.own_place(random.uniform());
+    if (own >= 0 && own < n_own) ++times[own];
+  }
+  return times;
+}
+
 // How often each of n units is drawn.
 std::vector<uint32_t> draw_units(const ForestSample& options, int64_t n, Random& random) {
+  if (!options.share.alone()) return draw_own_units(options, n, random);
   std::vector<uint32_t> times(static_cast<size_t>(n), 0);
   if (!options.replacement) {
     draw_distinct_units(options, random, times);

@@ -14,6 +14,14 @@ enum class SampleUnit {
   kDocuments,
 };
 
+// Which of the units that samples are drawn from are the rows' own: others are on other workers.
+struct UnitShare {
+  int64_t first = 0;
+  int64_t n_all = -1;  // of all workers; -1: there are no others
+
+  bool alone() const { return n_all < 0; }
+};
+
 struct ForestSample {
   SampleUnit unit = SampleUnit::kQueries;
   bool replacement = false;  // whether a unit may be drawn several times
@@ -22,6 +30,8 @@ struct ForestSample {
   // for those with it.
   std::vector<double> weights;
   WeightedDraw weighted_draw;
+  // `size` counts the units of all workers, and so do `weights`; `weighted_draw` has the own ones.
+  UnitShare share;
 };
 
 // The random stream of a tree.

@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "forests/data/sum_grid.hpp"
+
 namespace rankgrove::forests {
 
 // What a listwise metric does with the documents of a query.
@@ -49,10 +51,25 @@ struct ForestTargets {
   std::vector<uint8_t> label;       // class of each row; empty if targets are not classes
   std::vector<double> class_value;  // target of each class
   std::vector<double> weight;       // of each row; empty if all weigh the same
-  ListwiseMetric metric;            // for listwise splits; empty without
+  // What sums of weights, of weight x target and of weight x target^2 are rounded to, term by term,
+  // if they are to be exact.
+  SumGrid weight_grid, target_grid, square_grid;
+  ListwiseMetric metric;  // for listwise splits; empty without
 
   int32_t n_classes() const { return static_cast<int32_t>(class_value.size()); }
-  bool has_classes() const { return !label.empty(); }
+  bool has_classes() const { return !class_value.empty(); }
+
+  // Makes sums over the documents of any node exact, of up to `most_documents` of them, given the
+  // largest weight and the largest absolute target of all rows.
+  void make_sums_exact(int64_t most_documents, double largest_weight, double largest_target) {
+    if (!weight.empty()) weight_grid = SumGrid(largest_weight, most_documents);
+    const double factor = weight.empty() ? 1.0 : largest_weight;
+    target_grid = SumGrid(factor * largest_target, most_documents);
+    square_grid = SumGrid(factor * largest_target * largest_target, most_documents);
+    for (double& w : weight) {  // a document that counts does not cease to
+      if (w > 0) w = std::max(weight_grid.rounded(w), weight_grid.exact() ? weight_grid.unit() : w);
+    }
+  }
 };
 
 }  // namespace rankgrove::forests

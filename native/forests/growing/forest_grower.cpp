@@ -46,7 +46,8 @@ int64_t largest_sample(const ForestData& data, const ForestSample& sample,
   return largest;
 }
 
-// What the criterion looks up for nodes of up to so many documents.
+}  // namespace
+
 CriterionTable criterion_table(const ForestData& data, const ForestOptions& options,
                                int64_t largest_node) {
   CriterionTable table;
@@ -59,7 +60,6 @@ CriterionTable criterion_table(const ForestData& data, const ForestOptions& opti
   return table;
 }
 
-// Whether trees need a row once only, however often it was drawn: there is less to look at.
 bool counts_repeats(const ForestData& data, const ForestOptions& options,
                     const ForestSample& sample, int64_t largest_node) {
   if (!sample.replacement || options.splitter == Splitter::kRandom || options.custom ||
@@ -72,6 +72,8 @@ bool counts_repeats(const ForestData& data, const ForestOptions& options,
   });
   return result;
 }
+
+namespace {
 
 // Targets of a listwise tree whose queries were drawn with replacement: a query that was drawn
 // twice weighs twice, in its documents' targets and in the metric.

@@ -6,12 +6,21 @@
 #include <memory>
 #include <vector>
 
+#include "forests/criteria/families.hpp"
 #include "forests/data/forest_data.hpp"
 #include "forests/data/forest_sample.hpp"
 #include "forests/growing/forest_options.hpp"
 #include "trees/tree.hpp"
 
 namespace rankgrove::forests {
+
+// What the criterion looks up for nodes of up to so many documents.
+CriterionTable criterion_table(const ForestData& data, const ForestOptions& options,
+                               int64_t largest_node);
+
+// Whether trees need a row once only, however often it was drawn: there is less to look at.
+bool counts_repeats(const ForestData& data, const ForestOptions& options,
+                    const ForestSample& sample, int64_t largest_node);
 
 // Called now and then by the calling thread only, with the number of finished trees; throws to
 // stop.

@@ -50,6 +50,13 @@ struct ForestOptions {
   double query_fraction = 1;      // of the queries of a node whose metric a listwise split looks at
 };
 
+// Whether nodes are made in the order in which they are numbered. (A pointwise tree does not depend
+// on the order of its splits, unless the number of its leaves is limited.)
+inline bool splits_as_ordered(const ForestOptions& options) {
+  return options.max_leaf_nodes != kUnlimited || options.order == NodeOrder::kDepthFirst ||
+         options.order == NodeOrder::kBestFirst;
+}
+
 // Gains below this are rounding noise of a sum whose true value is 0.
 inline constexpr double kGainNoise = 1e-12;
 

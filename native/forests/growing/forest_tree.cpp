@@ -23,8 +23,6 @@
 namespace rankgrove::forests {
 namespace {
 
-constexpr uint64_t kOrderStream = 2;
-
 template <typename Code>
 class ForestTreeGrower {
  public:
@@ -58,6 +56,26 @@ class ForestTreeGrower {
     if (!pure) waiting.push_back(root);
     if (options_.listwise_levels > 0) waiting = grow_listwise(waiting);
     return grow_pointwise(waiting);
+  }
+
+  // Splits a node of a larger tree and all below it; `gains` are those of the splits, by node.
+  void grow_below(const SubTreeRoot& place, NodeOrder order, std::vector<double>& gains) {
+    WaitingNode root{0, place.depth, 0, static_cast<int64_t>(rows_.size()), 0.0, place.key};
+    if (few_classes()) count_classes(root);
+    const bool pure = summarise(root);
+    n_documents_ = place.tree_documents;
+    sample_weight_ = place.tree_weight;
+    tree_.add_leaf(root, pure);
+    std::vector<WaitingNode> waiting;
+    if (!pure) waiting.push_back(root);
+    split_all(
+        waiting, order, *pointwise_splitter(), false,
+        [&](const FoundSplit& found) {
+          gains.resize(tree_.n_nodes());
+          gains[found.node.node] = found.split.gain;
+        },
+        [](const WaitingNode&) { return true; });
+    gains.resize(tree_.n_nodes());
   }
 
  private:
@@ -145,8 +163,7 @@ class ForestTreeGrower {
   Tree grow_pointwise(const std::vector<WaitingNode>& roots) {
     const auto splitter = pointwise_splitter();
     const NodeOrder order = options_.order;
-    const bool as_ordered = options_.max_leaf_nodes != kUnlimited ||
-                            order == NodeOrder::kDepthFirst || order == NodeOrder::kBestFirst;
+    const bool as_ordered = splits_as_ordered(options_);
     const int32_t n_before = tree_.n_nodes();
     split_all(
         roots, as_ordered ? order : NodeOrder::kDepthFirst, *splitter, false,
@@ -311,6 +328,7 @@ class ForestTreeGrower {
     parent.missing_left = false;
     parent.gain = static_cast<float>(found.split.gain);
     parent.left = found.values.node;
+    parent.branch = true;
   }
 
   // Splits a leaf; returns its children that are to be split, too.
@@ -361,9 +379,7 @@ class ForestTreeGrower {
             times_.empty() ? nullptr : times_.data()};
   }
 
-  NodeQueue new_queue(NodeOrder order) const {
-    return NodeQueue(order, mix64(seed_ + kOrderStream));
-  }
+  NodeQueue new_queue(NodeOrder order) const { return NodeQueue(order, order_seed(seed_)); }
 
   std::unique_ptr<NodeSplitter<Code>> pointwise_splitter() const {
     return make_pointwise_splitter<Code>(data_, options_, table_, n_documents_, sample_weight_);
@@ -469,17 +485,25 @@ class ForestTreeGrower {
 
   bool summarise_targets(WaitingNode& node) const {
     double sum = 0;
+    int64_t rests = 0;
     double weight = 0;
     bool pure = true;
     const double first = data_.targets.target[rows_[node.begin]];
     for (int64_t i = node.begin; i < node.end; ++i) {
       const int32_t row = rows_[i];
-      const double w = data_.targets.weight.empty() ? times_of(row) : data_.targets.weight[row];
-      sum += w * data_.targets.target[row];
+      const double target = data_.targets.target[row];
+      const bool weighted = !data_.targets.weight.empty();
+      const double w = weighted ? data_.targets.weight[row] : times_of(row);
+      const SumGrid& grid = data_.targets.target_grid;
+      const double term = weighted ? w * target : target;
+      const uint32_t times = weighted ? 1 : times_of(row);
+      sum += times * grid.rounded(term);
+      rests += times * grid.rest(term);
       weight += w;
       pure = pure && data_.targets.target[row] == first;
     }
-    node.value = pure || weight <= 0 ? first : sum / weight;
+    sum = data_.targets.target_grid.with_rests(sum, rests);
+    node.value = pure || weight <= 0 ? first + 0.0 : sum / weight;  // never -0
     if (!times_.empty()) node.n_documents = static_cast<int64_t>(weight);
     return pure;
   }
@@ -512,6 +536,17 @@ Tree grow_tree(const ForestData& data, const ForestOptions& options, SampledRows
         .grow();
   };
   return data.features.binned->wide ? grown(uint16_t{}) : grown(uint8_t{});
+}
+
+void grow_sub_tree(const ForestData& data, const ForestOptions& options, NodeOrder order,
+                   SampledRows drawn, const SubTreeRoot& place, const CriterionTable& table,
+                   const Heartbeat& heartbeat, GrowingTree& tree, std::vector<double>& gains) {
+  gains.clear();
+  const auto grow = [&]<typename Code>(Code) {
+    ForestTreeGrower<Code>(data, options, std::move(drawn), 0, table, heartbeat, tree)
+        .grow_below(place, order, gains);
+  };
+  data.features.binned->wide ? grow(uint16_t{}) : grow(uint8_t{});
 }
 
 }  // namespace rankgrove::forests

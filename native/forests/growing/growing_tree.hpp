@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "forests/growing/node_queue.hpp"
@@ -18,7 +19,8 @@ struct GrowingNode {
   float gain = 0;
   int32_t set = -1;  // of categories that go left, if there is one
   bool missing_left = false;
-  bool pure;  // all targets are equal: the node stays a leaf
+  bool pure;            // all targets are equal: the node stays a leaf
+  bool branch = false;  // the split parts missing values, and the left child the others
 };
 
 class GrowingTree {
@@ -32,6 +34,11 @@ class GrowingTree {
   int32_t n_nodes() const { return static_cast<int32_t>(nodes_.size()); }
   int32_t n_leaves() const { return (n_nodes() + 1) / 2; }
   GrowingNode& operator[](int32_t node) { return nodes_[node]; }
+  const std::vector<GrowingNode>& nodes() const { return nodes_; }
+  std::span<const uint32_t> set_words(int32_t set) const {
+    const auto begin = static_cast<size_t>(sets_.offsets[set]);
+    return {sets_.words.data() + begin, static_cast<size_t>(sets_.offsets[set + 1]) - begin};
+  }
 
   void add_leaf(const WaitingNode& leaf, bool pure) {
     const auto count = static_cast<uint32_t>(leaf.n_documents);

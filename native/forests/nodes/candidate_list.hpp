@@ -43,6 +43,13 @@ class CandidateList {
     }
   }
 
+  // The same for codes that are known already, in ascending order, whose cells begin at `offsets`.
+  void assign(const std::vector<int32_t>& codes, const std::vector<int64_t>& offsets) {
+    codes_ = codes;
+    offsets_ = offsets;
+    size_ = static_cast<int32_t>(codes.size());
+  }
+
   // Walks the thresholds in ascending order. enter(first, entry): the documents of an entry go left
   // now (first: nothing has gone left before). candidate(bin, next, missing_left): all entries so
   // far are left; `next` is the smallest code to the right. Documents with a missing value are

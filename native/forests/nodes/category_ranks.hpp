@@ -86,8 +86,9 @@ class CategoryRanks {
       const int32_t row = documents.rows[i];
       const double weight = targets_->weight.empty() ? static_cast<double>(documents.times_of(i))
                                                      : targets_->weight[row];
-      mean.sum += weight * (targets_->has_classes() ? targets_->class_value[targets_->label[row]]
-                                                    : targets_->target[row]);
+      mean.sum += targets_->weight.empty()
+                      ? weight * targets_->target_grid.rounded(targets_->target[row])
+                      : targets_->target_grid.rounded(weight * targets_->target[row]);
       mean.weight += weight;
     }
     return some_missing;

@@ -13,18 +13,16 @@ namespace rankgrove::forests {
 
 // Fills feature, bin and missing side of `split`; false if the feature cannot be split. Missing
 // values are a child of their own, if `branch` allows it, or go to a random side; where all other
-// documents share one value, they part from it.
-template <typename Code>
-bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n, int32_t feature,
-                    int32_t low, int32_t high, bool branch, Random& random, NodeSplit& split) {
+// documents share one value, they part from it. largest_value() is the largest code in the node
+// that is no missing one.
+template <typename LargestValue>
+bool draw_threshold(const ForestFeatures& features, int32_t feature, int32_t low, int32_t high,
+                    bool branch, Random& random, LargestValue&& largest_value, NodeSplit& split) {
   const int32_t n_bins = features.binned->n_bins(feature);
   split.feature = feature;
   split.missing_left = false;
   if (high == n_bins) {
-    int32_t largest = low;
-    for (int64_t i = 0; i < n; ++i) {
-      if (codes[i] < n_bins) largest = std::max<int32_t>(largest, codes[i]);
-    }
+    const int32_t largest = largest_value();
     const Bins& bins = *features.binned->bins;
     branch = branch && !bins.has_infinity[feature] && !bins.is_categorical(feature);
     if (largest == low) {
@@ -51,6 +49,22 @@ bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n
   }
   split.bin = static_cast<int32_t>(at - values);
   return true;
+}
+
+// The same, given the codes of the node's documents.
+template <typename Code>
+bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n, int32_t feature,
+                    int32_t low, int32_t high, bool branch, Random& random, NodeSplit& split) {
+  const auto largest_value = [&] {
+    int32_t largest = low;
+    for (int64_t i = 0; i < n; ++i) {
+      if (codes[i] < features.binned->n_bins(feature)) {
+        largest = std::max<int32_t>(largest, codes[i]);
+      }
+    }
+    return largest;
+  };
+  return draw_threshold(features, feature, low, high, branch, random, largest_value, split);
 }
 
 }  // namespace rankgrove::forests

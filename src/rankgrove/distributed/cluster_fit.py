@@ -97,7 +97,8 @@ class ClusterFit:
             try:
                 return attempt.model()
             except KeyboardInterrupt:
-                if not self.records or self.ranker.shares[0] != "rows":
+                n_forest, _ = self.ranker.planned_trees()
+                if not self.records or n_forest:  # a part of a forest is no model
                     raise
                 self.interrupted = True
                 hub.broadcast(Message(MessageKind.STOP))

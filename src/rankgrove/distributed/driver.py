@@ -19,7 +19,7 @@ from rankgrove.distributed.partitions import (
     path_partitions,
 )
 from rankgrove.distributed.query_plan import SPLIT_QUERIES
-from rankgrove.distributed.shard_fit import check_bin_error
+from rankgrove.distributed.shard_fit import check_bin_error, refuse_shards
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.container import read_container
 from rankgrove.formats.ranker_state import set_learnt
@@ -31,6 +31,7 @@ from rankgrove.training.progress import progress_bar
 Ranker = TypeVar("Ranker", bound=BaseRanker)
 
 PATIENCE_SECONDS = 600.0
+SHARES = ("rows", "trees")
 
 
 def fit(
@@ -49,6 +50,7 @@ def fit(
     n_workers: int | None = None,
     split_queries: str = "gather",
     bin_error: float = 0.0,
+    share: str | None = None,
     patience: float = PATIENCE_SECONDS,
     **reading: Any,
 ) -> Ranker:
@@ -71,6 +73,10 @@ def fit(
     bin_error : 0: the bins of one machine. Else workers find them from summaries of their values,
         which are small: the number of documents below any value is off by at most this part of all
         documents, and the model depends on how the data are shared out
+    share : what the workers of a forest share. ``"rows"``: each holds a part of the queries, so
+        that the data may be larger than any machine; ``"trees"``: each holds all documents and
+        grows a part of the trees, which is quicker; None: trees if all documents take less than
+        half of the memory that every worker has left. Boosted rankers share rows
     patience : seconds that a worker may keep the others waiting before it counts as lost
     reading : options of ``rankgrove.load`` that say how tables and files are read: label, query,
         features, absent, format, ... (``data/reading/options.py`` says which)
@@ -84,7 +90,8 @@ def fit(
     ------
     WorkerLost : workers were lost again and again without a step being finished in between
     """
-    _refuse(ranker, split_queries, n_workers, bin_error, reading)
+    _refuse(ranker, split_queries, n_workers, bin_error, share, reading)
+    _refuse_share(ranker, share)
     options = FitOptions(
         None, eval_metric, early_stopping_rounds, init_model, stopping_rule=stopping_rule
     )
@@ -109,6 +116,7 @@ def fit(
             "fit_options": {k: v for k, v in vars(options).items() if v is not None},
             "split_queries": split_queries,
             "bin_error": bin_error,
+            "share": share,
             "patience": patience,
         },
     )
@@ -142,6 +150,7 @@ def _refuse(
     split_queries: str,
     n_workers: int | None,
     bin_error: float,
+    share: str | None,
     reading: Mapping[str, Any],
 ) -> None:
     """Refuse arguments that are wrong whatever the data are."""
@@ -160,9 +169,24 @@ def _refuse(
             "be fitted on many"
         )
     check_bin_error(bin_error)
-    if bin_error and ranker.shares[0] != "rows":
+    if bin_error and (share or ranker.shares[0]) != "rows":
         raise ValueError(
-            f"bin_error has no effect on {type(ranker).__name__}, whose workers hold all documents"
+            f"bin_error has no effect on {type(ranker).__name__}, whose workers may hold all "
+            "documents: share='rows' gives each a part of them, if it can be fitted so"
+        )
+
+
+def _refuse_share(ranker: BaseRanker, share: str | None) -> None:
+    """Refuse what the workers of this ranker cannot share."""
+    if share is None:
+        return
+    if share not in SHARES:
+        raise ValueError(f"share must be one of {', '.join(SHARES)}, or None, not {share!r}")
+    if share == "rows":
+        refuse_shards(ranker)
+    elif "trees" not in ranker.sharing():
+        raise ModelError(
+            f"{type(ranker).__name__} has no trees to share: each follows from those before it"
         )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,33 @@ from rankgrove.distributed.arrow_bytes import (
 )
 from rankgrove.workers.communicator import Communicator
 
+_BYTES_PER_VALUE = 7  # float32, two layouts of codes, and a part of it twice on the way
+_PART_OF_MEMORY = 0.5
 _GATHERED_BYTES = 64 << 20  # of features at a time, over all workers
+
+
+def share_by_memory(
+    shares: Sequence[str], held: Sequence[RowBatch], communicator: Communicator
+) -> str:
+    """Return what to share: trees, which is quicker, if all rows fit into every worker."""
+    if len(shares) == 1:
+        return shares[0]
+    values = np.array([sum(len(rows.X) * rows.X.n_columns for rows in held)], np.int64)
+    communicator.sum(values)
+    least = np.array([-_free_bytes()], np.int64)
+    communicator.maximum(least)
+    fits = _BYTES_PER_VALUE * int(values[0]) <= _PART_OF_MEMORY * -int(least[0])
+    return "trees" if fits else "rows"
+
+
+def _free_bytes() -> int:
+    """Return the memory that this machine has left."""
+    try:
+        with Path("/proc/meminfo").open() as lines:
+            known = dict(line.split(":", 1) for line in lines)
+        return 1024 * int(known["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):  # not Linux
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def replicate_rows(rows: RowBatch, communicator: Communicator) -> RowBatch:

@@ -23,9 +23,12 @@ class Shard(FitData):
     ----------
     eval_set : shards of the evaluation sets, by name, the same names in the same order on all
         workers: each a Dataset, a tuple (X, y, qid), or ``"train"`` for the training data
+    row_numbers : numbers of the rows in the whole data set, if these are in another order than the
+        shards: out-of-bag predictions of forests are in the order of the data set
     """
 
     eval_set: Mapping[str, Any] = field(default_factory=dict)
+    row_numbers: Any = None
 
     def fit_eval_set(self) -> dict[str, Any] | None:
         """Return the evaluation sets in the form that a fit takes; None if there are none."""

@@ -16,7 +16,9 @@ from rankgrove.distributed.consistency import (
     refuse_shared_queries,
 )
 from rankgrove.distributed.shard import Shard
+from rankgrove.distributed.tree_sharing import CollectiveTreeSharer, seed_of_rounds
 from rankgrove.errors import ModelError, WorkerError
+from rankgrove.forests.growing import sharing_trees
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fit_key import model_digest
 from rankgrove.rankers.base.fitting import FitOptions
@@ -27,6 +29,9 @@ from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 
 Ranker = TypeVar("Ranker", bound=BaseRanker)
+
+# First byte of the record of a round of a forest; that of a boosted step has another.
+ROUND = b"r"
 
 _OPTIONS = ("eval_metric", "early_stopping_rounds", "stopping_rule", "init_model", "callbacks")
 
@@ -66,7 +71,9 @@ def fit_shard(
         refused
     on_step : ``on_step(step, record, metrics)``, called by worker 0 after each new step: the number
         of the step (from 1), its record, a few kilobytes, and ``{set: {metric: newest value}}``. A
-        true answer ends the training. Kept in order, the records are what ``resume`` takes
+        true answer ends the training. Kept in order, the records are what ``resume`` takes. A
+        forest is grown in rounds of trees: the step is the number of trees so far, and the answer
+        is not asked for
 
     Raises
     ------
@@ -86,9 +93,23 @@ def fit_shard(
 
 @dataclass
 class ShardWorkers(FitWorkers):
-    """Several workers, whose shards must be consistent; ``bin_error`` as in ``fit_shard``."""
+    """Several workers, whose shards must be consistent.
+
+    Attributes
+    ----------
+    bin_error : as in ``fit_shard``
+    sharer : grows forests in rounds
+    """
 
     bin_error: float = 0.0
+    sharer: CollectiveTreeSharer | None = None
+
+    def seed(self, drawn: int) -> int:
+        """Return the seed of the fit, which is in the records of rounds, too."""
+        seed = super().seed(drawn)
+        if self.sharer is not None:
+            self.sharer.seed = seed
+        return seed
 
     def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
         """Check this worker's data, and that columns and weights are those of the others."""
@@ -106,7 +127,8 @@ class ShardWorkers(FitWorkers):
                 "categorical columns": [data.columns.all_names[j] for j in data.X.categories],
             },
         )
-        return data, replace(shard, bin_error=self.bin_error)
+        numbers = given.row_numbers if isinstance(given, Shard) else None
+        return data, replace(shard, bin_error=self.bin_error, given=numbers)
 
 
 def _given(values: Any) -> str:
@@ -126,11 +148,7 @@ def _fit(
     if unknown:
         raise ValueError(f"fit_options has no {unknown[0]!r}: it takes {', '.join(_OPTIONS)}")
     check_bin_error(bin_error)
-    if "rows" not in ranker.shares:
-        raise ModelError(
-            f"{type(ranker).__name__} cannot be fitted in shards: it needs all documents in one "
-            "place"
-        )
+    refuse_shards(ranker)
     refuse_other_builds(communicator)
     settings = {"bin_error": bin_error, **_settings(ranker, options), **shard.settings()}
     refuse_differences(communicator, settings)
@@ -140,9 +158,54 @@ def _fit(
     first = communicator.rank == 0
     if not first:
         options["callbacks"] = None
-    journal = Journal(records, on_step if first else None, keeps=bool(keeps))
-    workers = ShardWorkers(communicator, journal, bin_error)
-    return ranker._fit(shard, FitOptions(shard.fit_eval_set(), **options), workers)
+    rounds, steps = split_records(records)
+    n_forest, n_boosted = ranker.planned_trees()
+    journal = Journal(seed=seed_of_rounds(rounds))
+    if n_boosted:
+
+        def on_boosted(step: int, record: bytes, metrics: Any) -> Any:
+            return on_step(n_forest + step, record, metrics) if on_step is not None else None
+
+        keeps_own = first and on_step is not None
+        journal = Journal(
+            steps, on_boosted if keeps_own else None, bool(keeps), seed_of_rounds(rounds)
+        )
+
+    def on_round(n_trees: int, record: bytes) -> None:
+        if first and on_step is not None:
+            on_step(n_trees, ROUND + record, {})
+
+    sharer = CollectiveTreeSharer(communicator, ranker.n_jobs, rounds, on_round, sharded=True)
+    workers = ShardWorkers(communicator, journal, bin_error, sharer)
+    with sharing_trees(sharer):
+        return ranker._fit(shard, FitOptions(shard.fit_eval_set(), **options), workers)
+
+
+def split_records(records: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return the records of rounds of forests, and those of boosted steps."""
+    rounds = [record[len(ROUND) :] for record in records if record.startswith(ROUND)]
+    return rounds, [record for record in records if not record.startswith(ROUND)]
+
+
+def refuse_shards(ranker: BaseRanker) -> None:
+    """Refuse a ranker that cannot be fitted in shards, and say what to do."""
+    if "rows" in ranker.sharing():
+        return
+    name = type(ranker).__name__
+    if "rows" in ranker.shares:
+        raise ModelError(
+            f"{name} cannot be fitted in shards with Python functions that see all documents: use "
+            "the criteria and extension points that have names, or let the workers share the trees "
+            "(rankgrove.distributed.fit with share='trees'), which needs all documents on each"
+        )
+    if "trees" in ranker.shares:
+        raise ModelError(
+            f"{name} cannot be fitted in shards: its splits look at all documents of all queries. "
+            "Let the workers share the trees (rankgrove.distributed.fit), which needs all "
+            "documents on each, grow parts of the forest on parts of the queries and merge them, "
+            "or fit RFPoint"
+        )
+    raise ModelError(f"{name} cannot be fitted in shards: it needs all documents in one place")
 
 
 def check_bin_error(bin_error: float) -> None:

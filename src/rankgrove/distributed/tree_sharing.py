@@ -1,8 +1,9 @@
-"""Forests on many workers: each holds all documents and grows a part of the trees.
+"""Forests on many workers, in rounds of trees; the driver gets a record of each round.
 
-Every tree is seeded by its number, so that it does not matter which worker grows it. Trees are
-grown in rounds; after each round all workers get all its trees, in order of their numbers, and the
-driver gets a record of it. Every worker does the rest of the fit for itself, with the same bits.
+Where each worker holds all documents, it grows a part of the trees of a round: every tree is seeded
+by its number, so that it does not matter which worker grows it. After each round all workers get
+all its trees, in order of their numbers, and do the rest of the fit for themselves, with the same
+bits. Where workers hold shards, all of them grow every tree together.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class CollectiveTreeSharer:
 
     Parameters
     ----------
+    sharded : whether workers hold shards and grow every tree together
     records : those of the rounds that an earlier attempt has finished
     on_round : called with the number of trees so far, and the record of the round
     """
@@ -38,11 +40,15 @@ class CollectiveTreeSharer:
         n_jobs: int | None,
         records: Sequence[bytes],
         on_round: Callable[[int, bytes], Any],
+        *,
+        sharded: bool = False,
     ) -> None:
         self._communicator = communicator
+        self._sharded = sharded
         self._records = iter(records)
         self._on_round = on_round
         self._n_done = 0
+        self.seed: int | None = None  # of the fit, if it is to be in the records
         threads = np.array([resolve_n_jobs(n_jobs)], np.int64)
         communicator.maximum(threads)
         per_worker = max(_FEWEST_TREES, _TREES_PER_THREAD * int(threads[0]))
@@ -61,7 +67,8 @@ class CollectiveTreeSharer:
                 self._on_round(self._n_done, record.to_bytes())
             else:
                 record = StepRecord.from_bytes(data)
-                if record.key != {"first_tree": first}:
+                known = record.key.get("seed") in (None, self.seed) or self.seed is None
+                if record.key.get("first_tree") != first or not known:
                     raise ModelError("the record of a round is of another fit")
                 self._n_done += len(record.trees)
             trees += record.trees
@@ -71,12 +78,20 @@ class CollectiveTreeSharer:
         self, first: int, n_trees: int, grow_some: Callable[[int, int], Grown]
     ) -> StepRecord:
         """Grow this worker's trees of a round, and return a record of those of all workers."""
+        key = {"first_tree": first, "seed": self.seed}
+        if self._sharded:
+            return StepRecord(key, first + n_trees, grow_some(first, n_trees).trees, {})
         size, rank = self._communicator.size, self._communicator.rank
         bounds = [n_trees * worker // size for worker in range(size + 1)]
         own = grow_some(first + bounds[rank], bounds[rank + 1] - bounds[rank])
         if own.interrupted:
             raise KeyboardInterrupt
-        key = {"first_tree": first}
         gathered = self._communicator.gather(StepRecord(key, 0, own.trees, {}).to_bytes())
         trees = [tree for data in gathered for tree in StepRecord.from_bytes(data).trees]
         return StepRecord(key, first + n_trees, trees, {})
+
+
+def seed_of_rounds(records: Sequence[bytes]) -> int | None:
+    """Return the seed of the fit that rounds belong to, if they know it."""
+    seed = StepRecord.from_bytes(records[0]).key.get("seed") if records else None
+    return None if seed is None else int(seed)

@@ -18,10 +18,10 @@ from rankgrove.distributed.driver_hub import JoinTicket, WorkerLink
 from rankgrove.distributed.messages import MessageKind
 from rankgrove.distributed.partitions import Partition, partition_batches, read_partition
 from rankgrove.distributed.rendezvous import Hub, join
-from rankgrove.distributed.row_replication import replicate_rows
+from rankgrove.distributed.row_replication import replicate_rows, share_by_memory
 from rankgrove.distributed.row_spool import RowSpool, SparseRowsError, StoredShard, stored_shard
 from rankgrove.distributed.shard import Shard
-from rankgrove.distributed.shard_fit import fit_shard
+from rankgrove.distributed.shard_fit import ROUND, fit_shard, split_records
 from rankgrove.distributed.tree_sharing import CollectiveTreeSharer
 from rankgrove.distributed.whole_queries import LocalPartition, whole_queries
 from rankgrove.forests.growing import sharing_trees
@@ -32,8 +32,6 @@ from rankgrove.training.journal import Journal
 from rankgrove.workers.communicator import Communicator
 from rankgrove.workers.row_shard import RowShard
 
-# First byte of a record of a ranker that shares trees: a round of a forest, or a boosted step.
-_ROUND, _STEP = b"r", b"s"
 _MAX_HEARTBEAT_SECONDS = 5.0
 
 
@@ -49,6 +47,7 @@ class FitTask:
     fit_options : options of ``fit`` that are the same on all workers
     split_queries : ``"gather"`` or ``"refuse"``
     bin_error : as in ``fit_shard``
+    share : what workers share, ``"rows"`` or ``"trees"``; None: they decide by their memory
     patience : time-out in seconds for a worker that the others wait for
     records : those of the steps that are finished already
     ticket : how to join the driver
@@ -60,6 +59,7 @@ class FitTask:
     fit_options: Mapping[str, Any]
     split_queries: str
     bin_error: float
+    share: str | None
     patience: float
     records: Sequence[bytes]
     ticket: JoinTicket
@@ -95,15 +95,16 @@ def _run(
     if ranker.n_jobs is None:
         ranker.set_params(n_jobs=n_threads)
     ranker.set_params(verbose=0)
-    by_rows = ranker.shares[0] == "rows"
+    by_rows = (task.share or ranker.sharing()[0]) == "rows"  # else workers may decide by memory
     read = functools.partial(_read, n_jobs=ranker.n_jobs, link=link)
-    spool = _spooled(sets[0], task.reading[0], ranker.n_jobs, link) if by_rows else None
+    streams = by_rows and ranker.reads_rows_once()
+    spool = _spooled(sets[0], task.reading[0], ranker.n_jobs, link) if streams else None
     parts = read(sets[0], task.reading[0]) if spool is None else []
     others = [read(*one) for one in zip(sets[1:], task.reading[1:], strict=True)]
     with _connect(task, rank, link) as communicator:
         refuse_other_builds(communicator)
         train: RowBatch | StoredShard
-        if by_rows and not RowShard(0, 0, communicator=communicator).any(spool is None):
+        if streams and not RowShard(0, 0, communicator=communicator).any(spool is None):
             assert spool is not None
             train = stored_shard(spool, communicator, task.split_queries)
         else:
@@ -112,8 +113,13 @@ def _run(
         parts, spool = [], None
         held = [whole_queries(one, communicator, task.split_queries) for one in others]
         others.clear()
-        share = _fit_rows if by_rows else _fit_trees
-        fitted = share(task, [train, *held], communicator, link)
+        if not by_rows:
+            assert isinstance(train, RowBatch)
+            batches = [train, *held]
+            share = task.share or share_by_memory(ranker.sharing(), batches, communicator)
+            by_rows = share == "rows"
+        fit = _fit_rows if by_rows else _fit_trees
+        fitted = fit(task, [train, *held], communicator, link)
         if rank == 0:
             link.send(MessageKind.MODEL, to_bytes(fitted, named=False))
 
@@ -145,9 +151,7 @@ def _fit_trees(task: FitTask, held: list[Any], communicator: Communicator, link:
     ranker, is_first = task.ranker, communicator.rank == 0
     held[:] = [replicate_rows(rows, communicator) for rows in held]
     whole = _shard(held, task.eval_sets)
-    rounds, steps = (
-        [record[1:] for record in task.records if record[:1] == kind] for kind in (_ROUND, _STEP)
-    )
+    rounds, steps = split_records(task.records)
     n_forest, n_boosted = ranker.planned_trees()
     planned = n_forest + n_boosted
 
@@ -156,10 +160,10 @@ def _fit_trees(task: FitTask, held: list[Any], communicator: Communicator, link:
 
     def on_round(n_trees: int, record: bytes) -> None:
         if is_first:
-            send_step(n_trees, _ROUND + record, {})
+            send_step(n_trees, ROUND + record, {})
 
     def on_boosted(step: int, record: bytes, metrics: Any) -> None:
-        send_step(n_forest + step, _STEP + record, metrics)
+        send_step(n_forest + step, record, metrics)
 
     journal = Journal()
     if n_boosted:
@@ -237,8 +241,9 @@ def _shard(held: Sequence[Any], eval_sets: Mapping[str, int]) -> Shard:
             position=train.position,
             propensity=train.propensity,
             eval_set=sets,
+            row_numbers=train.row_numbers,
         )
-    return Shard(_dataset(train), eval_set=sets)
+    return Shard(_dataset(train), eval_set=sets, row_numbers=train.row_numbers)
 
 
 def _eval_entry(rows: RowBatch) -> Any:

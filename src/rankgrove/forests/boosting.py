@@ -21,6 +21,7 @@ from rankgrove.forests.extension_points import (
 from rankgrove.forests.growing import ForestGrower, Growth, value_type
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.ensemble import TreeEnsemble
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -49,7 +50,8 @@ class ForestBoosting:
 
     Attributes
     ----------
-    documents : labels and queries in grouped order
+    documents : labels and queries in grouped order, of this worker
+    shard : position of these documents among those of all workers
     predict : from trees to their mean prediction of every training document, in grouped order
     on_forest : called with the trees of each new forest and its own_weight
     forests, learner_weights : of each iteration so far
@@ -57,6 +59,7 @@ class ForestBoosting:
     """
 
     documents: TrainingDocuments
+    shard: RowShard
     points: Points
     grower: ForestGrower
     growth: Growth
@@ -72,13 +75,13 @@ class ForestBoosting:
 
     def steps(self, n_steps: int) -> Iterator[None]:
         """Yield after each iteration, up to ``n_steps`` of them."""
-        documents, points = self.documents, self.points
+        documents, points, shard = self.documents, self.points, self.shard
         n_rows = len(documents.y)
         initial = _called(points.initial_weights, n_rows, documents)
         if documents.sample_weight is not None:
             initial = initial * documents.sample_weight
         counting = initial > 0  # a document of weight 0 is never drawn and never measured
-        self.weights = _distribution(initial)
+        self.weights = _distribution(initial, shard)
         targets = documents.y
         predicted, known = np.zeros(n_rows), np.zeros(n_rows, bool)
         for step in range(n_steps):
@@ -96,8 +99,8 @@ class ForestBoosting:
             predicted, known = _checked_validation(points, documents, forest)
             known = known & counting
             errors = _called(points.error, n_rows, documents, targets, predicted, known)
-            errors = _scaled(np.where(known, errors, 0.0))
-            error = _mean(errors, self.weights, known)
+            errors = _scaled(np.where(known, errors, 0.0), shard)
+            error = _mean(errors, self.weights, known, shard)
             own_weight = None
             if error < 0.5 or not points.errors_count:
                 own_weight = _checked_learner_weight(points, error, self.shrinkage)
@@ -111,7 +114,8 @@ class ForestBoosting:
             self.learner_weights.append(own_weight.weight)
             self.on_forest(forest.trees, own_weight.weight)
             self.weights = _distribution(
-                _called(points.weight_update, n_rows, self.weights, errors, own_weight.beta, known)
+                _called(points.weight_update, n_rows, self.weights, errors, own_weight.beta, known),
+                shard,
             )
             yield
             if last:
@@ -120,10 +124,12 @@ class ForestBoosting:
     def _grow(self, step: int, targets: Floats) -> GrownForest:
         """Return the forest of an iteration."""
         n_rows = len(targets)
-        sample, weight = TreeSample("bootstrap", n_rows, self.weights), None
+        n_all = self.shard.n_rows
+        sample, weight = TreeSample("bootstrap", n_all, self.weights), None
         if not self.bootstrap:  # every tree sees all documents: weights count in its splits
             sample = TreeSample("queries", self.grower.n_queries)
-            weight = None if np.ptp(self.weights) == 0 else self.weights * n_rows
+            least, most = self.shard.range(self.weights)
+            weight = None if least == most else self.weights * n_all
         prepared = self.grower.targets(targets, by=self.growth.criterion, weight=weight)
         sums, counts = np.zeros(n_rows), np.zeros(n_rows, np.int32)
         grown = self.grower.grow(
@@ -141,7 +147,7 @@ class ForestBoosting:
             grown.trees,
             self.grower.n_features,
             weights=1.0 / self.n_trees,
-            value_type=value_type(targets),
+            value_type=value_type(targets, self.shard),
         )
         return GrownForest(trees, lambda: self.predict(trees), sums / np.maximum(counts, 1), counts)
 
@@ -215,22 +221,23 @@ def _checked_learner_weight(points: Any, error: float, shrinkage: float) -> Lear
     return chosen
 
 
-def _distribution(weights: Floats) -> Floats:
+def _distribution(weights: Floats, shard: RowShard) -> Floats:
     """Scale weights so that they sum to 1."""
-    if weights.min() < 0 or weights.sum() <= 0:
+    total = shard.total(weights)
+    if weights.min(initial=0.0) < 0 or total <= 0:
         raise ValueError("weights of documents must not be negative, nor all 0")
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / total)
 
 
-def _scaled(errors: Floats) -> Floats:
+def _scaled(errors: Floats, shard: RowShard) -> Floats:
     """Divide errors by the largest, so that they lie in [0, 1]."""
-    if errors.min() < 0:
+    if errors.min(initial=0.0) < 0:
         raise ValueError(f"errors of documents must not be negative, and one is {errors.min()}")
-    largest = errors.max()
+    largest = shard.maximum(errors, 0.0)
     return np.asarray(errors / largest) if largest > 0 else errors
 
 
-def _mean(errors: Floats, weights: Floats, known: Flags) -> float:
+def _mean(errors: Floats, weights: Floats, known: Flags, shard: RowShard) -> float:
     """Return the weighted mean error; 0.5, which ends the boosting, if no document is known."""
-    total = float(weights[known].sum())
-    return float((errors * weights)[known].sum()) / total if total > 0 else 0.5
+    total = shard.total(weights[known])
+    return shard.total((errors * weights)[known]) / total if total > 0 else 0.5

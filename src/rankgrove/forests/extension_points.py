@@ -38,6 +38,8 @@ class TrainingDocuments:
     relevant : whether the label counts as relevant
     rng : the source of everything random
     sample_weight : the caller's weights, by which initial weights are multiplied, or None
+    n_documents, first_document : documents of all workers, and the number of the first of these;
+        None: these are all
     """
 
     y: Floats
@@ -45,6 +47,8 @@ class TrainingDocuments:
     relevant: Flags
     rng: np.random.Generator
     sample_weight: Floats | None = None
+    n_documents: int | None = None
+    first_document: int = 0
 
     def __post_init__(self) -> None:
         for name in ("y", "query", "relevant", "sample_weight"):
@@ -88,11 +92,14 @@ class LearnerWeight:
 
 def uniform(documents: TrainingDocuments) -> Floats:
     """Give every document the same weight."""
-    return np.full(len(documents.y), 1.0 / len(documents.y))
+    n_documents = len(documents.y) if documents.n_documents is None else documents.n_documents
+    return np.full(len(documents.y), 1.0 / n_documents)
 
 
 def random(documents: TrainingDocuments) -> Floats:
     """Draw weights uniformly from [0, 1)."""
+    if documents.first_document:  # one number for each document
+        documents.rng.bit_generator.advance(documents.first_document)  # type: ignore[attr-defined]
     return documents.rng.random(len(documents.y))
 
 

@@ -18,9 +18,12 @@ from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.errors import DataError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.sampling import TreeSample
+from rankgrove.forests.sharded_growing import ShardedGrower
 from rankgrove.metrics.listwise_metric import ListwiseMetric
-from rankgrove.trees.bin_cache import cached_bins, cached_codes
+from rankgrove.trees.bin_cache import cached_codes
 from rankgrove.trees.binning import saw_missing
+from rankgrove.trees.shared_binning import shared_bins
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,10 +89,13 @@ class Grown:
 
 
 class TreeSharer(Protocol):
-    """Divides the trees of forests among workers, each of which holds all documents."""
+    """Grows the trees of forests in rounds, of which records are kept.
+
+    Workers that each hold all documents share out the trees of a round.
+    """
 
     def grow(self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown]) -> Grown:
-        """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some locally."""
+        """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some."""
 
 
 _TREE_SHARER: ContextVar[TreeSharer | None] = ContextVar("tree_sharer", default=None)
@@ -97,7 +103,7 @@ _TREE_SHARER: ContextVar[TreeSharer | None] = ContextVar("tree_sharer", default=
 
 @contextmanager
 def sharing_trees(sharer: TreeSharer) -> Iterator[None]:
-    """Context in which the trees of every forest are divided among workers by a sharer."""
+    """Context in which the trees of every forest are grown by a sharer."""
     token = _TREE_SHARER.set(sharer)
     try:
         yield
@@ -105,12 +111,22 @@ def sharing_trees(sharer: TreeSharer) -> Iterator[None]:
         _TREE_SHARER.reset(token)
 
 
+@dataclass(frozen=True)
+class PreparedTargets:
+    """What a forest learns: native targets of this worker, and extreme values of all workers."""
+
+    native: _native.ForestTargets
+    largest_target: float
+    largest_weight: float
+
+
 class ForestGrower:
     """Grows trees on documents that are binned once.
 
     Parameters
     ----------
-    data : the documents and their queries
+    data : the documents of this worker and their queries
+    shard : position of these documents among those of all workers
     max_bins : distinct values kept per feature
     fill : per feature, the value that stands in for NaN, or None
     n_threads : threads; trees do not depend on it
@@ -119,12 +135,14 @@ class ForestGrower:
     def __init__(
         self,
         data: RankingInput,
+        shard: RowShard,
         *,
         max_bins: int,
         fill: npt.NDArray[np.float32] | None,
         n_threads: int,
     ) -> None:
-        bins = cached_bins(data.X, max_bins=max_bins, fill=fill, n_jobs=n_threads)
+        bins = shared_bins(data.X, shard, max_bins=max_bins, fill=fill, n_jobs=n_threads)
+        extremes = _extremes(data.X, shard, fill)  # before the codes: they may replace the values
         binned = cached_codes(
             data.X,
             bins,
@@ -132,12 +150,13 @@ class ForestGrower:
             dense=_may_be_dense(data.X, max_bins),
             n_jobs=n_threads,
         )
-        self._features = _native.ForestFeatures(
-            binned, data.filled_offsets, *_extremes(data.X, fill), n_threads
-        )
+        self._features = _native.ForestFeatures(binned, data.filled_offsets, *extremes, n_threads)
         self._n_threads = n_threads
+        self._shard = shard
+        self._n_rows = data.groups.n_rows
+        self._longest_query = int(shard.maximum(data.groups.sizes.astype(np.float64), 0.0))
         self.n_features = data.columns.count
-        self.n_queries = len(data.filled_offsets) - 1
+        self.n_queries = shard.n_nonempty_queries
         self.saw_missing = saw_missing(bins)
 
     def targets(
@@ -148,23 +167,23 @@ class ForestGrower:
         leaf_score: str = "label",
         weight: Floats | None = None,
         metric: ListwiseMetric | None = None,
-    ) -> _native.ForestTargets:
-        """Prepare the native targets: labels, weights and a metric, in grouped order.
+    ) -> PreparedTargets:
+        """Prepare targets: labels, weights and a metric, in grouped order; a collective call.
 
         ``by`` is the criterion that splits are chosen by.
         """
-        classes, label = np.unique(y, return_inverse=True)
-        has_classes = len(classes) <= MAX_CLASSES
-        if not has_classes and find_criterion(by).needs_classes:
+        classes, n_different = self._shard.few_distinct(y, MAX_CLASSES)
+        if classes is None and find_criterion(by).needs_classes:
             raise DataError(
                 f"the criterion {by!r} takes at most {MAX_CLASSES} different labels, and y "
-                f"has {len(classes)}: use criterion='squared_error'"
+                f"has {n_different}: use criterion='squared_error'"
             )
+        target = leaf_scores(y, leaf_score)
         targets = _native.ForestTargets(
             self._features,
-            leaf_scores(y, leaf_score),
-            label.astype(np.uint8) if has_classes else None,
-            leaf_scores(classes, leaf_score) if has_classes else None,
+            target,
+            None if classes is None else np.searchsorted(classes, y).astype(np.uint8),
+            None if classes is None else leaf_scores(classes, leaf_score),
             weight,
         )
         if metric is not None:
@@ -178,11 +197,15 @@ class ForestGrower:
                 function=metric.function,
                 reads_scores=metric.function is not None and metric.function.reads_scores,
             )
-        return targets
+        return PreparedTargets(
+            targets,
+            self._shard.maximum(np.abs(target), 0.0),
+            1.0 if weight is None else self._shard.maximum(weight, 0.0),
+        )
 
     def grow(
         self,
-        targets: _native.ForestTargets,
+        targets: PreparedTargets,
         growth: Growth,
         sample: TreeSample,
         *,
@@ -197,20 +220,36 @@ class ForestGrower:
         ``out_of_bag`` are sums and counts of the documents, in grouped order: to each document the
         values of the trees are added whose sample did not hold it.
         """
+        self._make_sums_exact(targets, growth, sample)
+        drawn = sample.native(self._shard)
         sharer = _TREE_SHARER.get()
-        if sharer is None:
+        if sharer is None and self._shard.single_worker:
             whole = (first_tree, n_trees)
-            return self._grow(targets, growth, sample, seed, whole, out_of_bag, progress)
-        grown = sharer.grow(
-            first_tree,
-            n_trees,
-            lambda *some: self._grow(targets, growth, sample, seed, some, None, None),
+            return self._grow(targets, growth, drawn, seed, whole, out_of_bag, progress)
+
+        sharded: ShardedGrower | None = None
+        if not self._shard.single_worker:
+            shape = (self._n_rows, self.n_features)
+            sharded = ShardedGrower(self._features, shape, self._shard, self._n_threads)
+            largest = sharded.largest_sample(drawn, sample, seed, first_tree, n_trees)
+
+        def grow_some(*some: int) -> Grown:
+            if sharded is None:
+                return self._grow(targets, growth, drawn, seed, some, None, None)
+            options = growth.native()
+            trees = sharded.grow(targets.native, options, drawn, seed, some, largest)
+            return Grown(trees, list(range(some[0], some[0] + some[1])))
+
+        grown = (
+            grow_some(first_tree, n_trees)
+            if sharer is None
+            else sharer.grow(first_tree, n_trees, grow_some)
         )
         if out_of_bag is not None:
             _native.add_out_of_bag(
                 self._features,
                 grown.trees,
-                sample.native(),
+                drawn,
                 seed=seed,
                 first_tree=first_tree,
                 sums=out_of_bag[0],
@@ -219,13 +258,33 @@ class ForestGrower:
             )
         return grown
 
+    def _make_sums_exact(
+        self, targets: PreparedTargets, growth: Growth, sample: TreeSample
+    ) -> None:
+        """Round targets and weights so that their sums do not depend on the order of the rows.
+
+        Listwise splits and criteria in Python have sums of their own, of one worker alone.
+        """
+        if growth.listwise_levels != 0 or find_criterion(growth.criterion).function is not None:
+            return
+        exact = targets.native.make_sums_exact(
+            sample.most_documents(self._shard.n_rows, self._longest_query),
+            targets.largest_weight,
+            targets.largest_target,
+        )
+        if not exact and not self._shard.single_worker:
+            raise DataError(
+                f"the labels of documents, up to {targets.largest_target:g}, are too large to be "
+                "added up over several workers"
+            )
+
     def _grow(
         self,
-        targets: _native.ForestTargets,
+        targets: PreparedTargets,
         growth: Growth,
-        sample: TreeSample,
+        sample: _native.ForestSample,
         seed: int,
-        numbers: tuple[int, int],
+        numbers: tuple[int, ...],
         out_of_bag: tuple[Floats, npt.NDArray[np.int32]] | None,
         progress: Callable[[int], None] | None,
     ) -> Grown:
@@ -234,9 +293,9 @@ class ForestGrower:
         interrupted = False
         try:
             _native.grow_forest(
-                targets,
+                targets.native,
                 growth.native(),
-                sample.native(),
+                sample,
                 grown,
                 seed=seed,
                 first_tree=numbers[0],
@@ -262,13 +321,13 @@ def leaf_scores(labels: Floats, rule: str) -> Floats:
     return scores
 
 
-def value_type(targets: Floats) -> type[np.floating[Any]]:
+def value_type(targets: Floats, shard: RowShard) -> type[np.floating[Any]]:
     """Return the smallest float dtype that can distinguish means of the targets.
 
     float32 keeps 24 bits. If the targets differ in their last bits alone (10^9 + 1 and 10^9 + 2),
     or leave its range, it takes float64.
     """
-    low, high = float(targets.min()), float(targets.max())
+    low, high = shard.range(targets)
     limits = np.finfo(np.float32)
     largest = max(abs(low), abs(high))
     if largest > float(limits.max):
@@ -286,16 +345,21 @@ def _may_be_dense(X: FeatureMatrix, max_bins: int) -> bool:
 
 
 def _extremes(
-    X: FeatureMatrix, fill: npt.NDArray[np.float32] | None
+    X: FeatureMatrix, shard: RowShard, fill: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the finite minimum and maximum of each feature; -0 becomes 0."""
+    """Return the finite minimum and maximum of each feature over all workers; -0 becomes 0."""
 
     def find() -> dict[str, npt.NDArray[Any]]:
         low, high = X.extremes()
         return {"low": low + np.float32(0), "high": high + np.float32(0)}
 
-    found = X.memoised("extremes", find)
-    low, high = found["low"], found["high"]
+    low = high = np.full(X.n_columns, np.nan, np.float32)
+    if len(X):
+        found = X.memoised("extremes", find)
+        low, high = found["low"], found["high"]
+    if not shard.single_worker:
+        low = np.fmin.reduce(shard.gather(low.astype(np.float64)).reshape(-1, X.n_columns))
+        high = np.fmax.reduce(shard.gather(high.astype(np.float64)).reshape(-1, X.n_columns))
     if fill is not None:
         low, high = np.fmin(low, fill), np.fmax(high, fill)
     limit = np.finfo(np.float32).max

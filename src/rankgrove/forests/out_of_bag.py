@@ -17,6 +17,7 @@ from rankgrove.errors import DataWarning, ModelError
 from rankgrove.models.trees import TreesModel
 from rankgrove.training.ordinal import Problems
 from rankgrove.trees.links import Link
+from rankgrove.workers.row_shard import RowShard
 
 Floats = npt.NDArray[np.float64]
 _LABELS = 2**32
@@ -26,6 +27,8 @@ _BLOCK = 2**20  # entries of a sparse matrix per block
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
     """Sums over the trees whose sample did not hold a document, per training document.
+
+    While trees grow, a worker has those of its own documents; in the end, all have those of all.
 
     Attributes
     ----------
@@ -86,46 +89,53 @@ class OutOfBag:
         """Score per document; NaN where every tree saw it."""
         return self.link.apply(self.means)
 
-    def grouped(self, data: RankingInput) -> OutOfBag:
+    def grouped(self, data: RankingInput, shard: RowShard) -> OutOfBag:
         """Return a copy in the grouped order of the same data, to add to."""
+        own = shard.given_numbers(data.n_given)
         rows = slice(None) if data.counting is None else data.counting
-        sums, counts = self.sums[:, rows], self.counts[rows]
+        sums, counts = self.sums[:, own][:, rows], self.counts[own][rows]
         return replace(
             self,
             sums=np.array(data.groups.grouped(sums.T).T, order="C"),
             counts=data.groups.grouped(counts).copy(),
         )
 
-    def finished(self, data: RankingInput, measured: bool) -> OutOfBag:
-        """Convert sums from grouped order to the caller's; evaluate them if requested."""
-        ndcg = self._ndcg(data) if measured else float("nan")
-        if measured and np.isnan(ndcg):
-            warnings.warn(_why_unknown(self.counts), DataWarning, stacklevel=5)
-        sums = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
+    def finished(self, data: RankingInput, shard: RowShard, measured: bool) -> OutOfBag:
+        """Gather sums in the caller's order, from grouped order; evaluate them if requested."""
+        ndcg = self._ndcg(data, shard) if measured else float("nan")
+        own = np.ascontiguousarray(data.restored(self.sums.T.copy(), 0.0).T)
+        sums = np.stack([shard.gather_given(of_problem) for of_problem in own])
         counts = data.restored(self.counts, 0)
+        if not shard.single_worker:
+            counts = shard.gather_given(counts.astype(np.float64)).astype(np.int32)
+        if measured and np.isnan(ndcg):
+            warnings.warn(_why_unknown(counts), DataWarning, stacklevel=5)
         return replace(
             self,
             sums=sums,
             counts=counts,
             ndcg=ndcg,
-            documents=_checksum(data),
+            documents=_checksum(data, shard),
         )
 
-    def is_of(self, data: RankingInput) -> bool:
-        """Return whether the sums belong to the documents of the data."""
-        if len(self.counts) != data.n_given:
+    def is_of(self, data: RankingInput, shard: RowShard) -> bool:
+        """Return whether the sums belong to the documents of the data; a collective call."""
+        checksum = _checksum(data, shard)
+        if len(self.counts) != int(shard.sum(data.n_given)):
             return False
         if self.documents is None or self.documents < _LABELS:
-            return self.documents in (None, _checksum(data) % _LABELS)
-        return self.documents == _checksum(data)
+            return self.documents in (None, checksum % _LABELS)
+        return self.documents == checksum
 
-    def _ndcg(self, data: RankingInput) -> float:
+    def _ndcg(self, data: RankingInput, shard: RowShard) -> float:
         offsets = data.filled_offsets
-        complete = np.minimum.reduceat(self.counts, offsets[:-1]) > 0
-        if not complete.any():
-            return float("nan")
+        complete = np.zeros(0, bool)
+        if len(offsets) > 1:
+            complete = np.minimum.reduceat(self.counts, offsets[:-1]) > 0
         rows = np.repeat(complete, np.diff(offsets))
-        return oob_metric(data.y[rows], self.prediction[rows], np.diff(offsets)[complete])
+        sizes = shard.gather(np.diff(offsets)[complete].astype(np.float64)).astype(np.int64)
+        y, scores = shard.gather(data.y[rows]), shard.gather(self.prediction[rows])
+        return oob_metric(y, scores, sizes) if len(sizes) else float("nan")
 
 
 def _why_unknown(counts: npt.NDArray[np.int32]) -> str:
@@ -140,9 +150,10 @@ def _why_unknown(counts: npt.NDArray[np.int32]) -> str:
     )
 
 
-def _checksum(data: RankingInput) -> int:
-    labels = zlib.crc32(data.restored(data.y).tobytes())
-    return labels + _LABELS * zlib.crc32(_row_sums(data.X).tobytes())
+def _checksum(data: RankingInput, shard: RowShard) -> int:
+    labels = zlib.crc32(shard.gather_given(data.restored(data.y)).tobytes())
+    rows = np.zeros(0, np.uint64) if len(data.X) == 0 else _row_sums(data.X)
+    return labels + _LABELS * zlib.crc32(shard.gather_given(rows.view(np.float64)).tobytes())
 
 
 def _row_sums(X: FeatureMatrix) -> npt.NDArray[np.uint64]:

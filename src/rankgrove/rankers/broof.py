@@ -162,7 +162,7 @@ class BROOF(TreeRanker):
 
     family: ClassVar[str] = "boosted forest"
     learns_in_steps: ClassVar[bool] = True
-    shares: ClassVar[tuple[str, ...]] = ("trees",)
+    shares: ClassVar[tuple[str, ...]] = ("trees", "rows")
 
     preset: str = param("gradient", Choice(*PRESETS), "variant of table 1 of the paper")
     initial_weights: Any = _point(INITIAL_WEIGHTS, "weights of the documents at first")
@@ -242,11 +242,22 @@ class BROOF(TreeRanker):
         rng = np.random.default_rng(fit.seed)
         boosting = ForestBoosting(
             documents=TrainingDocuments(
-                data.y, query, data.y >= self.relevant_from, rng, data.weight
+                data.y,
+                query,
+                data.y >= self.relevant_from,
+                rng,
+                data.weight,
+                fit.shard.n_rows,
+                fit.shard.first_row,
             ),
+            shard=fit.shard,
             points=points.functions,
             grower=ForestGrower(
-                data, max_bins=self.max_bins, fill=fit.fill, n_threads=resolve_n_jobs(n_jobs)
+                data,
+                fit.shard,
+                max_bins=self.max_bins,
+                fill=fit.fill,
+                n_threads=resolve_n_jobs(n_jobs),
             ),
             growth=Growth(
                 order=self.node_order,
@@ -278,6 +289,16 @@ class BROOF(TreeRanker):
         )
         learner_weights = np.array(boosting.learner_weights[: loop.n_kept])
         return FitResult(model, {"learner_weights_": learner_weights}, loop.interrupted)
+
+    def sharing(self) -> tuple[str, ...]:
+        """Return what workers can share: not the rows with functions that see all documents."""
+        if not any(map(callable, self._chosen_points().values())):
+            return self.shares
+        return tuple(share for share in self.shares if share != "rows")
+
+    def reads_rows_once(self) -> bool:
+        """Return no: forests may predict their training documents."""
+        return False
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees all forests have, and that no other steps follow."""

@@ -122,11 +122,6 @@ class IGBRT(GBRT):
         forest = self._forest()
         if forest.__sklearn_is_fitted__():
             model, bag = init_model_of(forest, fit.data, "the forest"), forest.oob_
-        elif not fit.shard.single_worker:
-            raise ModelError(
-                f"{type(self).__name__} grows a forest first, and no worker has all documents: fit "
-                "a RandomForest and give it as forest"
-            )
         else:
             learnt = forest.learn_within(fit)
             model, bag = learnt.model, learnt.attributes["oob_"]
@@ -146,6 +141,10 @@ class IGBRT(GBRT):
         unused = {"start": "where boosting starts from a forest"}
         unused |= dict.fromkeys(idle, "beside a forest")
         return {**super()._unused_parameters(data), **unused}
+
+    def reads_rows_once(self) -> bool:
+        """Return no: the forest and the boosted trees have bins of their own."""
+        return False
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees of the forest a fit grows (0 if it is given), and boosted ones."""
@@ -178,10 +177,10 @@ class IGBRT(GBRT):
 
     def _outputs(self, bag: Any, fit: Fit) -> Floats:
         """Return out-of-bag predictions of each problem in grouped order; NaN where none exists."""
-        if bag is None or not bag.is_of(fit.data):
+        if bag is None or not bag.is_of(fit.data, fit.shard):
             raise ModelError(
                 "residuals='oob' needs a forest that was fitted to these documents with "
                 "oob_score=True"
             )
-        means: Floats = bag.grouped(fit.data).means
+        means: Floats = bag.grouped(fit.data, fit.shard).means
         return means

@@ -15,6 +15,7 @@ from rankgrove.rankers.base.paper_settings import (
 from rankgrove.rankers.base.parameters import AnyOf, Choice, Nothing
 from rankgrove.rankers.base.registry import register_ranker
 from rankgrove.training.ordinal import TASKS, Problems, problems_of
+from rankgrove.workers.row_shard import RowShard
 
 TASK_MEANING = (
     "what is learnt: the label, or for each grade c but the lowest whether the label reaches it "
@@ -92,10 +93,10 @@ class RandomForest(ForestRanker):
         limited = "breadth-first" if self.max_leaf_nodes is None else "best-first"
         return self.node_order or limited
 
-    def _problems(self, data: RankingInput) -> Problems:
+    def _problems(self, data: RankingInput, shard: RowShard) -> Problems:
         if self.task == "classification" and self.leaf_score != "label":
             raise ValueError(
                 f"parameter leaf_score of {type(self).__name__} must be 'label' with "
                 f"task='classification', not {self.leaf_score!r}"
             )
-        return problems_of(data.y, self.task, type(self).__name__)
+        return problems_of(data.y, self.task, type(self).__name__, shard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.growing import Growth
@@ -109,6 +109,8 @@ class RFList(ForestRanker):
     ``min_samples_leaf`` and ``max_depth`` (3), ``threshold_fraction`` (4), ``min_gain`` (5) and a
     cut-off in ``metric`` such as ``"ndcg@10"`` (6).
     """
+
+    shares: ClassVar[tuple[str, ...]] = ("trees",)
 
     missing: str = with_default(BaseRanker, "missing", "keep")  # listwise splits have two children
     metric: Any = param(

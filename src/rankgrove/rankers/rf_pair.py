@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,8 @@ class RFPair(ForestRanker):
 
     ``leaf_score`` and out-of-bag predictions are about pairs, not documents.
     """
+
+    shares: ClassVar[tuple[str, ...]] = ("trees",)
 
     max_pairs: int = param(
         200, Integer(1), "training pairs per query at most, drawn at random from all it has"

@@ -73,11 +73,17 @@ class Journal:
     records : those of the steps that an earlier attempt finished, in order
     on_step : gets the record of each new step
     keeps : whether any worker has an ``on_step``, so that the key of the fit is needed
+    seed : that of the earlier attempt, if it is known without records of steps
     """
 
     def __init__(
-        self, records: Sequence[bytes] = (), on_step: OnStep | None = None, keeps: bool = False
+        self,
+        records: Sequence[bytes] = (),
+        on_step: OnStep | None = None,
+        keeps: bool = False,
+        seed: int | None = None,
     ) -> None:
+        self._earlier_seed = seed
         self.keeps = keeps
         self._finished = [StepRecord.from_bytes(data) for data in records]
         self._on_step = on_step
@@ -92,7 +98,9 @@ class Journal:
     @property
     def seed(self) -> int | None:
         """The seed of the earlier attempt, None if there was none."""
-        return int(self._finished[0].key.get("seed", -1)) if self._finished else None
+        if not self._finished:
+            return self._earlier_seed
+        return int(self._finished[0].key.get("seed", -1))
 
     @property
     def trees(self) -> list[list[Tree]]:

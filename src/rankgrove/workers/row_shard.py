@@ -36,6 +36,8 @@ class RowShard:
     n_nonempty_queries, first_nonempty_query : the same, counting only queries with documents
     communicator : connects the workers; None: there is only one
     bin_error : part of the rows by which bins of several workers may be misplaced; 0: exact bins
+    given : numbers of the rows that this worker was given in the whole data set, if these are not
+        in order of workers; rows whose weight is 0 are among them
     """
 
     n_rows: int
@@ -46,6 +48,7 @@ class RowShard:
     first_nonempty_query: int = 0
     communicator: Communicator | None = None
     bin_error: float = 0.0
+    given: Integers | None = None
 
     @classmethod
     def of(cls, offsets: Integers, communicator: Communicator | None = None) -> RowShard:
@@ -143,6 +146,41 @@ class RowShard:
         """Return the distinct values of all workers, ascending; -0 counts as 0."""
         different: Floats = np.unique(self.gather(np.unique(values))) + 0.0
         return different
+
+    def range(self, values: Floats) -> tuple[float, float]:
+        """Return the smallest and the largest value of all workers, of which there is one."""
+        return -self.maximum(-values, -math.inf), self.maximum(values, -math.inf)
+
+    def few_distinct(self, values: Floats, most: int) -> tuple[Floats | None, int]:
+        """Return the distinct values of all workers, or None if they are more than ``most``.
+
+        Beside it their number, or if they are too many that of one worker that has too many.
+        """
+        own = np.unique(values) + 0.0
+        n_own = int(self.maximum(np.array([float(len(own))]), 0.0))
+        if n_own > most:
+            return None, n_own
+        values = np.unique(self.gather(own))
+        return (values, len(values)) if len(values) <= most else (None, len(values))
+
+    def given_numbers(self, n_given: int) -> Integers:
+        """Return the numbers of this worker's rows in the whole data set; a collective call."""
+        if self.given is not None:
+            return self.given
+        before = 0.0
+        if self.communicator is not None:
+            before = self.gather(np.array([float(n_given)]))[: self.communicator.rank].sum()
+        return np.arange(int(before), int(before) + n_given)
+
+    def gather_given(self, values: Floats) -> Floats:
+        """Return values of all rows that were given, in the order of the whole data set."""
+        if self.communicator is None:
+            return values
+        numbers = self.gather(self.given_numbers(len(values)).astype(np.float64))
+        gathered = self.gather(values)
+        in_order = np.empty_like(gathered)
+        in_order[numbers.astype(np.int64)] = gathered
+        return in_order
 
     def gather(self, values: Floats) -> Floats:
         """Return the concatenated values of all workers, in order of rank."""

@@ -270,6 +270,14 @@ class BaseRanker(FittedRanker):
             rule=options.stopping_rule,
         )
 
+    def sharing(self) -> tuple[str, ...]:
+        """Return which of ``shares`` the parameters allow."""
+        return self.shares
+
+    def reads_rows_once(self) -> bool:
+        """Return whether a fit needs the features of its rows no more once they are coded."""
+        return True
+
     def learn_within(self, fit: Fit) -> FitResult:
         """Learn from the data of another ranker's fit, as a part of it; this ranker stays unfitted.
 

@@ -13,6 +13,7 @@ from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.input_checks import ranking_input
 from rankgrove.errors import DataError, ModelError
+from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.growing import (
     NODE_ORDERS,
     ForestGrower,
@@ -42,6 +43,7 @@ from rankgrove.training.ordinal import Problems, problems_of
 from rankgrove.training.progress import FitProgress, progress_bar
 from rankgrove.trees.ensemble import TreeEnsemble
 from rankgrove.trees.links import Link
+from rankgrove.workers.row_shard import RowShard
 
 if TYPE_CHECKING:
     from rankgrove.forests.strength import StrengthCurve
@@ -76,7 +78,7 @@ class ForestRanker(TreeRanker):
     """
 
     family: ClassVar[str] = "forest"
-    shares: ClassVar[tuple[str, ...]] = ("trees",)
+    shares: ClassVar[tuple[str, ...]] = ("trees", "rows")
     measures_oob = True  # by NDCG; out-of-bag predictions themselves need no grades
 
     n_estimators: int = param(500, Integer(1), "number of trees")
@@ -192,9 +194,19 @@ class ForestRanker(TreeRanker):
         assert isinstance(model, TreesModel)
         return model
 
-    def _problems(self, data: RankingInput) -> Problems:
+    def _problems(self, data: RankingInput, shard: RowShard) -> Problems:
         """Return the targets of the trees: the labels, or several problems of a subclass."""
-        return problems_of(data.y, "regression", type(self).__name__)
+        return problems_of(data.y, "regression", type(self).__name__, shard)
+
+    def reads_rows_once(self) -> bool:
+        """Return whether features are needed once: out-of-bag sums are known by them later."""
+        return not self.oob_score
+
+    def sharing(self) -> tuple[str, ...]:
+        """Return what workers can share: not the rows with a criterion in Python."""
+        if find_criterion(getattr(self, "criterion", "squared_error")).function is None:
+            return self.shares
+        return tuple(share for share in self.shares if share != "rows")
 
     def _make_model(self, fit: Fit, ensemble: TreeEnsemble, link: Link) -> Model:
         """Return the model of grown trees."""
@@ -216,32 +228,33 @@ class ForestRanker(TreeRanker):
         earlier = self._earlier_trees(fit)
         seed = fit.seed if earlier is None else int(earlier.seeds[-1])
         data = self._examples(fit, seed)
-        problems = self._problems(data)
+        shard = fit.shard if data is fit.data else RowShard.of(data.groups.offsets)
+        problems = self._problems(data, shard)
         if earlier is not None and self._trees_model(self.fitted_model()).link != problems.link:
             raise ModelError("warm_start: the trees of the last fit learnt other grades or a task")
         n_threads = resolve_n_jobs(self.n_jobs)
         fill = fit.fill if data is fit.data else None  # other examples are filled already
-        grower = ForestGrower(data, max_bins=self.max_bins, fill=fill, n_threads=n_threads)
+        grower = ForestGrower(data, shard, max_bins=self.max_bins, fill=fill, n_threads=n_threads)
         draw = data.weight if self.weighting == "draw" else None
         work = _Work(
             grower=grower,
             growth=self._growth(data.columns.count),
-            sample=TreeSample.of(data, self.subsample, self.sampling, draw),
+            sample=TreeSample.of(data, shard, self.subsample, self.sampling, draw),
             seed=seed,
             first_tree=self.first_tree if earlier is None else earlier.next_number(seed),
             n_before=0 if earlier is None else len(earlier.numbers),
         )
-        bag = self._empty_bag(data, problems, earlier) if self.oob_score else None
+        bag = self._empty_bag(data, shard, problems, earlier) if self.oob_score else None
         grown = self._grow(data, problems, work, bag)
         saw_missing = grower.saw_missing
         del work, grower  # free the codes before the trees are copied into a model
-        trees = self._seeded(grown, seed, data, n_threads)
+        trees = self._seeded(grown, seed, data, shard)
         whole = trees if earlier is None else earlier.followed_by(trees)
         attributes: dict[str, Any] = {
             "tree_seeds_": whole.seeds,
             "tree_numbers_": whole.numbers,
             "leaf_score_": self.leaf_score,
-            "oob_": None if bag is None else bag.finished(data, self.measures_oob),
+            "oob_": None if bag is None else bag.finished(data, shard, self.measures_oob),
         }
         model = self._make_model(fit, whole.averaged(), problems.link)
         if isinstance(model, TreesModel):
@@ -290,7 +303,7 @@ class ForestRanker(TreeRanker):
         return forests
 
     def _seeded(
-        self, forests: list[Grown], seed: int, data: RankingInput, n_threads: int
+        self, forests: list[Grown], seed: int, data: RankingInput, shard: RowShard
     ) -> SeededTrees:
         """Return the trees step by step, one per problem, up to the shortest problem."""
         n_steps = min(len(forest.trees) for forest in forests)
@@ -303,8 +316,8 @@ class ForestRanker(TreeRanker):
             data.columns.count,
             outputs=np.tile(np.arange(len(forests)), n_steps),
             base_score=np.zeros(len(forests)),
-            value_type=value_type(leaf_scores(data.y, self.leaf_score)),
-            n_jobs=n_threads,
+            value_type=value_type(leaf_scores(data.y, self.leaf_score), shard),
+            n_jobs=resolve_n_jobs(self.n_jobs),
         )
         seeds = np.full(n_steps, seed, np.int64)
         return SeededTrees(ensemble, seeds, np.asarray(numbers, np.int64))
@@ -339,20 +352,20 @@ class ForestRanker(TreeRanker):
         return SeededTrees(old.ensemble, self.tree_seeds_, self.tree_numbers_)
 
     def _empty_bag(
-        self, data: RankingInput, problems: Problems, earlier: SeededTrees | None
+        self, data: RankingInput, shard: RowShard, problems: Problems, earlier: SeededTrees | None
     ) -> OutOfBag:
         """Return out-of-bag sums to add to: those of the kept trees, or 0, in grouped order."""
         n_rows = data.groups.n_rows
-        if self.measures_oob:  # refuses bad labels before growth
+        if self.measures_oob and n_rows:  # refuses bad labels before growth
             oob_metric(data.y, np.zeros(n_rows), data.groups.sizes)
         if earlier is None or self.oob_ is None:
             return OutOfBag.empty(n_rows, problems)
-        if not self.oob_.is_of(data):
+        if not self.oob_.is_of(data, shard):
             raise DataError(
                 "warm_start: out-of-bag predictions go on with the documents of the last fit, and "
                 "these are others: set oob_score=False"
             )
-        return self.oob_.grouped(data)
+        return self.oob_.grouped(data, shard)
 
     @property
     def oob_prediction_(self) -> Floats:
