@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 import rankgrove
 from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
-from rankgrove.distributed import WorkerLost, fit
+from rankgrove.distributed import WorkerLost, fit, row_replication
 from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.messages import Message, MessageKind
+from rankgrove.errors import ModelError
+from rankgrove.forests import sharded_growing
 from rankgrove.formats.container import to_bytes
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import FitResult
@@ -61,13 +63,43 @@ def same(ranker, local):
     assert to_bytes(ranker) == to_bytes(local)
 
 
+@pytest.mark.parametrize("share", ["trees", "rows"])
 @pytest.mark.parametrize("name", FORESTS)
-def test_every_forest_has_the_bits_of_a_local_fit(name, threads):
+def test_every_forest_has_the_bits_of_a_local_fit(name, share, threads, monkeypatch):
+    monkeypatch.setattr(sharded_growing, "MOST_MOVED_ROWS", 32)
     data = with_gaps(shuffled(make_ranking(20, seed=4)))
     valid = make_ranking(8, seed=5)
     ranker = make_ranker(name, random_state=3, **FORESTS[name])
     local = make_ranker(name, random_state=3, **FORESTS[name]).fit(data, eval_set=valid)
-    same(fit(ranker, tables_of(data, 5), on=threads, eval_set=valid), local)
+    if share not in ranker.shares:
+        with pytest.raises(ModelError, match=f"{type(ranker).__name__} cannot be fitted in shards"):
+            fit(ranker, tables_of(data, 5), on=threads, share=share)
+        return
+    same(fit(ranker, tables_of(data, 5), on=threads, eval_set=valid, share=share), local)
+
+
+def test_workers_share_rows_where_all_do_not_fit_into_one(two_threads, monkeypatch):
+    data, shares = make_ranking(12, seed=4), []
+    grow = sharded_growing.ShardedGrower.grow
+
+    def noted(self, *given):
+        shares.append("rows")
+        return grow(self, *given)
+
+    monkeypatch.setattr(sharded_growing.ShardedGrower, "grow", noted)
+    fit(forest(), tables_of(data, 2), on=two_threads)
+    assert not shares
+    monkeypatch.setattr(row_replication, "_free_bytes", lambda: 2 * 7 * data.X.size - 2)
+    same(fit(forest(), tables_of(data, 2), on=two_threads), forest().fit(data))
+    assert shares
+
+
+def test_shares_that_are_refused(two_threads):
+    data = make_ranking(5, seed=4)
+    with pytest.raises(ValueError, match="share must be one of rows, trees"):
+        fit(forest(), data, on=two_threads, share="columns")
+    with pytest.raises(ModelError, match="MART has no trees to share"):
+        fit(make_ranker("mart"), data, on=two_threads, share="trees")
 
 
 BOOSTED = {

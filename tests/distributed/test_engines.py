@@ -217,6 +217,12 @@ def test_a_forest_has_the_bits_of_a_local_fit_and_scores_where_the_data_are(clus
     np.testing.assert_array_equal(scores, far.predict(data))
 
 
+def test_a_forest_of_shards_has_the_bits_of_a_local_fit(cluster, data, tables):
+    ranker = forest(n_estimators=6)
+    far = fit(ranker, cluster.frame(tables), on=cluster.on, n_workers=2, share="rows")
+    assert to_bytes(far) == to_bytes(forest(n_estimators=6).fit(data))
+
+
 @pytest.mark.parametrize("make", [boosted, forest])
 def test_categories_are_agreed_on_over_workers(cluster, data, tables, make):
     """Partitions have different categories, and one that is missing."""

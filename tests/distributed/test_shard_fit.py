@@ -31,7 +31,10 @@ from rankgrove.distributed.shard_fit import _settings
 from rankgrove.errors import DataError, ModelError
 from rankgrove.rankers.base.registry import make_ranker, ranker_class, ranker_names
 
-NAMES = [name for name in ranker_names() if "rows" in ranker_class(name).shares]
+FORESTS = ("rf", "rf-point", "rf-rand", "extra-trees", "broof")  # test_sharded_forests.py
+NAMES = [
+    name for name in ranker_names() if "rows" in ranker_class(name).shares and name not in FORESTS
+]
 IN_ONE_PLACE = [name for name in ranker_names() if "rows" not in ranker_class(name).shares]
 DATA, VALID = make_data(), make_data(11, seed=5)
 
@@ -59,7 +62,7 @@ def check(fleet, make, sizes=(1, 2, 3, 4), *, valid=None, weighted=False, **opti
 
 def test_boosted_rankers_are_those_that_fit_in_shards():
     assert {"lambdamart", "mart", "mcrank", "plrank", "rankboost", "rcrank", "yetirank"} <= {*NAMES}
-    assert {"rf", "broof", "rf-list"} <= {*IN_ONE_PLACE}
+    assert {"rf-list", "rf-pair", "ranksvm"} <= {*IN_ONE_PLACE}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -261,12 +264,6 @@ def test_an_objective_over_all_documents_is_refused(fleet):
     assert isinstance(error, ModelError)
     assert "per_query=True" in str(error)
     assert isinstance(other, ModelError | WorkerFailed)
-
-
-def test_a_forest_that_would_have_to_be_grown_is_refused(fleet):
-    error, _ = fleet.fit(quick("igbrt", forest=None), make_shards(DATA, 2))
-    assert isinstance(error, ModelError)
-    assert "IGBRT grows a forest first" in str(error)
 
 
 def test_a_query_in_two_shards_is_refused_by_name(fleet):

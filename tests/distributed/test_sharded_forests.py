@@ -204,14 +204,10 @@ def test_sparse_shards():
     X[np.abs(X) < 1] = 0.0
     local = saved(quick("rf").fit(X, DATA.y, qid=DATA.qid))
     shards = [
-        Shard(scipy_sparse.csr_array(X[slice(*pair)]), *DATA_side(pair)) for pair in cuts(DATA, 2)
+        Shard(scipy_sparse.csr_array(X[slice(*pair)]), DATA.y[slice(*pair)], DATA.qid[slice(*pair)])
+        for pair in cuts(DATA, 2)
     ]
     assert fit_in_threads(lambda: quick("rf"), shards) == [local, local]
-
-
-def DATA_side(pair):
-    part = DATA.rows(*pair)
-    return part.y, part.qid
 
 
 def test_a_forest_resumes_on_another_number_of_workers(moved_rows):
@@ -255,8 +251,7 @@ def test_listwise_forests_are_refused_with_what_to_do():
 
 
 def test_a_warm_start_goes_on_with_out_of_bag_sums():
-    weight = None
-    first = quick("rf", oob_score=True).fit(DATA.X, DATA.y, qid=DATA.qid, sample_weight=weight)
+    first = quick("rf", oob_score=True).fit(DATA.X, DATA.y, qid=DATA.qid)
     make = lambda: pickle.loads(pickle.dumps(first)).set_params(  # noqa: E731
         warm_start=True, n_estimators=7
     )

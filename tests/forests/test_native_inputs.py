@@ -10,6 +10,7 @@ from rankgrove.data.input_checks import ranking_input
 from rankgrove.forests.growing import ForestGrower, Growth
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.trees.binning import bin_matrix, find_bins
+from rankgrove.workers.row_shard import RowShard
 
 ARRAYS = ("feature", "threshold", "left", "missing_left", "value", "count", "gain")
 
@@ -30,13 +31,14 @@ def test_features_serve_any_targets_and_weights(small_data):
     data = ranking_input(small_data, what="fit")
     rng = np.random.default_rng(0)
     growth = Growth(max_features=5, max_leaf_nodes=30)
-    shared = ForestGrower(data, max_bins=255, fill=None, n_threads=2)
+    shard = RowShard.of(data.groups.offsets)
+    shared = ForestGrower(data, shard, max_bins=255, fill=None, n_threads=2)
     for round_ in range(3):
         y = rng.normal(size=len(data.y))
         chance = rng.random(len(data.y))
-        sample = TreeSample.of(data, 1.0, "bootstrap", chance)
+        sample = TreeSample.of(data, shard, 1.0, "bootstrap", chance)
         grown = []
-        for grower in (shared, ForestGrower(data, max_bins=255, fill=None, n_threads=1)):
+        for grower in (shared, ForestGrower(data, shard, max_bins=255, fill=None, n_threads=1)):
             targets = grower.targets(y, by="squared_error")
             bag = np.zeros(len(y)), np.zeros(len(y), np.int32)
             trees = grower.grow(
@@ -55,8 +57,9 @@ def test_features_serve_any_targets_and_weights(small_data):
 
 def test_out_of_bag_sums_are_those_of_the_trees_without_the_row(small_data):
     data = ranking_input(small_data, what="fit")
-    grower = ForestGrower(data, max_bins=255, fill=None, n_threads=2)
-    sample = TreeSample.of(data, 0.5, "bootstrap", None)
+    shard = RowShard.of(data.groups.offsets)
+    grower = ForestGrower(data, shard, max_bins=255, fill=None, n_threads=2)
+    sample = TreeSample.of(data, shard, 0.5, "bootstrap", None)
     bag = np.zeros(len(data.y)), np.zeros(len(data.y), np.int32)
     growth = Growth(max_features=4, max_depth=5)
     targets = grower.targets(data.y, by="squared_error")
@@ -65,7 +68,8 @@ def test_out_of_bag_sums_are_those_of_the_trees_without_the_row(small_data):
     sums, counts = np.zeros(len(data.y)), np.zeros(len(data.y), int)
     for number, tree in zip(grown.numbers, grown.trees, strict=True):
         out = np.ones(len(data.y), bool)
-        out[sample.native().draw(data.filled_offsets, seed=9, tree_number=number)] = False
+        drawn = sample.native(shard).draw(data.filled_offsets, seed=9, tree_number=number)
+        out[drawn] = False
         sums[out] += tree.value[tree.apply_binned(binned, 1)[out]]
         counts[out] += 1
     np.testing.assert_array_equal(bag[1], counts)

@@ -12,6 +12,7 @@ from rankgrove.forests import extension_points
 from rankgrove.forests.extension_points import TrainingDocuments
 from rankgrove.forests.sampling import TreeSample
 from rankgrove.rankers.broof import _TABLES, PRESETS
+from rankgrove.workers.row_shard import RowShard
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_presets_are_algorithm_1(tiny, preset):
 
     def draw(number, weights):
         offsets = np.arange(0, 81, 10)
-        sample = TreeSample("bootstrap", 80, weights).native()
+        sample = TreeSample("bootstrap", 80, weights).native(RowShard.of(offsets))
         return sample.draw(offsets, seed=seed, tree_number=number)
 
     scores, says = oracle.broof(X, y, qid, preset, 4, 5, 2, 0.8, draw)

@@ -65,6 +65,14 @@ def set_learnt(ranker: FittedRanker, state: Mapping[str, Any], arrays: Arrays) -
     ranker._set_fitted(_decoded(state["fitted"]), without_prefix("fitted", arrays))
 
 
+def ranker_of_params(name: str, params: Mapping[str, Any]) -> Any:
+    """Return a ranker that is not fitted, with the parameters of ``encoded_params``."""
+    try:
+        return _decoded_ranker(ranker_class(name), params)
+    except (ValueError, TypeError) as error:
+        raise ModelError(str(error)) from error
+
+
 def _decoded_ranker(cls: Any, params: Mapping[str, Any]) -> Any:
     known = cls._get_param_names()
     unknown = [name for name in params if name not in known]

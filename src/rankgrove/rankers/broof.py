@@ -238,18 +238,8 @@ class BROOF(TreeRanker):
             for one in eval_scores.values():
                 one.add(predict(trees, one.data), weight)
 
-        query = np.repeat(np.arange(data.groups.n_queries), data.groups.sizes)
-        rng = np.random.default_rng(fit.seed)
         boosting = ForestBoosting(
-            documents=TrainingDocuments(
-                data.y,
-                query,
-                data.y >= self.relevant_from,
-                rng,
-                data.weight,
-                fit.shard.n_rows,
-                fit.shard.first_row,
-            ),
+            documents=self._documents(fit),
             shard=fit.shard,
             points=points.functions,
             grower=ForestGrower(
@@ -289,6 +279,19 @@ class BROOF(TreeRanker):
         )
         learner_weights = np.array(boosting.learner_weights[: loop.n_kept])
         return FitResult(model, {"learner_weights_": learner_weights}, loop.interrupted)
+
+    def _documents(self, fit: Fit) -> TrainingDocuments:
+        """Return what extension points see of the training documents."""
+        data, shard = fit.data, fit.shard
+        return TrainingDocuments(
+            data.y,
+            np.repeat(np.arange(data.groups.n_queries), data.groups.sizes),
+            data.y >= self.relevant_from,
+            np.random.default_rng(fit.seed),
+            data.weight,
+            shard.n_rows,
+            shard.first_row,
+        )
 
     def sharing(self) -> tuple[str, ...]:
         """Return what workers can share: not the rows with functions that see all documents."""
