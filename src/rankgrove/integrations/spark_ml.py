@@ -25,6 +25,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rankgrove._optional import require
 
@@ -192,8 +193,12 @@ class SparkRankerModel(Model, _RankerParams, MLReadable[Any], MLWritable):
             scorer = PartitionScorer(ranker).of_schema(to_arrow_schema(dataset.schema))
             return dataset.mapInArrow(functools.partial(_with_scores, scorer, prediction), schema)
         array, _ = _vector(dataset, self.getFeaturesCol())
-        score = pandas_udf(functools.partial(_vector_scores, ranker), DoubleType())
-        return dataset.withColumn(prediction, score(array))
+        of_series: Any = pandas_udf  # its types list every signature but this one
+
+        def scores(vectors: pd.Series) -> pd.Series:
+            return _vector_scores(ranker, vectors)
+
+        return dataset.withColumn(prediction, of_series(scores, DoubleType())(array))
 
     def _fitted(self) -> FittedRanker:
         if self.ranker is None:
@@ -333,10 +338,8 @@ def _with_scores(scorer: PartitionScorer, prediction: str, batches: Iterable[Any
         yield from table.append_column(prediction, pa.array(scorer.table(table))).to_batches()
 
 
-def _vector_scores(ranker: FittedRanker, vectors: Any) -> Any:
+def _vector_scores(ranker: FittedRanker, vectors: pd.Series) -> pd.Series:
     """Return the scores of a pandas Series of arrays."""
-    import pandas as pd
-
     if vectors.isna().any():
         raise DataError("a row has no vector of features")
     lengths = {len(vector) for vector in vectors}
