@@ -55,9 +55,7 @@ std::vector<std::string_view> views(const std::vector<nb::bytes>& messages) {
   return result;
 }
 
-nb::bytes to_bytes(const std::string& message) {
-  return nb::bytes(message.data(), message.size());
-}
+nb::bytes to_bytes(const std::string& message) { return nb::bytes(message.data(), message.size()); }
 
 std::vector<int64_t> sampled_documents(const ForestFeatures& features, const ForestSample& sample,
                                        uint64_t seed, int64_t first_tree, int64_t n_trees) {
