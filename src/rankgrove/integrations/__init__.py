@@ -1,8 +1,8 @@
 """rankgrove beside other tools: MLflow, TensorBoard, PyTerrier, ir_datasets, Dask, Ray and others.
 
 Each function needs the library that it is named after, and says so if it is absent; nothing else of
-rankgrove does. Stages of Spark ML are in ``rankgrove.integrations.spark_ml``, which Spark imports by
-its name.
+rankgrove does. Stages of Spark ML are in ``rankgrove.integrations.spark_ml``, which Spark imports
+by its name.
 """
 
 from __future__ import annotations
