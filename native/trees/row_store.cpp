@@ -285,11 +285,12 @@ int64_t RowStore::accumulate_rows(const Group& group, const int64_t* words, cons
     return total;
   }
   const int64_t near_end = std::max(begin, end - 2 * kPrefetchDistance);
+  const int64_t last_code = std::max<int64_t>(width - 1, 0);  // without full features, no codes
   for (int64_t i = begin; i < near_end; ++i) {
     const int32_t ahead = rows[i + kPrefetchDistance];
     const uint8_t* next_codes = codes + ahead * width;
     for (int64_t j = 0; j < width; j += kCacheLine) __builtin_prefetch(next_codes + j);
-    __builtin_prefetch(next_codes + width - 1);
+    __builtin_prefetch(next_codes + last_code);
     if constexpr (kListed) {
       const uint16_t* next = entries + static_cast<int64_t>(packs[ahead]) * kPack;
       __builtin_prefetch(next);
