@@ -82,7 +82,7 @@ def kills(monkeypatch):
     """Kill a random worker a random moment after a random number of steps, again and again."""
     chance, next_message = random.Random(5), DriverHub.next
     killed, processes = [], {}
-    state = {"steps": 0, "wanted": chance.randint(1, 8)}
+    state = {"steps": 0, "wanted": chance.randint(1, 5)}
 
     def next_and_kill(self, seconds):
         message = next_message(self, seconds)
@@ -90,13 +90,14 @@ def kills(monkeypatch):
             return None
         if message.kind is MessageKind.JOINED:
             processes[message.rank] = message.values["process"]
-        if message.kind is MessageKind.STEP:
+        if message.kind is MessageKind.STEP and len(processes) == N_WORKERS:  # of a new attempt
             state["steps"] += 1
             if state["steps"] == state["wanted"] and len(killed) < N_KILLS:
                 victim = processes[chance.randrange(N_WORKERS)]
                 killed.append(victim)
-                state.update(steps=0, wanted=chance.randint(1, 8))
-                threading.Timer(chance.uniform(0, 0.01), os.kill, (victim, signal.SIGKILL)).start()
+                processes.clear()
+                state.update(steps=0, wanted=chance.randint(1, 5))
+                threading.Timer(chance.uniform(0, 0.005), os.kill, (victim, signal.SIGKILL)).start()
         return message
 
     monkeypatch.setattr(DriverHub, "next", next_and_kill)
@@ -113,10 +114,10 @@ def kills(monkeypatch):
 )
 def test_twenty_kills_end_in_the_same_bytes(kills, tmp_path, monkeypatch, ranker, share):
     """A round of a forest has 24 trees, so that it takes as many steps."""
-    data = make_ranking(60, seed=3)
+    data = make_ranking(180, seed=3)
     for part in range(6):
         rankgrove.write_letor(
-            data.select_queries(range(10 * part, 10 * part + 10)), tmp_path / f"{part}.txt"
+            data.select_queries(range(30 * part, 30 * part + 30)), tmp_path / f"{part}.txt"
         )
     paths = sorted(tmp_path.iterdir())
     local = type(ranker)(**ranker.get_params()).fit(rankgrove.load(paths))
