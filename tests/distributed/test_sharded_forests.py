@@ -158,6 +158,21 @@ def test_classes_that_are_no_whole_numbers():
     check(lambda: quick("rf"), data, sizes=(2,), weighted=True)
 
 
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("name", ["rf-point", "rf", "extra-trees"])
+def test_nodes_with_more_documents_than_move(name, real, moved_rows, monkeypatch):
+    """As many as on a cluster, where sums of real targets are those of large nodes."""
+    if moved_rows != 16 or (real and name == "rf-point"):
+        pytest.skip("once, and entropy is of classes")
+    monkeypatch.setattr(sharded_growing, "MOST_MOVED_ROWS", 1 << 16)
+    data = make_data(16_000, seed=8)
+    assert len(data.y) > 2 << 16
+    if real:
+        noise = np.random.default_rng(1).normal(size=len(data.y))
+        data = replace(data, y=data.y + noise)
+    check(lambda: quick(name, n_estimators=2), data, sizes=(3,))
+
+
 @pytest.mark.parametrize("preset", ["absolute", "median", "height", "gradient"])
 def test_broof(preset):
     check(lambda: quick("broof", preset=preset, max_leaf_nodes=20), sizes=(2, 3))

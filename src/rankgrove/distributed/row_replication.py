@@ -35,12 +35,17 @@ def share_by_memory(
     """Return what to share: trees, which is quicker, if all rows fit into every worker."""
     if len(shares) == 1:
         return shares[0]
-    values = np.array([sum(len(rows.X) * rows.X.n_columns for rows in held)], np.int64)
+    values = np.array([sum(_stored_values(rows.X) for rows in held)], np.int64)
     communicator.sum(values)
     least = np.array([-_free_bytes()], np.int64)
     communicator.maximum(least)
     fits = _BYTES_PER_VALUE * int(values[0]) <= _PART_OF_MEMORY * -int(least[0])
     return "trees" if fits else "rows"
+
+
+def _stored_values(X: FeatureMatrix) -> int:
+    """Return how many values are stored; those of a sparse matrix have a column number each."""
+    return len(X) * X.n_columns if X.entries is None else 2 * len(X.entries.values)
 
 
 def _free_bytes() -> int:
