@@ -30,7 +30,7 @@ def shards_table(report: Report, args: Any) -> None:
     import rankgrove
     from rankgrove.formats.container import to_bytes
 
-    rows = []
+    rows, held = [], []
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         n_values = make_files(Path(folder), args.shard_queries, max(args.shard_workers))
         for n_workers in args.shard_workers:
@@ -40,6 +40,7 @@ def shards_table(report: Report, args: Any) -> None:
             found = engine.measured()
             most = {name: max(one[name] for one in found) for name in found[0]}
             own = n_values / n_workers
+            held.append((own, most["anonymous in trees"] + most["files in trees"]))
             rows.append(
                 [
                     n_workers,
@@ -62,6 +63,14 @@ def shards_table(report: Report, args: Any) -> None:
         rows,
         f"Bytes per value of the worker that needs most, {n_values:,} values in all, 136 features",
     )
+    if len(held) > 1:
+        (large, of_large), (small, of_small) = held[:2]
+        growing = (of_large - of_small) / (large - small)
+        fixed = (of_large - growing * large) / 1e6
+        report.note(
+            f"While trees grow, {growing:.2f} bytes per value (anonymous and files together) grow "
+            f"with the shard, by the first two lines, and {fixed:.0f} MB do not."
+        )
     report.note(
         "Anonymous memory is what a worker has above what it had when it had imported everything; "
         "it includes labels, scores and gradients (some 60 bytes per row). Files are temporary: "
