@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +114,8 @@ def test_a_path_without_permission(tmp_path):
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_file_that_vanishes_after_it_was_listed(tmp_path, scheme):
+    if scheme:
+        pytest.importorskip("fsspec")
     folder = two_files(tmp_path)
     engine = ProcessEngine(2, before=(tmp_path / "b.parquet").unlink)
     message = fit_badly(scheme + folder, engine, RankgroveError)
@@ -120,6 +123,7 @@ def test_a_file_that_vanishes_after_it_was_listed(tmp_path, scheme):
     assert "b.parquet" in message
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the size of the address space")
 @pytest.mark.parametrize("where", ["row_spool.RowSpool.add", "run_exchange.RunExchange.run"])
 def test_too_little_memory_on_one_worker(tmp_path, where):
     """A limit of the address space while it reads, or while others wait for its bins."""

@@ -460,3 +460,26 @@ def test_a_bin_error_that_is_no_part_or_has_no_effect_is_refused(two_threads):
     forest = rankgrove.RFPoint(n_estimators=2)
     with pytest.raises(ValueError, match="bin_error has no effect on RFPoint"):
         fit(forest, data, on=two_threads, bin_error=0.1)
+
+
+def test_a_fit_with_bins_of_summaries_begins_anew_when_a_worker_is_lost(two_threads, monkeypatch):
+    """Workers that share the data otherwise would find other bins than its trees have."""
+    data = make_ranking(60, seed=4)
+    small = partial(rankgrove.LambdaMART, n_estimators=4, max_bins=31, random_state=1)
+    whole = fit(small(), tables_of(data, 4), on=two_threads, bin_error=0.05)
+    steps, next_message = [], DriverHub.next
+
+    def next_and_lose(self, seconds):
+        if len(steps) == 2:
+            steps.append(None)
+            return Message(MessageKind.GONE, rank=0)
+        message = next_message(self, seconds)
+        if message is not None and message.kind is MessageKind.STEP:
+            steps.append(message.values["step"])
+        return message
+
+    monkeypatch.setattr(DriverHub, "next", next_and_lose)
+    with pytest.warns(RuntimeWarning, match="worker 0 .* goes on after step 0"):
+        again = fit(small(), tables_of(data, 4), on=two_threads, bin_error=0.05)
+    assert steps == [1, 2, None, 1, 2, 3, 4]
+    same(again, whole)

@@ -8,7 +8,6 @@ are in order, the file is used as it is; else another one is written.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -292,7 +291,6 @@ def _rewritten(X: FeatureMatrix, moved: _Moved, source: Numbers) -> DiskMatrix:
                 np.ascontiguousarray(block, np.float32).tofile(file)
         file.flush()
         if n_rows:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
             flat: Any = np.memmap(file, np.float32, "r", shape=(n_rows, n_columns))
             for start in range(0, len(source), _BATCH_ROWS):
                 result.append(np.array(flat[source[start : start + _BATCH_ROWS]]))
