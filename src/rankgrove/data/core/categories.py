@@ -37,7 +37,7 @@ MAX_CATEGORIES = 65_534
 DEFAULT_CATEGORIES = 4_096
 # Most values of a column of data: whole numbers that float32 tells apart.
 MOST_CODES = 1 << 24
-_INTEGERS = range(-(2**63), 2**64)
+INTEGERS = range(-(2**63), 2**64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def category(value: Any) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        if value not in _INTEGERS:
+        if value not in INTEGERS:
             raise DataError(f"the category {value!r:.60} is no whole number of 64 bits")
         return int(value)
     raise DataError(
@@ -212,7 +212,7 @@ def _normalised(values: Sequence[Any]) -> list[Value]:
         with suppress(UnicodeEncodeError):
             "".join(values).encode()
             return [*values]
-    if kinds == {int} and min(values) in _INTEGERS and max(values) in _INTEGERS:
+    if kinds == {int} and min(values) in INTEGERS and max(values) in INTEGERS:
         return [*values]
     return [category(value) for value in values]
 

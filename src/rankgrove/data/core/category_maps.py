@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.categories import MOST_CODES, Categories, Value, key, keys
+from rankgrove.data.core.categories import INTEGERS, MOST_CODES, Categories, Value, key, keys
 from rankgrove.errors import DataError
 
 Table = npt.NDArray[np.float32]
 
-_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
+_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]{0,19}))(\.0*)?")
 _BOOLEANS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False}
 _BOOLEANS["FALSE"] = False
 _KINDS = {"str": "texts", "int": "whole numbers", "bool": "booleans"}
@@ -165,7 +165,11 @@ def _refuse_other_looks(own: Categories, other: Categories, where: str, owner: s
     mine = {_look(value) for value in (*own.values, *own.pooled)}
     theirs = {_look(value) for value in (*other.values, *other.pooled)}
     if mine and theirs and not mine & theirs:
-        raise _other_kinds(own, other, where, owner)
+        given, wanted = (*own.values, *own.pooled)[0], (*other.values, *other.pooled)[0]
+        raise DataError(
+            f"{where} holds {_KINDS[_look(given)]} (such as {given!r:.60}), but "
+            f"that of {owner} holds {_KINDS[_look(wanted)]} (such as {wanted!r:.60})"
+        )
 
 
 def _look(value: Value) -> str:
@@ -207,7 +211,9 @@ def _readings(value: Value) -> Iterator[Value]:
 def _as_whole(value: Value) -> int | None:
     if isinstance(value, str):
         found = _WHOLE.fullmatch(value)
-        return None if found is None else int(found[1])
+        if found is None or int(found[1]) not in INTEGERS:
+            return None
+        return int(found[1])
     return None if isinstance(value, bool) else value
 
 

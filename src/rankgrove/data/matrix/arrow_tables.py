@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.matrix.object_columns import arrow_column
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -40,25 +39,11 @@ def as_arrow(table: Any) -> pa.Table:
         if type(table).__module__.startswith("pandas"):
             # Their own conversion would add the index as a column.
             names = table_column_names(table) or ()
-            arrays = []
-            for j, name in enumerate(names):
-                with naming_column(name):
-                    arrays.append(pa.array(table.iloc[:, j], from_pandas=True))
+            arrays = [arrow_column(table.iloc[:, j], name) for j, name in enumerate(names)]
             return pa.table(arrays, names=names)
         return pa.table(table)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
-
-
-@contextmanager
-def naming_column(name: str) -> Iterator[None]:
-    """Context in which errors of Arrow name the column."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name!r} cannot be read: {error}") from None
 
 
 def without_dictionary(column: Any) -> Any:

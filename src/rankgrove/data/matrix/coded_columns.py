@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.categories import MOST_CODES, Categories
+from rankgrove.data.matrix.object_columns import arrow_column
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -87,24 +88,6 @@ def coded_values(column: npt.NDArray[Any], name: str, *, untyped: bool = False) 
         indices[present] = inverse
         return _coded(indices, values.tolist(), np.ones(len(values), bool), name, untyped)
     return coded_arrow(arrow_column(column, name), name, untyped=untyped)
-
-
-def arrow_column(column: Any, name: str) -> Any:
-    """Return a column of objects, or of a pandas frame, as an Arrow array."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(column, from_pandas=True)
-    except (
-        pa.ArrowInvalid,
-        pa.ArrowTypeError,
-        pa.ArrowNotImplementedError,
-        OverflowError,
-    ) as error:
-        raise DataError(
-            f"column {name!r} cannot be categorical: {str(error).rstrip('.')} (the categories of a "
-            "column are all texts, all whole numbers or all booleans)"
-        ) from None
 
 
 def joined_arrow(

@@ -25,7 +25,6 @@ from rankgrove.data.matrix.arrow_tables import (
 )
 from rankgrove.data.matrix.coded_columns import (
     CodedColumn,
-    arrow_column,
     coded_arrow,
     coded_values,
     is_category_type,
@@ -38,6 +37,7 @@ from rankgrove.data.matrix.dense import (
 )
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers
+from rankgrove.data.matrix.object_columns import arrow_column
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.matrix.sparse_frames import is_sparse_frame, sparse_frame_features
 from rankgrove.errors import DataError

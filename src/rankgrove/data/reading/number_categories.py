@@ -17,8 +17,10 @@ _TOLD_APART = 2**24  # whole numbers that float32 tells apart
 def with_categorical(dataset: Dataset, columns: Sequence[str | int]) -> Dataset:
     """Take the whole numbers of some columns, given by name or number, as categories."""
     if dataset.matrix.entries is not None:
+        shown = ", ".join(map(repr, columns))
         raise DataError(
-            "a sparse matrix has no categorical columns: sparse=False makes an array of it"
+            f"a sparse matrix has no categorical columns, but categorical= names {shown}: "
+            "sparse=False makes an array of it"
         )
     values, categories = np.array(dataset.X), dict(dataset.categories)
     for given in columns:

@@ -310,8 +310,11 @@ class LoadOptions(LoadArguments):
                 f"n_features must be between 0 and {_MAX_FEATURES}, not {self.n_features}"
             )
         for name in ("features", "categorical"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, [getattr(self, name)])
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, [value])
+            elif value is not None and not isinstance(value, Iterable):
+                raise ValueError(f"{name} must be names of columns, not {value!r:.60}")
         if isinstance(self.ignore, str) and self.ignore != "texts":
             object.__setattr__(self, "ignore", [self.ignore])
 
