@@ -337,9 +337,10 @@ def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(
 def test_files_of_a_folder_are_in_order_of_their_names(cluster, tmp_path):
     """Also where the engine reads the largest file first: stored gains depend on the order."""
     data = make_ranking(30, seed=5)
-    for name, queries in (("b", np.arange(25)), ("a", np.arange(25, 30))):
-        rankgrove.write_parquet(data.select_queries(queries), tmp_path / f"{name}.parquet")
-    local = boosted().fit(rankgrove.load([tmp_path / "a.parquet", tmp_path / "b.parquet"]))
+    names = ["a b.parquet", "a!b.parquet", "a+ü%b.parquet"]  # Spark escapes some of the characters
+    for name, queries in zip(names, ([27, 28], [29], np.arange(27)), strict=True):
+        rankgrove.write_parquet(data.select_queries(np.array(queries)), tmp_path / name)
+    local = boosted().fit(rankgrove.load([tmp_path / name for name in names]))
     far = fit(boosted(), cluster.read(str(tmp_path)), on=cluster.on, n_workers=2)
     assert to_bytes(far) == to_bytes(local)
 

@@ -19,6 +19,8 @@ from rankgrove.errors import RankgroveError
 # Columns that are added to a frame to order its rows: the number of the data set, the file (Spark
 # reads large files first; empty if the rows are not read from files), and the row within it.
 _SET = "__rankgrove_set"
+# The name of the file as it is: Spark tells it as an address, with some characters escaped.
+_FILE_NAME = "url_decode(replace(input_file_name(), '+', '%2B'))"
 _ORDER = ("__rankgrove_file", "__rankgrove_block", "__rankgrove_row")
 
 
@@ -133,7 +135,7 @@ def _ranged(sources: list[DataSource], n_workers: int) -> Any:
     frames = [
         source.frame.select(
             functions.lit(number).alias(_SET),
-            functions.input_file_name().alias(_ORDER[0]),
+            functions.expr(_FILE_NAME).alias(_ORDER[0]),
             functions.input_file_block_start().alias(_ORDER[1]),
             functions.monotonically_increasing_id().alias(_ORDER[2]),
             "*",
