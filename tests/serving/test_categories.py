@@ -89,6 +89,24 @@ def test_malformed_rows_are_refused(rows):
         read_json(json.dumps({"rows": rows}).encode(), MODEL, 1000)
 
 
+@pytest.mark.parametrize("value", ["1e400", "1" * 400, "-" + "1" * 400, "[2]", '{"a": 2}'])
+def test_a_value_that_does_not_fit_is_named(value):
+    names = list(FRAME.columns)
+    row = json.dumps(FRAME.iloc[0].astype(object).tolist(), default=lambda one: one.item())
+    odd = json.loads(row)
+    odd[names.index("price")] = "ODD"
+    rows = f"[{row}, {json.dumps(odd)}]".replace('"ODD"', value)
+    with pytest.raises(RequestError, match="'rows', row 1, column 'price': ") as error:
+        read_json(f'{{"columns": {json.dumps(names)}, "rows": {rows}}}'.encode(), MODEL, 1000)
+    assert (error.value.status, error.value.where["column"]) == (422, "price")
+    assert error.value.where["value"][:20] == value[:20].replace('"', "'")
+
+
+def test_a_text_that_is_not_utf8_is_refused_as_such():
+    with pytest.raises(RequestError, match="not UTF-8"):
+        read_json(b'{"rows": [["\xff", 1, true, 0.5]]}', MODEL, 1000)
+
+
 def test_unknown_categories_are_counted_in_answers_metrics_and_log(tmp_path, caplog):
     TestClient = pytest.importorskip("starlette.testclient").TestClient
 

@@ -77,6 +77,23 @@ def test_headers_without_end_are_refused(server):
         assert (response.status, response.headers["connection"]) == (431, "close")
 
 
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /health HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"GET /health?" + b"a" * 70_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"POST /score HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
+        b"content-type: application/json\r\n\r\n2\r\n{}\r\n0\r\nx: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+    ids=["header", "target", "trailer"],
+)
+def test_a_whole_head_beyond_the_limit_is_refused(server, request_bytes):
+    with server.connect() as connection:
+        connection.sendall(request_bytes)
+        response = read_response(connection)
+        assert (response.status, response.headers["connection"]) == (431, "close")
+
+
 @pytest.mark.parametrize("trailer", [b"x: y\r\n" * 1000, b"x" * 8192])
 @pytest.mark.parametrize("path", ["/score", "/health"])
 def test_trailers_without_end_are_refused(server, path, trailer):

@@ -23,15 +23,13 @@ class RowsBody(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(RowsBody)
+_LARGEST = int(np.finfo(np.float64).max)
 _KINDS = {"str": "a text", "int": "a whole number", "bool": "true or false"}
 
 
-def read_rows(body: bytes) -> list[list[Any]] | None:
-    """Return the rows of a JSON body; None if they are not lists of values."""
-    try:
-        return _DECODER.decode(body).rows
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+def read_rows(body: bytes) -> list[list[Any]]:
+    """Return the rows of a JSON body; msgspec raises where they are not lists of values."""
+    return _DECODER.decode(body).rows
 
 
 def codes_of_values(
@@ -71,7 +69,7 @@ def codes_of_values(
 def numbers_of_values(values: Sequence[Any], name: str | int) -> npt.NDArray[np.float64]:
     """Return the numbers of JSON values; null is missing."""
     for row, value in enumerate(values):
-        if isinstance(value, str | bool):
+        if isinstance(value, str | bool) or (isinstance(value, int) and abs(value) > _LARGEST):
             raise RequestError(
                 WRONG,
                 "type",

@@ -73,7 +73,7 @@ class _Exchange:
     """A request, as far as it has arrived, and its response once it is known."""
 
     __slots__ = (
-        *("began", "body", "call", "headers", "is_head", "keep_alive"),
+        *("began", "body", "call", "head_size", "headers", "is_head", "keep_alive"),
         *("line", "response", "size", "upgrade", "url"),
     )
 
@@ -82,6 +82,7 @@ class _Exchange:
         self.url = b""
         self.line = ""
         self.headers: dict[str, str] = {}
+        self.head_size = 0  # of the request target, headers and trailers
         self.keep_alive = False
         self.is_head = False
         self.upgrade = False
@@ -212,13 +213,7 @@ class HttpConnection(asyncio.Protocol):
             self._unframed += len(rest)
             rest = self._parse(rest)
         if self._unframed > MAX_HEAD and not self._deaf:
-            self._refuse(
-                RequestError(
-                    errors.HEAD_TOO_LARGE,
-                    "head",
-                    f"request line, headers or trailers have more than {MAX_HEAD} bytes",
-                )
-            )
+            self._refuse_head()
         if self._paused or self._closing:
             return
         if ahead and (self.busy or self._waiting):  # the client is ahead of the answers
@@ -258,15 +253,29 @@ class HttpConnection(asyncio.Protocol):
         """Keep the request target, which comes in pieces."""
         if self._reading is not None and not self._skipping_head:
             self._reading.url += url
+            self._count_head(self._reading, len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header that matters; trailers do not."""
         exchange = self._reading
+        if exchange is None or self._skipping_head:
+            return
+        self._count_head(exchange, len(name) + len(value) + len(": \r\n"))
         name = name.lower()
-        if exchange is not None and not exchange.line and name in _USED:
+        if not exchange.line and name in _USED:
             key, text = name.decode(), value.decode("latin-1")
             before = exchange.headers.get(key)
             exchange.headers[key] = text if before is None else f"{before}, {text}"
+
+    def _count_head(self, exchange: _Exchange, size: int) -> None:
+        """Refuse a head that is too large even if it arrives whole, in one piece."""
+        exchange.head_size += size
+        if exchange.head_size > MAX_HEAD:
+            self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        message = f"request line, headers or trailers have more than {MAX_HEAD} bytes"
+        self._refuse(RequestError(errors.HEAD_TOO_LARGE, "head", message))
 
     def on_headers_complete(self) -> None:
         """Check the head of the request before the body arrives."""

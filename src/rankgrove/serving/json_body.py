@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import msgspec
@@ -81,11 +83,12 @@ def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocumen
         asked = _DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         _refuse(body)
-    rows = read_rows(body)
-    if rows is None:
-        raise RequestError(
-            WRONG, "type", "'rows': expected an array of arrays of values", field="rows"
-        )
+    try:
+        rows = read_rows(body)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error), body, partial(_column_name, names=asked.columns, model=model)) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _not_json(error) from None
     check_rows(len(rows), max_rows)
     names = asked.columns
     places = None if names is None else model_places(model, names, "columns")
@@ -129,13 +132,15 @@ def _refuse(body: bytes) -> NoReturn:
         _DECODER.decode(body)
     except msgspec.ValidationError as error:
         raise _misfit(str(error), body) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise RequestError(
-            MALFORMED, "json", f"the body is not JSON: {error} (NaN is written null)"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _not_json(error) from None
     raise RequestError(MALFORMED, "json", "the body is not an object with 'rows'")
+
+
+def _not_json(error: Exception) -> RequestError:
+    if isinstance(error, UnicodeDecodeError):
+        return RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}")
+    return RequestError(MALFORMED, "json", f"the body is not JSON: {error} (NaN is written null)")
 
 
 def _matrix(
@@ -257,8 +262,10 @@ def _queries(asked: Body, n_rows: int) -> tuple[QueryGroups | None, list[Any]]:
     return QueryGroups.from_qid(codes), ids
 
 
-def _misfit(message: str, body: bytes) -> RequestError:
-    """Return the error of a value outside of the rows that has the wrong type."""
+def _misfit(
+    message: str, body: bytes, column_name: Callable[[int], str | int] = int
+) -> RequestError:
+    """Return the error of a value that has the wrong type, by the place that msgspec reports."""
     found = _PATH.search(message)
     steps: list[Any] = [
         name or int(number) for name, number in _STEP.findall(found[1] if found else "")
@@ -272,15 +279,22 @@ def _misfit(message: str, body: bytes) -> RequestError:
     if len(steps) > 1:
         where["row"] = steps[1]
         place += f", row {steps[1]}"
-    where["value"] = shown(_value_at(body, steps))
+    if len(steps) > 2:
+        where["column"] = column_name(steps[2])
+        place += f", column {where['column']!r}"
+    where["value"] = _shown_at(body, steps)
     return RequestError(WRONG, "type", f"{place}: {where['value']} does not fit: {reason}", **where)
 
 
-def _value_at(body: bytes, steps: list[Any]) -> Any:
+def _shown_at(body: bytes, steps: list[Any]) -> str:
+    """Return the value at a place of the body as an error quotes it."""
     try:
         value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])[steps[0]]
-        if len(steps) == 1:
-            return msgspec.json.decode(value)
-        return msgspec.json.decode(msgspec.json.decode(value, type=list[msgspec.Raw])[steps[1]])
+        for step in steps[1:]:
+            value = msgspec.json.decode(value, type=list[msgspec.Raw])[step]
     except (msgspec.DecodeError, RecursionError, LookupError):
         return "a value that cannot be shown"
+    try:
+        return shown(msgspec.json.decode(value))
+    except (msgspec.DecodeError, RecursionError):  # such as a number beyond float64
+        return _quoted(bytes(value))
