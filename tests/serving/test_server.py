@@ -104,6 +104,43 @@ def test_a_model_that_could_not_be_opened_is_loaded_when_it_can(model_file, newe
     assert store.describe("web")["problem"] is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_the_place_of_a_model_is_refused(model_file, newer):
+    store = ModelStore({"web": model_file})
+    model_file.unlink()
+    os.mkfifo(model_file)
+    refreshing = threading.Thread(target=store.refresh, daemon=True)
+    refreshing.start()
+    refreshing.join(PATIENCE)
+    assert not refreshing.is_alive()
+    assert "web.rg is not a file" in store.describe("web")["problem"]
+    newer.save(tmp := model_file.with_name("newer.rg"))
+    tmp.replace(model_file)
+    store.refresh()
+    assert store.describe("web")["problem"] is None
+
+
+def test_a_stop_does_not_wait_for_a_file_system_that_stalls(model_file, newer, monkeypatch):
+    store = ModelStore({"web": model_file})
+    begun, release = threading.Event(), threading.Event()
+
+    def stalled(path):
+        begun.set()
+        release.wait(PATIENCE)
+        raise OSError(f"{path}: stale")
+
+    monkeypatch.setattr("rankgrove.serving.models.load_model", stalled)
+    monkeypatch.setattr("rankgrove.serving.models._CLOSE_SECONDS", 0.01)
+    newer.save(model_file)
+    store.watch(0.01)
+    watcher = store._watcher
+    assert begun.wait(PATIENCE)
+    store.close()
+    assert watcher.is_alive()
+    release.set()
+    watcher.join(PATIENCE)
+
+
 def test_a_model_with_other_columns_is_reported(tmp_path, caplog):
     data = make_ranking(10, seed=1)
     names = [f"a{j}" for j in range(data.n_features)]

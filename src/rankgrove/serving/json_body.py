@@ -86,7 +86,8 @@ def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocumen
     try:
         rows = read_rows(body)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error), body, partial(_column_name, names=asked.columns, model=model)) from None
+        column_name = partial(_column_name, names=asked.columns, model=model)
+        raise _misfit(str(error), body, column_name) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise _not_json(error) from None
     check_rows(len(rows), max_rows)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from rankgrove._addresses import local_path
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.errors import ModelError
 from rankgrove.formats.container import load_model
 from rankgrove.models.model import Model
 from rankgrove.serving.category_watch import CategoryWatch
@@ -25,6 +26,7 @@ from rankgrove.serving.documents import RequestDocuments
 logger = logging.getLogger("rankgrove.serving")
 
 Signature = tuple[int, ...]
+_CLOSE_SECONDS = 5.0  # in which a model that is being reloaded is waited for
 _TRIAL_ROWS = 32
 
 
@@ -181,11 +183,13 @@ class ModelStore:
         atexit.unregister(self.close)
         self._stop.set()
         if self._watcher is not None and self._watcher_process == os.getpid():
-            self._watcher.join()
+            self._watcher.join(_CLOSE_SECONDS)  # a file system that stalls must not stall the stop
         self._watcher, self._watcher_process = None, 0
 
 
 def _load(name: str, path: Path) -> ServedModel:
+    if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
+        raise ModelError(f"{path} is not a file: a served model is a regular file")
     ranker = load_model(path)
     return ServedModel.prepare(name, ranker.model_, path.stat().st_mtime, ranker.provenance_)
 
