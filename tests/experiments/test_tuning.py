@@ -103,6 +103,24 @@ def test_the_command_prints_a_ranker_that_compare_takes(tiny_data, tmp_path, mon
     assert spec.settings[0]["n_estimators"] == 3
 
 
+def test_a_search_is_no_comparison_to_report(tiny_data, tmp_path, monkeypatch, capsys):
+    from rankgrove.cli.main import main
+
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    write_letor(tiny_data, "data.txt")
+    of_data = ["data.txt", "--folds", "3", "--out", "both", "--quiet"]
+    assert main(["tune", "mart:n_estimators=3", "--trials", "2", *of_data]) == 0
+    assert main(["report", "both"]) == 1
+    assert "both holds no comparison" in capsys.readouterr().err
+    assert main(["compare", "--ranker", "mart:n_estimators=2", *of_data]) == 0
+    assert main(["tune", "mart:n_estimators=3", "--trials", "3", *of_data]) == 0
+    capsys.readouterr()
+    assert main(["report", "both"]) == 0
+    assert "studies" not in capsys.readouterr().out
+    assert "1 rankers on 0 data sets" not in (tmp_path / "both" / "index.html").read_text()
+
+
 def test_a_search_that_is_interrupted_tells_how_it_goes_on(
     tiny_data, tmp_path, monkeypatch, capsys
 ):

@@ -150,9 +150,12 @@ class Store:
         return found
 
     def studies(self) -> list[dict[str, Any]]:
-        """The descriptions of all studies in the file, the last one begun first."""
+        """The descriptions of all studies in the file, the last one begun first.
+
+        Searches of parameters are left out: they test nothing.
+        """
         rows = self._rows("SELECT description FROM studies ORDER BY begun DESC")
-        return [json.loads(row[0]) for row in rows]
+        return [study for row in rows if "search" not in (study := json.loads(row[0]))]
 
     def begin(self, description: dict[str, Any]) -> None:
         """Begin a study with an empty plan; finished cells of all studies stay for use."""
@@ -315,8 +318,9 @@ class Store:
         """
         if self._study is None:
             with self._transaction() as base:
-                row = base.execute("SELECT study FROM studies ORDER BY begun DESC").fetchone()
-                if row is None:
+                begun = base.execute("SELECT study, description FROM studies ORDER BY begun DESC")
+                tested = (row for row in begun if "search" not in json.loads(row["description"]))
+                if (row := next(tested, None)) is None:
                     raise DataError(f"{self.path} holds no study yet")
                 columns = "position, data, fold, ranker, setting, repeat, params, key, fingerprint"
                 base.execute(
