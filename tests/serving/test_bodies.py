@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tracemalloc
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -200,6 +201,20 @@ def test_what_follows_the_stream_is_not_dropped(extra):
 
 def test_a_stream_without_an_end_marker_is_whole():
     assert len(read_arrow(ARROW.removesuffix(b"\xff\xff\xff\xff\0\0\0\0"), MODEL, 9).X) == 4
+
+
+def test_columns_numbered_in_another_order_are_refused():
+    model = replace(MODEL, columns=Columns(("f1", "f2", "f3"), 3))
+    rows = {"rows": X.tolist()}
+    for names in (["3", "1", "2"], ["2", "1", "0"]):
+        with pytest.raises(RequestError, match=r"another order .'[23]', '1'"):
+            read_json(json.dumps(rows | {"columns": names}).encode(), model, 1000)
+        batch = pa.RecordBatch.from_arrays(list(map(pa.array, X.T)), names)
+        with pytest.raises(RequestError, match=r"another order .'[23]', '1'"):
+            read_arrow(stream_of([batch]), model, 1000)
+    for names in (["1", "2", "3"], ["0", "1", "2"]):
+        documents = read_json(json.dumps(rows | {"columns": names}).encode(), model, 1000)
+        np.testing.assert_array_equal(documents.X, X)
 
 
 def test_two_columns_of_query_ids_are_refused():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.names import numbering
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
 from rankgrove.models.model import Model
@@ -50,6 +51,15 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
         wrong = twice or sorted(set(model.columns.names or ()) - set(names))
         where = {"column": wrong[0]} if wrong else {}
         raise RequestError(WRONG, "columns", str(error), field=field, **where) from None
+    if places is None and _numbered_otherwise(model.columns.names, names):
+        raise RequestError(
+            WRONG,
+            "columns",
+            f"{field!r} numbers the columns in another order ({', '.join(map(repr, names[:3]))}, "
+            f"...) than the model: name them as it does ({model.columns.all_names[0]!r}, ...)",
+            field=field,
+            column=names[0],
+        )
     if places is None and len(names) != model.columns.count:
         raise RequestError(
             WRONG,
@@ -58,6 +68,18 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
             field=field,
         )
     return places
+
+
+def _numbered_otherwise(own: Sequence[str] | None, names: Sequence[str]) -> bool:
+    """Whether names are numbers that are neither the model's nor in order: 3, 1, 2 for f1, f2, f3."""
+    return (
+        own is not None
+        and numbering(own) is not None
+        and tuple(names) != tuple(own)
+        and len(names) > 0
+        and numbering(names) is None
+        and all(name.removeprefix("f").isdecimal() for name in names)
+    )
 
 
 def check_rows(n_rows: int, max_rows: int) -> None:
