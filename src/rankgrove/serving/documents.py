@@ -71,7 +71,7 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
 
 
 def _numbered_otherwise(own: Sequence[str] | None, names: Sequence[str]) -> bool:
-    """Whether names are numbers that are neither the model's nor in order: 3, 1, 2 for f1, f2, f3."""
+    """Whether names number columns, but not as the model does nor in order: 3, 1, 2."""
     return (
         own is not None
         and numbering(own) is not None
