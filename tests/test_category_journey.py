@@ -151,6 +151,23 @@ def test_cluster(ranker):
             np.testing.assert_array_equal(scores, ranker.predict(PRODUCTS))
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_validation_files_have_the_categories_of_the_training_file(tmp_path, capsys, kind):
+    write = pd.DataFrame.to_csv if kind == "csv" else pd.DataFrame.to_parquet
+    parts = {"train": PRODUCTS[:1200], "valid": PRODUCTS[1200:]}
+    paths = {name: str(tmp_path / f"{name}.{kind}") for name in parts}
+    for name, part in parts.items():
+        write(part, paths[name], index=False)
+    model = str(tmp_path / "model.rg")
+    words = ["--valid", paths["valid"], "--test", paths["valid"], "--categorical", *NAMES]
+    options = ["--n-estimators", "5", "--quiet", "--json", "--out", model]
+    assert main(["train", "lambdamart", paths["train"], *words, *options]) == 0
+    measured = json.loads(capsys.readouterr().out)["metrics"]
+    want = rg.load_model(model).score(rg.load(parts["valid"], categorical=NAMES), metric="ndcg@10")
+    assert measured["valid"] == measured["test"]
+    assert measured["valid"]["ndcg@10"] == pytest.approx(want)
+
+
 @pytest.mark.process
 def test_the_command_line(ranker, tmp_path):
     PRODUCTS.to_csv(tmp_path / "products.csv", index=False)

@@ -59,3 +59,11 @@ def test_json_of_a_model_tells_parameters_that_are_no_data_in_words(
     parameters = json.loads(run.stdout)["parameters"]
     assert parameters["n_estimators"] == 1
     assert isinstance(parameters[name], str)
+
+
+def test_texts_are_left_out_also_if_asked_for(rankgrove, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("label,qid,doc,name,f\n1,1,a,x,3\n0,1,b,y,2\n1,2,c,z,1\n")
+    said = rankgrove("info", path, "--ignore", "texts").stdout
+    assert said == rankgrove("info", path).stdout
+    assert "3 rows, 2 queries, 1 feature" in said

@@ -130,6 +130,27 @@ def test_words_of_python_do_not_reach_the_command_line(files, tmp_path, words, m
     assert "--max-folds" not in said
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("info wrong.txt", "wrong.txt: this is no text: --format parquet reads it"),
+        ("evaluate small.rg data.txt", "small.rg is a model, not a file of scores: `rankgrove"),
+        ("compare g.txt --ranker mart --out t.csv", "the results need a folder, and this is a fil"),
+        ("compare g.txt --ranker mart --folds 300", "g.txt: 9 are too few queries for 300 folds"),
+    ],
+)
+def test_a_file_in_the_wrong_place_is_named(files, tmp_path, words, message, capsys):
+    import pandas as pd
+
+    pd.read_csv("t.csv").to_parquet("wrong.parquet")
+    (tmp_path / "wrong.parquet").rename("wrong.txt")
+    training = "train mart g.txt --n-estimators 2 --quiet --out small.rg"
+    assert main(training.split()) == 0
+    capsys.readouterr()
+    assert main(words.split()) == 1
+    assert message in capsys.readouterr().err
+
+
 def test_texts_of_metrics_and_rankers_stay_as_they_are():
     arguments = _parse(["train", "lambdamart", "d.txt", "--out", "m.rg"])
     for text in ("the metric ndcg@10(gain=linear,ties=input)", "cell lambdamart:gain=exp,sigma=2"):

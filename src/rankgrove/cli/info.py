@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.data.core.description import describe
     from rankgrove.metrics.file_order import file_order
 
-    data = load_data(arguments.data, arguments, ignore=arguments.ignore or "texts")
+    data = load_data(arguments.data, arguments, **({} if arguments.ignore else {"ignore": "texts"}))
     description = describe(data)
     order = file_order(data.y, data.groups)
     if arguments.json:

@@ -205,6 +205,8 @@ def _message(error: BaseException) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, OSError) and str(error):
+        return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory ({error})" if str(error) else "not enough memory"
     return f"{type(error).__name__}: {error} (--debug shows where)"

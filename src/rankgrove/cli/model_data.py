@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import file_path
 from rankgrove.cli.options import reading_options
 from rankgrove.data.core.columns import Columns
+
+if TYPE_CHECKING:
+    from rankgrove.data.core.dataset import Dataset
 
 
 def is_text(path: str, arguments: argparse.Namespace) -> bool:
@@ -52,14 +55,11 @@ def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
     return arguments.cache is not None or should_stream(files, arguments.format)
 
 
-def load_like(
-    path: str, n_features: int, names: Sequence[str] | None, arguments: argparse.Namespace
-) -> Any:
-    """Load judged data with the columns of the training data."""
+def load_like(path: str, train: Dataset, arguments: argparse.Namespace) -> Any:
+    """Load judged data with the columns of the training data, and their categories."""
     from rankgrove.data.reading.loading import load
 
-    columns = Columns(None if names is None else tuple(names), n_features)
-    return load(path, like=columns, **reading_options(arguments))
+    return load(path, like=Columns.of(train), **reading_options(arguments))
 
 
 def scan_like(path: str, train: Any, arguments: argparse.Namespace) -> Any:

@@ -257,9 +257,7 @@ def run(arguments: argparse.Namespace) -> None:
         shares = (1 - arguments.valid_share, arguments.valid_share)
         train, sets["valid"] = split(train, shares, arguments.seed)
     sets |= {
-        name: scan_like(path, train, arguments)
-        if streamed
-        else load_like(path, train.n_features, train.feature_names, arguments)
+        name: scan_like(path, train, arguments) if streamed else load_like(path, train, arguments)
         for name, path in (("valid", arguments.valid), ("test", arguments.test))
         if path is not None
     }

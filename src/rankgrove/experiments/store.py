@@ -101,6 +101,8 @@ class Store:
         # Absolute, because workers may stand in other folders.
         self.folder = None if folder is None else local_path(folder, "the results").absolute()
         if self.folder is not None:
+            if self.folder.is_file():
+                raise ValueError(f"the results need a folder, and this is a file: {self.folder}")
             self.folder.mkdir(parents=True, exist_ok=True)
         self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
         self._lock = threading.RLock()

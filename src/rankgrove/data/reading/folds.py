@@ -108,7 +108,9 @@ def kfold(
             f"n_folds must be at least {fewest}{f' ({parts})' if validation else ''}, not {n_folds}"
         )
     if dataset.n_queries < n_folds:
-        raise DataError(f"{dataset!r} has too few queries for {n_folds} folds")
+        raise DataError(
+            f"{dataset.source}: {dataset.n_queries} are too few queries for {n_folds} folds"
+        )
     part = np.empty(dataset.n_queries, np.int64)
     queries = _query_order(dataset.n_queries, seed)
     if order == "sorted":

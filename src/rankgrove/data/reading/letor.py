@@ -47,6 +47,8 @@ _SUSPICIOUS_WIDTH = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # The first line of a table: names, separated, where text has numbers with colons.
 _HEADER = re.compile(rb"[^:\n]*[A-Za-z_][^:\n]*[,;\t][^:\n]*(\n|$)")
+# The first bytes of Parquet and Arrow files.
+_BINARY = (b"PAR1", b"ARROW1")
 # The comment of a row without qid, and one that names the query.
 _COMMENT_WITHOUT_QID = re.compile(rb"^[ \t]*[^\s#]+(?![^\s#]|[ \t]+qid:)[^#\n]*#([^\n]*)", re.M)
 _QUERY_COMMENT = re.compile(rb"\s*\b(qid|query|query[ _]?id)\s*[=:]\s*\S+\s*", re.I)
@@ -297,13 +299,13 @@ def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: in
         raise DataError(f"{path}: {message}")
     shown = offending.decode(errors="backslashreplace")
     hint = ""
+    head = text[:4096].tobytes()
+    if line == 1 and head.startswith(_BINARY):
+        name = "parquet" if head.startswith(b"PAR1") else "arrow"
+        raise DataError(f"{path}: this is no text: format={name!r} (--format {name}) reads it")
     if message == "qid is missing":
         hint = _missing_qid_hint(text, reader.n_rows)
-    elif (
-        line == 1
-        and message == "the label is not a number"
-        and _HEADER.match(text[:4096].tobytes())
-    ):
+    elif line == 1 and message == "the label is not a number" and _HEADER.match(head):
         hint = " (a table with a header line? format='csv' (--format csv) reads it)"
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
 

@@ -63,6 +63,10 @@ def _read_text(stream: ByteStream, name: str, n_rows: int) -> npt.NDArray[np.flo
     for block in whole_lines(stream):
         lines = block.tobytes().splitlines()
         n_lines = len(lines)
+        if filled == blank == 0 and lines[:1] == [b"RGROVE"]:
+            raise DataError(
+                f"{name} is a model, not a file of scores: `rankgrove predict` makes scores with it"
+            )
         while lines and not lines[-1].strip():
             lines.pop()
         if lines and blank:

@@ -25,7 +25,7 @@ _CONVENTIONS = {
     LABEL: (LABEL, "relevance", "grade", "rel", "target", "y"),
     QUERY: (QUERY, "query_id", "queryid", "query", "q_id", "group_id", "group"),
     WEIGHT: (WEIGHT, "sample_weight"),
-    DOC_ID: (DOC_ID, "docid", "document_id", "docno", "did"),
+    DOC_ID: (DOC_ID, "docid", "document_id", "docno", "did", "document", "doc"),
     COMMENT: (COMMENT,),
 }
 # Columns of these names give the answer away or number the rows: features only if named so.
