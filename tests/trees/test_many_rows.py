@@ -42,7 +42,9 @@ class Copies(Communicator):
         self.number = number
 
     def sum(self, values):
-        values *= self.number
+        # A worker that searches a feature also tells its sums this way; others would add 0. Such
+        # sums are those of all workers already: bounded, they do not overflow.
+        values[:] = np.clip(values * float(self.number), -(2.0**60), 2.0**60)
 
     def maximum(self, values):
         pass
