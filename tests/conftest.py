@@ -67,6 +67,8 @@ def refuse_processes(event: str, _: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
 
 
+# First: xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())):

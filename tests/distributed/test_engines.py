@@ -1,6 +1,6 @@
 """The same tests on real clusters of Dask, Ray and Spark, all on this machine.
 
-They are in one file so that no two clusters run at the same time (``--dist loadfile``).
+They are in one file so that no two clusters run at the same time (they are one group of xdist).
 """
 
 from __future__ import annotations
