@@ -74,3 +74,45 @@ def test_more_impressions_than_any_pair_has_are_refused(log, tmp_path, capsys):
     assert main(["clicks", log, "--min-impressions", "100000", "--out", str(out)]) == 1
     assert "was shown --min-impressions 100000 times: the most" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.fixture
+def renamed(log, tmp_path):
+    table = pyarrow.csv.read_csv(log).select(_COLUMNS)
+    path = tmp_path / "renamed.csv"
+    pyarrow.csv.write_csv(table.rename_columns(["words", "item", "slot", "bought", "visit"]), path)
+    return str(path)
+
+
+_COLUMNS = ["query", "document", "position", "clicked", "session"]
+_OPTIONS = [
+    *("--impression-query", "words", "--impression-document", "item"),
+    *("--impression-position", "slot", "--impression-clicked", "bought"),
+    *("--impression-session", "visit"),
+]
+
+
+def test_columns_of_other_names_are_named_by_options(log, renamed, tmp_path, capsys):
+    usual, other = str(tmp_path / "usual.parquet"), str(tmp_path / "other.parquet")
+    assert main(["clicks", log, "--out", usual]) == 0
+    assert main(["clicks", renamed, *_OPTIONS, "--out", other]) == 0
+    assert pq.read_table(other) == pq.read_table(usual)
+
+
+@pytest.mark.parametrize("i", range(4))
+def test_a_column_that_is_not_found_is_asked_for_by_its_option(i, renamed, tmp_path, capsys):
+    options = _OPTIONS[: 2 * i] + _OPTIONS[2 * i + 2 :]
+    assert main(["clicks", renamed, *options, "--out", str(tmp_path / "j.csv")]) == 1
+    message = capsys.readouterr().err
+    assert f"name it with {_OPTIONS[2 * i]}" in message
+    assert f"{_COLUMNS[i]}=" not in message
+
+
+def test_a_named_column_that_is_absent_and_an_option_of_another_format(log, tmp_path, capsys):
+    out = str(tmp_path / "j.csv")
+    assert main(["clicks", log, "--impression-session", "sesion", "--out", out]) == 1
+    assert "there is no column 'sesion' (did you mean 'session'?)" in capsys.readouterr().err
+    assert main(["clicks", log, "--impression-click-actions", "buy", "--out", out]) == 1
+    message = capsys.readouterr().err
+    assert "--impression-click-actions does not apply to this format" in message
+    assert "--impression-position" in message

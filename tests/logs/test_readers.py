@@ -438,7 +438,7 @@ def test_a_response_without_hits_is_counted(tmp_path):
 
 def test_options_that_a_format_does_not_use_are_refused(tmp_path):
     path = written(tmp_path, "quepid.csv", JUDGMENTS["quepid.csv"])
-    with pytest.raises(ValueError, match="log_name does not apply to this format"):
+    with pytest.raises(ValueError, match="log_name= does not apply to this format"):
         read_judgments(path, log_name="main")
     with pytest.raises(ValueError, match="combine must be one of mean, median"):
         read_judgments(path, combine="sum")

@@ -3,7 +3,8 @@
 LOG: a table (CSV, TSV, Parquet) of impressions with the columns query, document, position, clicked
 and session, or events of OpenSearch UBI. Each query-document pair becomes one judgment: the grade
 is the relevance that the click model finds, the weight is how much is known of it. `rankgrove
-join` matches judgments with features.
+join` matches judgments with features. Columns with other names are named by --impression-query,
+--impression-position and so on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rankgrove.cli.log_options import add_log_options, given_log_options
 from rankgrove.cli.options import add_json_option
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import refuse_overwriting
@@ -19,6 +21,7 @@ EXAMPLES = """\
   rankgrove clicks impressions.csv --out judgments.parquet
   rankgrove clicks impressions.parquet --model pbm --min-impressions 10 --out judgments.csv
   rankgrove clicks impressions.csv --propensities rank-changes
+  rankgrove clicks log.csv --impression-position slot --impression-clicked bought --out j.csv
 """
 
 _PROPENSITIES = ("rank-changes", "random-lists")
@@ -56,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print examination probabilities by position, estimated from documents that were "
         "shown at several positions, or from lists in random order",
     )
+    parser.set_defaults(option_names=add_log_options(parser, "impressions", "impression"))
     add_json_option(parser)
 
 
@@ -69,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove._files import require_place
     from rankgrove.clicks.click_log import ClickLog
+    from rankgrove.logs.reading import read_impressions
 
     if arguments.out is None and arguments.propensities is None:
         raise ValueError("give --out for judgments, --propensities for examination, or both")
@@ -78,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out is not None:
         refuse_overwriting(arguments.out, arguments.log)
         require_place(arguments.out)
-    log = ClickLog.of(arguments.log)
+    log = ClickLog.of(read_impressions(arguments.log, **given_log_options(arguments, "impression")))
     found: dict[str, Any] = {
         "impressions": log.n_rows,
         "sessions": log.n_sessions,

@@ -14,9 +14,7 @@ is written (--min-matched).
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from rankgrove.cli.data_output import (
     add_omit_option,
@@ -26,6 +24,7 @@ from rankgrove.cli.data_output import (
     summary_text,
     write_data,
 )
+from rankgrove.cli.log_options import add_log_options, given_log_options
 from rankgrove.cli.options import add_json_option, add_threads_option
 from rankgrove.cli.output import print_json
 
@@ -39,6 +38,7 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     from rankgrove.logs.joining import MIN_MATCHED, Disagreement, Repeated
+    from rankgrove.logs.reading import accepted_options
 
     parser.add_argument("judgments", metavar="JUDGMENTS", help="file or folder of judgments")
     parser.add_argument("features", metavar="FEATURES", help="file or folder of logged features")
@@ -72,68 +72,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="least share of the judged documents that must have features, 0 to 1 (default: "
         f"{MIN_MATCHED:g})",
     )
+    of_judgments, of_features = accepted_options("judgments"), accepted_options("features")
+    alone = of_judgments ^ of_features
     names: dict[str, list[str]] = {}
-    for kind, prefix in (("judgments", "judgment"), ("features", "feature")):
-        for argument, option in _add_reading_options(parser, kind, prefix).items():
+    for added in (
+        add_log_options(parser, "judgments", "judgment", unprefixed=alone),
+        add_log_options(parser, "features", "feature", unprefixed=alone),
+    ):
+        for argument, option in added.items():
             names.setdefault(argument, []).append(option)
     parser.set_defaults(option_names={name: " or ".join(given) for name, given in names.items()})
     add_omit_option(parser)
     add_threads_option(parser)
     add_json_option(parser)
-
-
-def _add_reading_options(parser: argparse.ArgumentParser, kind: Any, prefix: str) -> dict[str, str]:
-    """Add the options of a kind of log, and return them by argument in Python.
-
-    Those that both kinds have get a prefix.
-    """
-    from rankgrove.logs.options import LogOptions
-    from rankgrove.logs.reading import accepted_options, format_names
-
-    group = parser.add_argument_group(f"reading {kind}")
-    group.add_argument(
-        f"--{prefix}-format",
-        choices=format_names(kind),
-        help="format (default: found by the content)",
-    )
-    others = accepted_options("features" if kind == "judgments" else "judgments")
-    added = {"format": f"--{prefix}-format"}
-    for option in fields(LogOptions):
-        if option.name not in accepted_options(kind):
-            continue
-        name = f"{prefix}_{option.name}" if option.name in others else option.name
-        added[option.name] = f"--{name.replace('_', '-')}"
-        group.add_argument(
-            added[option.name],
-            dest=f"{prefix}_{option.name}",
-            help=option.metadata["meaning"],
-            **_argument_of(option.name, option.metadata["choices"]),
-        )
-    return added
-
-
-def _argument_of(name: str, choices: tuple[str, ...]) -> dict[str, Any]:
-    if choices:
-        return {"choices": choices}
-    if name == "agreement_weights":
-        return {"action": "store_true", "default": None}
-    if name == "queries":
-        return {"metavar": "FILE", "type": _queries}
-    return {"nargs": "+", "metavar": "COLUMN"} if name == "raters" else {"metavar": "NAME"}
-
-
-def _queries(text: str) -> list[str] | dict[str, str]:
-    """Read a file of queries: one per line, or ``ID<tab>TEXT`` lines."""
-    from rankgrove.errors import DataError
-    from rankgrove.logs.text_lines import text_lines
-
-    try:
-        lines = [line for _, line in text_lines(Path(text))]
-    except DataError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if lines and all("\t" in line for line in lines):
-        return dict(line.split("\t", 1) for line in lines)
-    return lines
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -149,8 +100,8 @@ def run(arguments: argparse.Namespace) -> None:
         repeated_features=arguments.repeated_features,
         unjudged=arguments.unjudged,
         min_matched=arguments.min_matched,
-        judgment_options=_given(arguments, "judgment"),
-        feature_options=_given(arguments, "feature"),
+        judgment_options=given_log_options(arguments, "judgment"),
+        feature_options=given_log_options(arguments, "feature"),
     )
     write_data(joined.data, arguments.out, arguments)
     summary = output_summary(joined.data, arguments.out)
@@ -160,11 +111,3 @@ def run(arguments: argparse.Namespace) -> None:
     print(summary_text(summary))
     if joined.rows():
         show(table(["left out or combined", "count"], [(r, f"{n:,}") for r, n in joined.rows()]))
-
-
-def _given(arguments: argparse.Namespace, prefix: str) -> dict[str, Any]:
-    return {
-        name.removeprefix(f"{prefix}_"): value
-        for name, value in vars(arguments).items()
-        if name.startswith(f"{prefix}_") and value is not None
-    }

@@ -27,7 +27,7 @@ from rankgrove.logs.plain_tables import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ACCEPTS = frozenset({"query", "document", "position", "clicked"})
+ACCEPTS = frozenset({"query", "document", "position", "clicked", "session"})
 _POSITIONS = ("position", "rank", "pos")
 _CLICKS = ("clicked", "click", "clicks", "is_click")
 _SESSIONS = ("session", "session_id", "impression_id", "search_id")
@@ -50,7 +50,7 @@ def _impressions(batch: pa.Table, options: LogOptions) -> pa.Table:
     document = column_named(names, options.document, DOCUMENTS, "document")
     position = column_named(names, options.position, _POSITIONS, "position")
     clicked = column_named(names, options.clicked, _CLICKS, "clicked")
-    session = optional_column(names, None, _SESSIONS)
+    session = optional_column(names, options.session, _SESSIONS)
     columns = {
         "query": query,
         "document": as_ids(batch[document], "document"),

@@ -38,6 +38,7 @@ class LogOptions:
     )
     position: str | None = _option("column that holds the position in the result list, from 1")
     clicked: str | None = _option("column that is 1 or true for a clicked document")
+    session: str | None = _option("column that holds the result list that was shown")
     click_actions: Sequence[str] | None = _option("names of the events that count as a click")
 
     def given(self) -> list[str]:

@@ -189,8 +189,8 @@ def log_batches(
         refused = [name for name in options.given() if name not in module.ACCEPTS]
         if refused:
             raise ValueError(
-                f"{path}: the option {refused[0]} does not apply to this format "
-                f"({', '.join(sorted(module.ACCEPTS))} do)"
+                f"{path}: {refused[0]}= does not apply to this format "
+                f"({', '.join(f'{name}=' for name in sorted(module.ACCEPTS))} do)"
             )
         yield from module.read(path, options, counts)
 
