@@ -7,8 +7,9 @@ Elasticsearch or OpenSearch, Solr or Vespa logged (one JSON document, or one per
 with one column per feature. Both may be a folder of files.
 
 Rows are matched by query and document, as they are written. What does not match is counted and
-left out; the counts are printed. If less than half of the judged documents have features, nothing
-is written (--min-matched).
+left out; the counts are printed. Columns of categories are kept if their type says so, or if
+--categorical names them; other texts are left out. If less than half of the judged documents have
+features, nothing is written (--min-matched).
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from rankgrove.cli.data_output import (
     write_data,
 )
 from rankgrove.cli.log_options import add_log_options, given_log_options
+from rankgrove.cli.messages import in_options
 from rankgrove.cli.options import add_json_option, add_threads_option
 from rankgrove.cli.output import print_json
 
 EXAMPLES = """\
   rankgrove join judgments.csv responses.jsonl --out train.parquet
   rankgrove join ratings.csv logs/ --combine median --agreement-weights --out train.parquet
+  rankgrove join judgments.csv features.csv --categorical brand category --out train.parquet
   rankgrove join qrels.txt features.parquet --judgment-queries topics.tsv --out train.parquet
 """
 
@@ -100,14 +103,17 @@ def run(arguments: argparse.Namespace) -> None:
         repeated_features=arguments.repeated_features,
         unjudged=arguments.unjudged,
         min_matched=arguments.min_matched,
+        categorical=arguments.categorical,
+        ignore="texts" if arguments.ignore == ["texts"] else arguments.ignore,
         judgment_options=given_log_options(arguments, "judgment"),
         feature_options=given_log_options(arguments, "feature"),
     )
     write_data(joined.data, arguments.out, arguments)
     summary = output_summary(joined.data, arguments.out)
+    counts = [(in_options(reason, arguments), count) for reason, count in joined.rows()]
     if arguments.json:
-        print_json({**summary, "counts": dict(joined.rows())})
+        print_json({**summary, "counts": dict(counts)})
         return
     print(summary_text(summary))
-    if joined.rows():
-        show(table(["left out or combined", "count"], [(r, f"{n:,}") for r, n in joined.rows()]))
+    if counts:
+        show(table(["left out or combined", "count"], [(r, f"{n:,}") for r, n in counts]))

@@ -8,8 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove.cli.options import add_reading_option
+
 if TYPE_CHECKING:
     from rankgrove.logs.reading import Kind
+
+_OF_LOAD = ("categorical", "ignore")  # the same options as those of data files
 
 
 def add_log_options(
@@ -22,7 +26,7 @@ def add_log_options(
     """Add the options of a kind of log, and return them by argument in Python.
 
     Their names get a prefix, for other verbs have options such as ``--query``; those in
-    ``unprefixed`` do not.
+    ``unprefixed`` do not, and neither do ``--categorical`` and ``--ignore``.
     """
     from rankgrove.logs.options import LogOptions
     from rankgrove.logs.reading import accepted_options, format_names
@@ -36,6 +40,9 @@ def add_log_options(
     added = {"format": f"--{prefix}-format"}
     for option in fields(LogOptions):
         if option.name not in accepted_options(kind):
+            continue
+        if option.name in _OF_LOAD:
+            add_reading_option(group, option.name)
             continue
         name = option.name if option.name in unprefixed else f"{prefix}_{option.name}"
         added[option.name] = f"--{name.replace('_', '-')}"

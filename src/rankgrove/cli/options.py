@@ -40,22 +40,30 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argparse._ArgumentGroup:
     """Add the options of ``load`` that are declared for these groups."""
-    from rankgrove.data.reading.options import LoadArguments, choices_of, option_types
+    from rankgrove.data.reading.options import LoadArguments
 
     group = parser.add_argument_group(
         "reading data",
         "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
         "and .npz are told apart by the name of the file.",
     )
-    hints = option_types()
     for option in fields(LoadArguments):
         if option.metadata["group"] in groups:
-            group.add_argument(
-                f"--{option.name.replace('_', '-')}",
-                help=option.metadata["meaning"].replace("%", "%%"),
-                **_argument_of(hints[option.name], choices_of(hints[option.name])),
-            )
+            add_reading_option(group, option.name)
     return group
+
+
+def add_reading_option(parser: argparse._ActionsContainer, name: str) -> None:
+    """Add one option of ``load``."""
+    from rankgrove.data.reading.options import LoadArguments, choices_of, option_types
+
+    meaning = LoadArguments.__dataclass_fields__[name].metadata["meaning"]
+    hint = option_types()[name]
+    parser.add_argument(
+        f"--{name.replace('_', '-')}",
+        help=meaning.replace("%", "%%"),
+        **_argument_of(hint, choices_of(hint)),
+    )
 
 
 def _argument_of(type: Any, choices: tuple[Any, ...] | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rankgrove._counts import counted
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import DataError
+from rankgrove.logs.category_codes import CategoryCodes
 from rankgrove.logs.options import log_options
 from rankgrove.logs.reading import LogTable, log_batches, read_judgments
 
@@ -64,6 +65,8 @@ def join(
     repeated_features: Repeated = "last",
     unjudged: float | None = None,
     min_matched: float = MIN_MATCHED,
+    categorical: Sequence[str] | None = None,
+    ignore: Sequence[str] | Literal["texts"] | None = None,
     judgment_options: dict[str, Any] | None = None,
     feature_options: dict[str, Any] | None = None,
 ) -> Joined:
@@ -83,6 +86,10 @@ def join(
     unjudged : grade of documents with features but without a judgment; None leaves them out
     min_matched : least share of the judged documents that must have features, from 0 to 1; fewer
         are an error, for ids that are written in two ways match nearly nothing
+    categorical : columns of a table of features whose values are categories, beside those whose
+        type says so; other columns of texts are left out and counted
+    ignore : columns of a table of features that are no features; ``"texts"``: all that hold no
+        numbers
     judgment_options, feature_options : options of reading, such as ``{"format": "qrels"}``
     """
     if disagreement not in get_args(Disagreement):
@@ -104,15 +111,18 @@ def join(
         raise DataError(f"{judged.source} holds {judged.kind}, not judgments")
     counts = Counter(judged.counts)
     grades = _distinct(judged.table, disagreement, counts)
-    batches = _feature_batches(features, feature_options or {}, counts)
-    matched, not_judged = _matched(grades, batches, unjudged, counts)
+    columns = {"categorical": categorical, "ignore": ignore}
+    reading = {name: given for name, given in columns.items() if given is not None}
+    batches = _feature_batches(features, {**(feature_options or {}), **reading}, counts)
+    codes = CategoryCodes()
+    matched, not_judged = _matched(grades, map(codes.coded, batches), unjudged, counts)
     matched = _without_repetition(matched, repeated_features, counts)
     found = np.unique(matched[_ROW].drop_null().to_numpy().astype(np.int64))
     counts["judged documents without features"] = grades.num_rows - len(found)
     _count_queries(grades, found, counts)
     if len(found) == 0 or len(found) < min_matched * grades.num_rows:
         raise _few_match(grades, found, not_judged, judged.source, features, min_matched)
-    return Joined(_dataset(grades, matched, unjudged), counts)
+    return Joined(_dataset(grades, matched, unjudged, codes), counts)
 
 
 def _feature_batches(
@@ -121,6 +131,12 @@ def _feature_batches(
     if isinstance(features, LogTable):
         if features.kind != "features":
             raise DataError(f"{features.source} holds {features.kind}, not features")
+        for name in ("categorical", "ignore"):
+            if name in options:
+                raise ValueError(
+                    f"{name}= says how features are read, and these were read before: give it to "
+                    "read_features"
+                )
         counts.update(features.counts)
         yield features.table
         return
@@ -241,7 +257,9 @@ def _count_queries(grades: pa.Table, found: npt.NDArray[np.int64], counts: Count
     counts["judged queries without features"] = len(queries) - len(with_features)
 
 
-def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dataset:
+def _dataset(
+    grades: pa.Table, matched: pa.Table, unjudged: float | None, codes: CategoryCodes
+) -> Dataset:
     """Return the rows sorted by query, in order of the judgments."""
     rows = matched[_ROW].to_numpy().astype(np.float64)  # NaN: not judged
     queries = matched["query"].combine_chunks()
@@ -259,8 +277,12 @@ def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dat
         weights[judged] = np.asarray(grades["weight"])[rows[judged].astype(np.int64)]
     names = [n for n in matched.column_names if n not in (*_KEYS, _ROW, _ORDER)]
     X = np.empty((len(rows), len(names)), np.float32)
+    categories = {}
     for j, name in enumerate(names):
         values = matched[name].to_numpy()
+        if name in codes:
+            X[:, j], categories[j] = codes.column(name, values)
+            continue
         with np.errstate(over="ignore"):
             X[:, j] = values
         _refuse_overflow(X[:, j], values, name, matched)
@@ -271,6 +293,7 @@ def _dataset(grades: pa.Table, matched: pa.Table, unjudged: float | None) -> Dat
         feature_names=names,
         sample_weight=weights,
         doc_ids=matched["document"],
+        categories=categories,
     )
 
 

@@ -36,6 +36,12 @@ class LogOptions:
     agreement_weights: bool | None = _option(
         "weight a judgment by 1 / (1 + variance of its ratings)"
     )
+    categorical: Sequence[str] | None = _option(
+        "feature columns whose values are categories (default: those whose type says so)"
+    )
+    ignore: Sequence[str] | Literal["texts"] | None = _option(
+        "columns that are no features; texts: all that hold no numbers"
+    )
     position: str | None = _option("column that holds the position in the result list, from 1")
     clicked: str | None = _option("column that is 1 or true for a clicked document")
     session: str | None = _option("column that holds the result list that was shown")
@@ -55,7 +61,7 @@ def log_options(arguments: Mapping[str, Any]) -> LogOptions:
         choices = known[name].metadata["choices"]
         if choices and value is not None and value not in choices:
             raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-    for name in ("raters", "click_actions"):
-        if isinstance(arguments.get(name), str):
+    for name in ("raters", "click_actions", "categorical", "ignore"):
+        if isinstance(arguments.get(name), str) and (name, arguments[name]) != ("ignore", "texts"):
             arguments = {**arguments, name: [arguments[name]]}
     return LogOptions(**arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 QUERIES = ("query", "query_text", "user_query", "keywords", "qid", "query_id", "topic")
 DOCUMENTS = ("document", "docid", "doc_id", "document_id", "doc", "object_id", "id")
+_UNTYPED = b"rankgrove.untyped"  # in the metadata of tables that were read from CSV
+
+
+def is_untyped(schema: pa.Schema) -> bool:
+    """Tell whether a table was read from a file without types, in which all columns are texts."""
+    return _UNTYPED in (schema.metadata or {})
 
 
 def is_table(head: bytes, path: Path) -> bool:
@@ -63,15 +69,18 @@ class _Batch:
     where: Callable[[int], str]
 
 
-def table_batches(path: Path, convert: Callable[[pa.Table], pa.Table]) -> Iterator[pa.Table]:
+def table_batches(
+    path: Path, convert: Callable[[pa.Table], pa.Table], categorical: Collection[str] = ()
+) -> Iterator[pa.Table]:
     """Read and convert a table batch by batch; errors name the file, and the line or row.
 
-    The columns of CSV are texts, empty ones null.
+    The columns of CSV are texts, empty ones null; of the ``categorical`` ones, those are null that
+    ``load`` takes as missing.
     """
     import pyarrow as pa
 
     try:
-        for batch in _batches(path):
+        for batch in _batches(path, categorical):
             if (twice := first_duplicate(batch.rows.schema.names)) is not None:
                 raise DataError(f"the column {twice!r} occurs twice")
             try:
@@ -84,7 +93,7 @@ def table_batches(path: Path, convert: Callable[[pa.Table], pa.Table]) -> Iterat
         raise DataError(f"{path}: {error}") from None
 
 
-def _batches(path: Path) -> Iterator[_Batch]:
+def _batches(path: Path, categorical: Collection[str]) -> Iterator[_Batch]:
     import pyarrow as pa
 
     with open_bytes(path) as stream:
@@ -97,7 +106,7 @@ def _batches(path: Path) -> Iterator[_Batch]:
             file = pa.ipc.open_file(pa.memory_map(str(path)))
             yield from _numbered(file.get_batch(i) for i in range(file.num_record_batches))
         else:
-            yield from _csv_batches(stream, head)
+            yield from _csv_batches(stream, head, categorical)
 
 
 def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[_Batch]:
@@ -112,7 +121,7 @@ def _row(first: int, row: int) -> str:
     return f"row {first + row}"
 
 
-def _csv_batches(stream: ByteStream, head: bytes) -> Iterator[_Batch]:
+def _csv_batches(stream: ByteStream, head: bytes, categorical: Collection[str]) -> Iterator[_Batch]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -124,10 +133,13 @@ def _csv_batches(stream: ByteStream, head: bytes) -> Iterator[_Batch]:
     separator = _separator(head.split(b"\n", 1)[0].decode())
     types = dict.fromkeys(names, pa.large_string())
     for block in line_blocks(stream):
-        table = read_block(block, names, types, separator)
-        columns = [pc.if_else(pc.equal(texts, ""), None, texts) for texts in table.columns]
+        table = read_block(block, names, types, separator, categorical)
+        columns = [
+            texts if name in categorical else pc.if_else(pc.equal(texts, ""), None, texts)
+            for name, texts in zip(names, table.columns, strict=True)
+        ]
         first = 0
-        for batch in pa.table(columns, names=names).to_batches():
+        for batch in pa.table(columns, names=names, metadata={_UNTYPED: b"1"}).to_batches():
             yield _Batch(batch, partial(_line, block, separator, first))
             first += batch.num_rows
 

@@ -129,7 +129,8 @@ def read_judgments(source: Any, *, format: str | None = None, **options: Any) ->
 def read_features(source: Any, *, format: str | None = None, **options: Any) -> LogTable:
     """Read a feature log: columns ``query``, ``document``, and one of float64 per feature.
 
-    A feature that a document's log does not mention is null there.
+    A feature that a document's log does not mention is null there. Categorical columns of a table
+    (``categorical=[...]``, or by their type) are dictionaries.
 
     Parameters
     ----------

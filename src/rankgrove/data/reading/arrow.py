@@ -206,7 +206,7 @@ def _refuse_texts(texts: list[str], shown: str, schema: pa.Schema, options: Load
 def resolve_columns(schema: pa.Schema, options: LoadOptions) -> TableColumns:
     """Find the columns; one that cannot be a feature is an error unless it is ignored."""
     columns = find_columns(schema.names, _with_shown(schema, options))
-    written = _written_categorical(schema)
+    written = written_categorical(schema)
     typed = [
         name
         for name in columns.features
@@ -265,7 +265,7 @@ def _with_shown(schema: pa.Schema, options: LoadOptions) -> LoadOptions:
     return replace(options, **found) if found else options
 
 
-def _written_categorical(schema: pa.Schema) -> list[str]:
+def written_categorical(schema: pa.Schema) -> list[str]:
     """Return the names of the columns that were categorical when the table was written."""
     text = (schema.metadata or {}).get(CATEGORICAL.encode(), b"[]")
     try:
