@@ -96,7 +96,7 @@ def test_explain(ranker):
 
 
 def test_serve(ranker, tmp_path):
-    from starlette.testclient import TestClient
+    TestClient = pytest.importorskip("starlette.testclient").TestClient
 
     ranker.save(tmp_path / "shop.rg")
     rows = PRODUCTS[["category", "brand", "price"]].astype(object)

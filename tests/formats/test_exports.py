@@ -202,6 +202,7 @@ class TestThereAndBack:
 
     def test_a_model_without_trees(self, tmp_path):
         xgboost = pytest.importorskip("xgboost")
+        pytest.importorskip("onnx")
         X, y, _ = data()
         booster = xgboost.train({"base_score": 0.25, "nthread": 1}, xgboost.DMatrix(X, y), 0)
         ranker = rankgrove.from_xgboost(booster)

@@ -66,7 +66,7 @@ def _write(plain: PlainTrees) -> bytes:
         "feature_types": _feature_types(plain),
         "gradient_booster": {"model": model, "name": "gbtree"},
         "learner_model_param": {
-            "base_score": repr(float(np.float32(start))),
+            "base_score": _short(start),
             "boost_from_average": "1",
             "num_class": "0",
             "num_feature": str(plain.n_features),
@@ -102,6 +102,15 @@ def _check_names(names: tuple[str, ...]) -> None:
             f"xgboost takes no '[', ']', '<' and no control characters in the name of a feature, "
             f"as in {wrong[0]!r}: give feature_names"
         )
+
+
+def _short(value: float) -> str:
+    """Return a float32 as XGBoost writes it, such as ``2.5E-1``.
+
+    XGBoost before 3 takes 0.5 in silence for a base score of more digits than a float32 has.
+    """
+    text = np.format_float_scientific(np.float32(value), trim="-", exp_digits=1)
+    return str(text).upper().replace("E+", "E")
 
 
 def _with_start(plain: PlainTrees) -> tuple[PlainTrees, float]:
