@@ -214,3 +214,21 @@ def test_metrics_of_nothing_are_refused(run):
     code, _, err = run("train mart data.txt --n-estimators 3 --metric map --out none.rg")
     assert code == 1
     assert "--metric has no effect without --valid, --valid-share or --test" in err
+
+
+@pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning")
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "predict named.rg {}",
+        "predict named.rg {} --first-feature 1 --n-features 3",
+        "predict named.rg {} --out named.csv",
+        "explain named.rg {}",
+        "export named.rg --to lightgbm --out named.txt --check {}",
+    ],
+)
+def test_text_for_a_model_with_names_is_reported(run, verb):
+    run(TRAIN_TABLE, "--out named.rg")
+    code, _, err = run(verb.format("data.txt"))
+    assert code == 0
+    assert "data.txt has no names for its columns, the model has ('c', 'a', 'b')" in err

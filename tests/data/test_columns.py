@@ -339,3 +339,24 @@ def test_a_single_column_is_told_how_it_becomes_a_matrix():
     ):
         with pytest.raises(DataError, match=r"X\.to_frame\(\) makes a frame"):
             use(column)
+
+
+def test_a_file_without_names_is_a_warning_for_a_model_with_names(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("1 qid:1 1:5 2:6 3:7\n0 qid:1 1:1 2:2 3:3\n")
+    said = r"t.txt has no names for its columns, the model has \('bm25', .*\): they are taken in"
+    named = Columns(NAMES, 3)
+    read = load(path)
+    with pytest.warns(DataWarning, match=said):
+        np.testing.assert_array_equal(named.match(read), read.X)
+    with pytest.warns(DataWarning, match=said):
+        assert load(path, like=named).feature_names == NAMES
+    named.match(load(path, feature_names=NAMES))
+    Columns(None, 3).match(read)
+    Columns(("f1", "f2", "f3"), 3).match(read)
+
+
+def test_arrays_without_names_are_taken_quietly_by_a_model_with_names():
+    Columns(NAMES, 3).match(X)
+    Columns(NAMES, 3).match(dataset(X))
+    Columns(NAMES, 3).match(pandas.DataFrame(X))

@@ -66,10 +66,10 @@ def module(tmp_path, monkeypatch):
 @pytest.mark.process
 def test_one_module_exports_in_python_and_is_checked_on_the_command_line(module, capsys):
     data = make_ranking(20, docs_per_query=10, n_features=5, seed=1)
-    rankgrove.write_letor(data, "train.txt")
+    rankgrove.write_parquet(data, "train.parquet")
     ranker = rankgrove.LambdaMART(n_estimators=5).fit(data)
     ranker.save("own.rg")
-    argv = "export own.rg --to plain-json --out own.json --check train.txt --import plain_json"
+    argv = "export own.rg --to plain-json --out own.json --check train.parquet --import plain_json"
     assert main(argv.split()) == 0
     assert "plain-json" in capsys.readouterr().out
     ranker.export("again.json", "plain-json")

@@ -18,10 +18,12 @@ from tests.serving.test_answers import batch_of, stream_of
 from rankgrove._native import read_json_rows
 from rankgrove.data.core.columns import Columns
 from rankgrove.models.linear import LinearModel
+from rankgrove.serving import service
 from rankgrove.serving.arrow_body import read_arrow
 from rankgrove.serving.documents import check_documents
 from rankgrove.serving.errors import RequestError
 from rankgrove.serving.json_body import read_json
+from rankgrove.serving.score_response import ScoreOptions, as_arrow, as_json
 
 MODEL = LinearModel(
     columns=Columns(("a", "b", "c"), 3),
@@ -241,3 +243,74 @@ def test_a_large_ragged_body_makes_no_python_objects():
     finally:
         tracemalloc.stop()
     assert peak < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("own", "sent", "warns"),
+    [
+        (None, ("a", "b", "c"), "'columns' has names ('a', 'b', 'c'), the model has none"),
+        (("f1", "f2", "f3"), ("a", "b", "c"), "the model has none: they are taken in their order"),
+        (("a", "b", "c"), ("f1", "f2", "f3"), "'columns' only numbers the columns ('f1', "),
+        (None, ("f1", "f2", "f3"), None),
+        (("a", "b", "c"), ("c", "a", "b"), None),
+    ],
+)
+def test_columns_that_are_only_counted_are_reported(own, sent, warns):
+    model = replace(MODEL, columns=Columns(own, 3))
+    body = json.dumps({"rows": X.tolist(), "columns": sent, "qid": 1}).encode()
+    arrow = stream_of([batch_of(X, sent, qid=["x"] * 4)])
+    plain = stream_of([batch_of(X, sent)])
+    for documents in (
+        read_json(body, model, 10),
+        read_arrow(arrow, model, 10),
+        read_arrow(plain, model, 10),
+    ):
+        scores = np.zeros(4)
+        answer = json.loads(as_json("m", scores, documents, ScoreOptions()))
+        stream = pa.ipc.open_stream(as_arrow(scores, documents, ScoreOptions()))
+        noted = (stream.schema.metadata or {}).get(b"warnings")
+        if warns is None:
+            assert "warnings" not in answer
+            assert noted is None
+        else:
+            assert warns in answer["warnings"][0]
+            assert json.loads(noted) == answer["warnings"]
+
+
+@pytest.mark.parametrize("value", ["blue", True, 1, None])
+def test_an_extra_column_may_hold_anything_but_lists(value):
+    rows = [[*row, value] for row in X.tolist()]
+    body = {"rows": rows, "columns": ["a", "b", "c", "colour"], "qid": 1}
+    np.testing.assert_array_equal(read_json(json.dumps(body).encode(), MODEL, 10).X, X)
+    rows[2][1] = "blue"
+    with pytest.raises(RequestError, match="row 2, column 'b': 'blue' is not a finite number"):
+        read_json(json.dumps(body).encode(), MODEL, 10)
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\ud800abcdefgh", r"\udc00", r"\uDBFF\u0041"])
+def test_half_of_a_surrogate_pair_is_named(half):
+    body = b'{"rows": [[1, 2, 3]], "qid": "%s"}' % half.encode()
+    with pytest.raises(RequestError, match="half of a surrogate pair") as caught:
+        read_json(body, MODEL, 10)
+    assert half[:6] in str(caught.value)
+    whole = body.replace(half.encode(), rb"\ud83d\ude00")
+    assert read_json(whole, MODEL, 10).query_ids == ["\U0001f600"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "sent", "answered"),
+    [
+        ("", "json", "json"),
+        ("*/*", "arrow", "arrow"),
+        ("{json}", "arrow", "json"),
+        ("{json};q=0, {arrow}", "json", "arrow"),
+        ("{json}; Q=0.0, {arrow};q=0.1", "json", "arrow"),
+        ("{arrow};q=0, */*", "arrow", "json"),
+        ("{json};q=0.2, {arrow}", "json", "arrow"),
+        ("{json}, {arrow}", "arrow", "arrow"),
+        ("{json};q=0, {arrow};q=0", "json", "json"),
+    ],
+)
+def test_accept_is_weighed(accept, sent, answered):
+    types = {"json": service.JSON, "arrow": service.ARROW}
+    assert service._response_type(accept.format(**types), types[sent]) == types[answered]

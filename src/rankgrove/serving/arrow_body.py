@@ -23,7 +23,13 @@ from rankgrove.data.matrix.arrow_tables import holds_numbers
 from rankgrove.models.model import Model
 from rankgrove.serving.arrow_message import float_matrix, is_compressed
 from rankgrove.serving.category_values import codes_of_column
-from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
+from rankgrove.serving.documents import (
+    RequestDocuments,
+    check_rows,
+    model_places,
+    position_warnings,
+    query_codes,
+)
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
@@ -49,7 +55,7 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
         X = plan.whole_matrix(messages)
         if X is not None:
             check_rows(len(X), max_rows)
-            return RequestDocuments(X)
+            return RequestDocuments(X, warnings=plan.warnings)
         parts, ids, n_rows = [], [], 0
         unknown: Counter[str] = Counter()
         for batch in plan.batches(messages, body):
@@ -63,9 +69,9 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
         raise _unsound(f"{reason:.300}") from None
     X = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.width))])
     if plan.query is None:
-        return RequestDocuments(X, unknown=unknown)
+        return RequestDocuments(X, unknown=unknown, warnings=plan.warnings)
     codes, named = query_codes([query for part in ids for query in part])
-    return RequestDocuments(X, QueryGroups.from_qid(codes), named, unknown)
+    return RequestDocuments(X, QueryGroups.from_qid(codes), named, unknown, plan.warnings)
 
 
 def _unsound(reason: str) -> RequestError:
@@ -129,7 +135,9 @@ class _Plan:
         self.has_dictionaries = any(map(_is_nested_or_dictionary, types))
         self.query = names.index(QUERY_COLUMN) if given else None
         features = [j for j in range(len(names)) if j != self.query]
-        places = model_places(model, [names[j] for j in features], "columns")
+        given_names = [names[j] for j in features]
+        places = model_places(model, given_names, "columns")
+        self.warnings = position_warnings(model, given_names, "columns")
         self.features = features if places is None else [features[place] for place in places]
         self.width = len(self.features)
         self.all_in_order = self.features == list(range(len(names)))

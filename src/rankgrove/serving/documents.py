@@ -27,12 +27,14 @@ class RequestDocuments:
     groups : the queries, None if the request does not tell them
     query_ids : the id of each query as the client wrote it, in order of first appearance
     unknown : by column, the number of values that are categories which the model does not know
+    warnings : what the client should know about how the documents were taken
     """
 
     X: npt.NDArray[Any]
     groups: QueryGroups | None = None
     query_ids: Sequence[Any] = ()
     unknown: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 def query_codes(ids: Sequence[int | str]) -> tuple[npt.NDArray[np.int64], list[int | str]]:
@@ -68,6 +70,25 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
             field=field,
         )
     return places
+
+
+def position_warnings(model: Model, names: Sequence[str], field: str) -> tuple[str, ...]:
+    """Return a warning if names are real on one side alone, so that columns are only counted."""
+    own = model.columns.names
+    is_real, own_is_real = numbering(names) is None, own is not None and numbering(own) is None
+    if not names or is_real == own_is_real:
+        return ()
+    shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    if is_real:
+        return (
+            f"{field!r} has names ({shown}), the model has none: they are taken in their order",
+        )
+    if not set(names).isdisjoint(own or ()):
+        return ()
+    return (
+        f"{field!r} only numbers the columns ({shown}), the model has names: they are taken in "
+        "their order",
+    )
 
 
 def _numbered_otherwise(own: Sequence[str] | None, names: Sequence[str]) -> bool:

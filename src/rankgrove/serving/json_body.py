@@ -27,11 +27,23 @@ from rankgrove.serving.category_values import (
     numbers_of_values,
     read_rows,
 )
-from rankgrove.serving.documents import RequestDocuments, check_rows, model_places, query_codes
+from rankgrove.serving.documents import (
+    RequestDocuments,
+    check_rows,
+    model_places,
+    position_warnings,
+    query_codes,
+)
 from rankgrove.serving.errors import MALFORMED, TOO_LARGE, WRONG, RequestError, shown
 
 _PATH = re.compile(r" - at `\$((?:\.\w+|\[\d+\])*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+# What msgspec says about half of a surrogate pair.
+_ABOUT_SURROGATES = re.compile("truncated|surrogate")
+_LONE_SURROGATE = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 _SHOWN_BYTES = 64  # of a value, by the native reader
 
 
@@ -51,34 +63,42 @@ _DECODER = msgspec.json.Decoder(Body)
 
 def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     """Read the documents of a JSON body; null is a missing value."""
-    if model.columns.categories:
-        return _read_categories(body, model, max_rows)
     found = read_json_rows(body, max_rows)
     if found is None:
         _refuse(body)
     rows, rest = found
     if isinstance(rows, tuple):
         _refuse_unread(rows, max_rows)
+    if model.columns.categories:
+        return _read_values(body, model, max_rows)
     try:
         asked = _DECODER.decode(rest)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         _refuse(body)
     if isinstance(rows, tuple):
+        if _is_left_out(rows, asked, model):
+            return _read_values(body, model, max_rows)
         raise _problem_of_rows(rows, asked, model)
     groups, ids = _queries(asked, len(rows))
-    return RequestDocuments(_matrix(rows, asked.columns, model), groups, ids)
+    X = _matrix(rows, asked.columns, model)
+    return RequestDocuments(X, groups, ids, warnings=_warnings(asked, model))
 
 
-def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
-    """Read documents of which some values are categories: texts, whole numbers, true or false.
+def _warnings(asked: Body, model: Model) -> tuple[str, ...]:
+    return () if asked.columns is None else position_warnings(model, asked.columns, "columns")
 
-    Repeated fields and too many rows are found before anything is parsed.
-    """
-    found = read_json_rows(body, max_rows)
-    if found is None:
-        _refuse(body)
-    if isinstance(found[0], tuple):
-        _refuse_unread(found[0], max_rows)
+
+def _is_left_out(problem: Problem, asked: Body, model: Model) -> bool:
+    """Whether a value that is no number is in a column that the model does not use."""
+    kind, _, column, _ = problem
+    if kind != "not a number" or asked.columns is None:
+        return False
+    places = model_places(model, asked.columns, "columns")
+    return places is not None and column not in places
+
+
+def _read_values(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
+    """Read documents with an object per value: some are categories, or in columns left out."""
     try:
         asked = _DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -89,7 +109,7 @@ def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocumen
         column_name = partial(_column_name, names=asked.columns, model=model)
         raise _misfit(str(error), body, column_name) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _not_json(error) from None
+        raise _not_json(error, body) from None
     check_rows(len(rows), max_rows)
     names = asked.columns
     places = None if names is None else model_places(model, names, "columns")
@@ -112,7 +132,7 @@ def _read_categories(body: bytes, model: Model, max_rows: int) -> RequestDocumen
         if n_unknown:
             unknown[model.columns.all_names[j]] = n_unknown
     groups, ids = _queries(asked, len(rows))
-    return RequestDocuments(X, groups, ids, unknown)
+    return RequestDocuments(X, groups, ids, unknown, _warnings(asked, model))
 
 
 def _refuse_unread(problem: Problem, max_rows: int) -> None:
@@ -134,13 +154,18 @@ def _refuse(body: bytes) -> NoReturn:
     except msgspec.ValidationError as error:
         raise _misfit(str(error), body) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _not_json(error) from None
+        raise _not_json(error, body) from None
     raise RequestError(MALFORMED, "json", "the body is not an object with 'rows'")
 
 
-def _not_json(error: Exception) -> RequestError:
+def _not_json(error: Exception, body: bytes) -> RequestError:
     if isinstance(error, UnicodeDecodeError):
         return RequestError(MALFORMED, "json", f"the body is not UTF-8: {error.reason}")
+    if _ABOUT_SURROGATES.search(str(error)) and (half := _LONE_SURROGATE.search(body)):
+        code = (half[1] or half[2]).decode()
+        return RequestError(
+            MALFORMED, "json", f"a text of the body holds half of a surrogate pair: {code}"
+        )
     return RequestError(MALFORMED, "json", f"the body is not JSON: {error} (NaN is written null)")
 
 

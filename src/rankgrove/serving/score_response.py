@@ -85,6 +85,8 @@ def as_json(name: str, scores: Scores, documents: RequestDocuments, options: Sco
     answer: dict[str, Any] = {"model": name}
     if documents.unknown:
         answer["unknown_categories"] = documents.unknown
+    if documents.warnings:
+        answer["warnings"] = documents.warnings
     groups = documents.groups
     if options.top_k is not None and groups is not None:
         best = groups.best_first(scores)
@@ -120,9 +122,10 @@ def as_arrow(scores: Scores, documents: RequestDocuments, options: ScoreOptions)
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values) for values in columns.values()], list(columns)
     )
-    if documents.unknown:
-        counts = msgspec.json.encode(documents.unknown)
-        batch = batch.replace_schema_metadata({"unknown_categories": counts})
+    notes = {"unknown_categories": documents.unknown, "warnings": documents.warnings}
+    metadata = {name: msgspec.json.encode(note) for name, note in notes.items() if note}
+    if metadata:
+        batch = batch.replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)

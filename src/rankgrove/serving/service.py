@@ -384,6 +384,9 @@ def request_timeout(seconds: float) -> RequestError:
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s";,]*)', re.IGNORECASE)
 
 
+_QUALITY = re.compile(r"[01](\.[0-9]{0,3})?")
+
+
 def _content_types(head: RequestHead) -> tuple[str, str]:
     """Return the types of the body and of the response, which are the same unless asked for."""
     if head.headers.get("content-encoding", "identity").strip().lower() != "identity":
@@ -411,6 +414,18 @@ def _content_types(head: RequestHead) -> tuple[str, str]:
             field="content-type",
             value=charset[1][:60],
         )
-    accepted = head.headers.get("accept", "").lower()
-    asked = [kind for kind in (JSON, ARROW) if kind in accepted]
-    return sent, asked[0] if len(asked) == 1 else sent
+    return sent, _response_type(head.headers.get("accept", ""), sent)
+
+
+def _response_type(accept: str, sent: str) -> str:
+    """Return the type that an Accept header prefers, by its q; that of the body if it does not."""
+    qualities = {}
+    for one in accept.lower().split(","):
+        kind, *parameters = [part.strip() for part in one.split(";")]
+        if kind in (JSON, ARROW):
+            given = [part[2:] for part in parameters if part.startswith("q=")]
+            qualities[kind] = float(given[0]) if given and _QUALITY.fullmatch(given[0]) else 1.0
+    other = ARROW if sent == JSON else JSON
+    if qualities.get(other, 0) > qualities.get(sent, 0) or qualities.get(sent, 1) == 0:
+        return other if qualities.get(other, 1) > 0 else sent
+    return sent

@@ -98,11 +98,14 @@ class Columns:
         if isinstance(X, (str, os.PathLike)):
             raise DataError(f"{what} must be in memory here: rankgrove.load({str(X)!r}) reads it")
         refuse_cluster_frames(X, what)
+        file = X.source if isinstance(X, Dataset) else None
         X = _features(X)
         names = column_names(X)
         places = None if names is None else self.places(names, what)
         if places is None and names is not None:
             self._warn_of_counting(names, what, owner)
+            if file is not None and len(names) == self.count:
+                self.warn_of_numbers(names, file, owner, stacklevel=4)
         chosen = X if places is None or zero_copy else take_columns(X, places)
         self._refuse_categories(X if places is None else take_columns(X, places), what)
         coded = self.categories.keys()
@@ -142,12 +145,26 @@ class Columns:
             return
         if self.names is not None and _prefix(self.names) is None:  # as LightGBM spells them
             return
-        shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
         warnings.warn(
-            f"{what} has names for its columns ({shown}), {owner} has none: they are taken in "
-            "their order",
+            f"{what} has names for its columns ({_first_three(names)}), {owner} has none: they are "
+            "taken in their order",
             DataWarning,
             stacklevel=5,
+        )
+
+    def warn_of_numbers(
+        self, names: tuple[str, ...], file: str, owner: str = "the model", *, stacklevel: int = 2
+    ) -> None:
+        """Warn that columns of a file, which only numbers them, are matched by position."""
+        if self.names is None or _prefix(names) is None or _prefix(self.names) is not None:
+            return
+        if not set(names).isdisjoint(self.names):
+            return
+        warnings.warn(
+            f"{file} has no names for its columns, {owner} has ({_first_three(self.names)}): they "
+            "are taken in their order",
+            DataWarning,
+            stacklevel=stacklevel + 1,
         )
 
     def places_in(self, other: Columns, what: str = "X") -> npt.NDArray[np.int64]:
@@ -208,6 +225,10 @@ def _as_spelt(names: tuple[str, ...], wanted: set[str]) -> tuple[str, ...]:
     """Return names spelt as by LightGBM (``_`` for blanks) if only then all of them are found."""
     spelt = tuple(name.replace(" ", "_") for name in names)
     return names if set(names) >= wanted or not set(spelt) >= wanted else spelt
+
+
+def _first_three(names: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _prefix(names: tuple[str, ...]) -> str | None:

@@ -76,6 +76,8 @@ def load_batches(path: FilePath, options: LoadOptions, *, whole: bool = False) -
     for batch in getattr(module, chosen.batches)(path, options):
         as_read = chosen.name == "letor" and not has_categories(options.like)
         matched = batch if as_read else _matched(batch, options)
+        if as_read and first_row == 0 and options.like is not None:
+            options.like.warn_of_numbers(batch.feature_names, str(path))
         yield _checked_labels(matched, options, first_row)
         first_row += batch.n_rows
 
@@ -155,6 +157,8 @@ def _matched(dataset: Dataset, options: LoadOptions) -> Dataset:
         matrix = matrix.with_categories(selected(dataset.categories, places))
     else:
         matrix = options.like.match(matrix, where)
+    if dataset.source is not None:
+        options.like.warn_of_numbers(dataset.feature_names, dataset.source)
     same = options.like.names in (None, dataset.feature_names)
     if same and not options.like.categories and not dataset.categories:
         return dataset
