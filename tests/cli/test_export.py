@@ -106,8 +106,12 @@ def test_a_changed_rank_is_a_failure_unless_allowed(folder, capsys, monkeypatch)
 
     monkeypatch.setattr(export_check, "check_export", one_changed)
     words = ["--to", "c", "--out", str(folder / "m.c"), "--check", str(folder / "test.txt")]
+    (folder / "m.c").write_text("before")
     assert run(folder, *words) == 1
-    assert "1 documents change their rank" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "m.c is not written: 1 documents change their rank" in err
+    assert "wrote" not in out
+    assert (folder / "m.c").read_text() == "before"
     assert run(folder, *words, "--allow-changed-ranks", "1") == 0
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
+from rankgrove.cli.main import main
 
 
 def test_table(rankgrove, data_file):
@@ -67,3 +68,9 @@ def test_texts_are_left_out_also_if_asked_for(rankgrove, tmp_path):
     said = rankgrove("info", path, "--ignore", "texts").stdout
     assert said == rankgrove("info", path).stdout
     assert "3 rows, 2 queries, 1 feature" in said
+
+
+def test_a_damaged_model_file_is_named_as_one(tmp_path, capsys):
+    (tmp_path / "bad.rg").write_bytes(b"xxROVE\r\n\x00\x01")
+    assert main(["info", str(tmp_path / "bad.rg")]) == 1
+    assert "bad.rg: not a rankgrove model file" in capsys.readouterr().err

@@ -1,20 +1,26 @@
 """Write a model for another library or a search engine.
 
---check scores your data with the written file, in the target's own arithmetic and, if it is
-installed, by the target's own library, and fails if a document changes its rank. If the file takes
-missing values for 0, it is compared with the model as trained, too. --check-response compares the
-file with the scores that the live engine returned, computed again from the features that it logged.
+--check scores your data with the file before it takes its place, in the target's own arithmetic
+and, if it is installed, by the target's own library, and fails without a file if a document changes
+its rank. If the file takes missing values for 0, it is compared with the model as trained, too.
+--check-response compares the file with the scores that the live engine returned, computed again
+from the features that it logged.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._files import require_place
 from rankgrove.cli.options import add_column_options, add_json_option, reading_options
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
+from rankgrove.errors import ModelError, RankgroveError
 
 if TYPE_CHECKING:
     from rankgrove.formats.export_check import Agreement
@@ -83,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the file, then compare."""
+    """Write the file; if it is to be compared, only after that."""
     from rankgrove import load_model
 
     named = (arguments.feature_names, arguments.known_features)
@@ -91,31 +97,50 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.feature_log_name is not None and response is None:
         raise ValueError("--log-name belongs to --check-response")
     refuse_overwriting(arguments.out, arguments.model, arguments.check, response, *named)
+    require_place(arguments.out)
     ranker = load_model(arguments.model)
-    export = ranker.export(
-        arguments.out,
+    if arguments.check is None and response is None:
+        _report(_export(ranker, arguments.out, arguments), [], arguments.json)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        export = _export(ranker, os.path.join(folder, Path(arguments.out).name), arguments)
+        found = [] if arguments.check is None else _check(ranker, export, arguments)
+        if response is not None:
+            from rankgrove.formats.response_check import check_response
+
+            log_name = arguments.feature_log_name
+            found += check_response(ranker.model_, export, response, log_name=log_name)
+    try:
+        _refuse_differences(found, arguments)
+    except RankgroveError:
+        _report(export, found, arguments.json, written=False)
+        raise
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown the first time
+        _report(_export(ranker, arguments.out, arguments), found, arguments.json)
+
+
+def _export(ranker: Any, path: str, arguments: argparse.Namespace) -> Export:
+    export: Export = ranker.export(
+        path,
         arguments.to,
         missing=arguments.missing,
         feature_names=_lines(arguments.feature_names),
         known_features=_lines(arguments.known_features),
         with_request=arguments.with_request,
     )
-    found = [] if arguments.check is None else _check(ranker, export, arguments)
-    if response is not None:
-        from rankgrove.formats.response_check import check_response
+    return export
 
-        found += check_response(
-            ranker.model_, export, response, log_name=arguments.feature_log_name
-        )
-    _report(export, found, arguments.json)
+
+def _refuse_differences(found: list[Agreement], arguments: argparse.Namespace) -> None:
+    """Raise if the check found more changed ranks, or other scores, than are allowed."""
+    response = arguments.check_response
     changed = max((agreement.changed_ranks for agreement in found), default=0)
     if changed > arguments.allow_changed_ranks:
-        from rankgrove.errors import ModelError
-
         worst = max(found, key=lambda agreement: agreement.changed_ranks)
         raise ModelError(
-            f"{arguments.out}: {changed} documents change their rank against {worst.against}; "
-            f"--allow-changed-ranks {changed} accepts that"
+            f"{arguments.out} is not written: {changed} documents change their rank against "
+            f"{worst.against}; --allow-changed-ranks {changed} accepts that"
         )
     if response is not None:
         from rankgrove.formats.response_check import refuse_other_scores
@@ -147,27 +172,28 @@ def _check(ranker: Any, export: Export, arguments: argparse.Namespace) -> list[A
     return check_export(model, export, matrix, data.groups, labels)
 
 
-def _report(export: Export, found: list[Agreement], as_json: bool) -> None:
+def _report(export: Export, found: list[Agreement], as_json: bool, *, written: bool = True) -> None:
     if as_json:
         print_json(
             {
-                "file": str(export.path),
+                "file": str(export.path) if written else None,
                 "target": export.target.name,
                 "missing": export.missing,
                 "reason": export.reason,
                 "shift": export.shift,
                 "features": list(export.used),
-                "requests": [str(path) for path in export.requests],
+                "requests": [str(path) for path in export.requests if written],
                 "check": [vars(agreement) for agreement in found],
             }
         )
         return
-    show(f"wrote {export.path} for {export.target.name}")
+    if written:
+        show(f"wrote {export.path} for {export.target.name}")
     if export.missing == "zero":
         show(export.reason or "missing values are taken for 0")
     if export.shift:
         show(f"scores are {export.shift:.9g} higher than the model's, so that none is negative")
-    for path in export.requests:
+    for path in export.requests if written else ():
         show(f"wrote {path}")
     if found:
         columns = ["scored by", "against", "documents", "largest difference", "changed ranks"]

@@ -67,6 +67,8 @@ def _is_model(path: str) -> bool:
     place = file_path(path)
     if not place.is_file():  # a pipe can be read only once
         return False
+    if place.suffix == ".rg":  # a damaged one, too: the error is that of a model
+        return True
     with place.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
