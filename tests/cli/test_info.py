@@ -74,3 +74,10 @@ def test_a_damaged_model_file_is_named_as_one(tmp_path, capsys):
     (tmp_path / "bad.rg").write_bytes(b"xxROVE\r\n" + bytes(200))
     assert main(["info", str(tmp_path / "bad.rg")]) == 1
     assert "bad.rg: not a rankgrove model file" in capsys.readouterr().err
+
+
+def test_a_table_of_text_that_is_called_parquet_gets_a_hint(tmp_path, capsys):
+    (tmp_path / "d.parquet").write_text("qid,label,a\n1,1,0.5\n1,0,0.25\n")
+    assert main(["info", str(tmp_path / "d.parquet")]) == 1
+    assert "If it is CSV, --format csv reads it." in capsys.readouterr().err
+    assert main(["info", str(tmp_path / "d.parquet"), "--format", "csv"]) == 0

@@ -421,4 +421,6 @@ class naming:  # noqa: N801 - reads as a phrase: with naming(path)
         if isinstance(error, OSError) and error.filename == str(self.path):
             raise DataError(f"{self.path}: {error.strerror}") from None
         if isinstance(error, (pa.ArrowException, OSError)):
-            raise DataError(f"{self.path}: {error}") from None
+            no_parquet = "Parquet magic bytes not found" in str(error)
+            hint = " If it is CSV, format='csv' (--format csv) reads it." if no_parquet else ""
+            raise DataError(f"{self.path}: {error}{hint}") from None
