@@ -23,7 +23,9 @@ from rankgrove.data.reading.folds import (
 )
 from rankgrove.data.reading.loading import is_table, load
 from rankgrove.errors import DataError
+from rankgrove.experiments.model_categories import with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
+from rankgrove.experiments.specs import Spec
 
 
 class RowsOf(NamedTuple):
@@ -134,13 +136,14 @@ class StudyData:
             yield fold, RowsOf(high << 16 | low, data.n_rows)
 
 
-def read_study_data(data: Any, **options: Any) -> list[StudyData]:
+def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> list[StudyData]:
     """Return the data sets of a study with their names.
 
     Parameters
     ----------
     data : a path, a Dataset, a data frame or a list of Folds; a list of those, or a dict that names
         them. A folder with set1 and set2 of Yahoo! is two data sets
+    specs : the rankers of the study; models among them say which columns are categorical
     options : of ``StudyData``
     """
     if isinstance(data, Mapping):
@@ -151,7 +154,9 @@ def read_study_data(data: Any, **options: Any) -> list[StudyData]:
     if not named:
         raise ValueError("there is no data to compare rankers on")
     reading = options.get("options") or {}
-    if reading and all(_in_memory(origin) for _, origin in named):
+    if not all(_in_memory(origin) for _, origin in named):
+        options["options"] = with_model_categories(reading, specs)
+    elif reading:
         raise ValueError(
             f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
             "these are in memory"

@@ -255,6 +255,7 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
     specs = [replace(spec, view=seen) if spec.trained else spec for spec in specs]
     sources = read_study_data(
         data,
+        specs,
         n_folds=options.folds,
         seed=options.seed,
         fold_order=options.fold_order,
