@@ -112,10 +112,16 @@ def test_numbers_of_text_are_names():
         Columns(("f0", "f1", "f2"), 3).match(dataset(X))
 
 
-@pytest.mark.parametrize("names", [("f0", "f1", "f2", "f3"), None, ("a", "b", "c", "d")])
+@pytest.mark.parametrize("names", [("f0", "f1", "f2", "f3"), None])
 def test_one_feature_more_than_text_that_counts_from_one_is_explained(names):
     with pytest.raises(DataError, match=r"counts features from 1; .*first_feature=0, n_features=4"):
         Columns(names, 4).match(dataset(X))
+
+
+def test_text_with_too_few_columns_for_a_model_with_names_is_not_told_to_count_from_zero():
+    with pytest.raises(DataError, match=r"the model has names \('a', .* a table with these") as no:
+        Columns(("a", "b", "c", "d"), 4).match(dataset(X))
+    assert "first_feature" not in str(no.value)
 
 
 def test_advice_for_text_that_lacks_the_last_features():

@@ -248,6 +248,11 @@ def _advice(
     numbered = None if names is None else numbering(names)
     if numbered is None or numbered[0] != "f" or count >= expected:
         return ""
+    if wanted is not None and numbering(wanted) is None:
+        return (
+            ". The text only numbers its columns, and the model has names "
+            f"({_first_three(wanted)}): give it a table with these columns"
+        )
     first = None if wanted is None else first_number(wanted)
     if first is not None and first == numbered[1]:
         return f" (text that lacks the last features: load it with n_features={expected})"
