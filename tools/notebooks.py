@@ -18,7 +18,6 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from traitlets.config import Config
 
 _BLOCK = re.compile(r"^```(python|bash)([^\n]*)\n(.*?)^```\s*?$", re.MULTILINE | re.DOTALL)
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|.*\r(?!\n)")
@@ -75,8 +74,7 @@ def run(notebook: Any, name: str) -> None:
             resources={"metadata": {"path": folder}},
             record_timing=False,
             coalesce_streams=True,
-            # Sockets of files instead of ports: no other user of the machine can read them.
-            config=Config({"KernelManager": {"transport": "ipc"}}),
+            extra_arguments=["--IPKernelApp.log_level=40"],  # (it warns of ports on loopback)
         )
         try:
             client.execute(env=environment)

@@ -157,12 +157,12 @@ def test_command_writes_probabilities(data, valid, tmp_path):
 
     calibrated().fit(data, eval_set=valid).save(tmp_path / "model.rg")
     quick("mart").fit(data).save(tmp_path / "mart.rg")
-    rankgrove.write_letor(valid, tmp_path / "valid.txt")
+    rankgrove.write_parquet(valid, tmp_path / "valid.parquet")
     out = tmp_path / "out.txt"
-    arguments = [str(tmp_path / "valid.txt"), "--proba", "--out", str(out)]
+    arguments = [str(tmp_path / "valid.parquet"), "--proba", "--out", str(out)]
     main(["predict", str(tmp_path / "model.rg"), *arguments])
     loaded = rankgrove.load_model(tmp_path / "model.rg")
-    expected = loaded.predict_proba(rankgrove.load(tmp_path / "valid.txt"))[:, 1]
+    expected = loaded.predict_proba(rankgrove.load(tmp_path / "valid.parquet"))[:, 1]
     np.testing.assert_array_equal(np.loadtxt(out), expected)
     out.unlink()
     assert main(["predict", str(tmp_path / "mart.rg"), *arguments]) != 0

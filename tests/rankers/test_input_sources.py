@@ -126,6 +126,7 @@ class TestTreesOfDifferences:
             pair.predict(data.X)
         np.testing.assert_array_equal(pair.predict(data.X, data.qid), pair.predict(data))
 
+    @pytest.mark.filterwarnings("ignore:.*has no names for its columns")
     def test_a_query_id_in_two_files_means_what_it_means_to_a_fit(self, pair, data, tmp_path):
         first, second = data.select_queries([0, 1]), data.select_queries([2, 3])
         # The last query of one file and the first of the next have the same id.
