@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,8 @@ from rankgrove.serving.errors import RequestError
 from rankgrove.serving.json_body import read_json
 
 N_ROWS = 36
+# The csv module of Python 3.10 reads no NUL: such a file is refused with its line.
+NUL = "\0" if sys.version_info >= (3, 11) else ""
 
 
 def table(values):
@@ -83,7 +86,7 @@ def categories_of_fit(data):
 
 SMALLEST, LARGEST = -(2**63), 2**64 - 1
 KEPT = {
-    "NUL, quotes, line ends, blanks": ["", " ", "a", "a\0b", "c,d", "l\nm", 'q"x', "r\rs"],
+    "NUL, quotes, line ends, blanks": ["", " ", "a", f"a{NUL}b", "c,d", "l\nm", 'q"x', "r\rs"],
     "equal text in other normal forms": ["e\N{COMBINING ACUTE ACCENT}", "É", "é"],
     "numbers as texts": ["03", "1", "2"],
     "what other libraries call missing": ["NA", "None", "nan", "null"],
@@ -120,6 +123,8 @@ MEANT = {
 @pytest.mark.parametrize("case", MEANT)
 @pytest.mark.parametrize("way", [*TYPED, *CSV])
 def test_what_has_a_documented_meaning(case, way, tmp_path):
+    if (case, way) == ("a dictionary of numbers", "polars"):
+        pytest.importorskip("polars", minversion="1.20")  # (older ones know dictionaries of texts)
     given, meant = MEANT[case]
     assert list(categories_of_fit({**TYPED, **CSV}[way](table(given), tmp_path)).values) == meant
 
