@@ -77,6 +77,23 @@ def test_a_pipeline_of_vectors_is_saved_and_loaded(session, frame, tmp_path):
     assert (tmp_path / "stage.rg").read_bytes() == (tmp_path / "local.rg").read_bytes()
 
 
+def test_elements_of_vectors_are_matched_by_name(frame):
+    from pyspark.ml.feature import VectorAssembler
+
+    from rankgrove.integrations.spark_ml import SparkRanker
+
+    def assembled(names):
+        return VectorAssembler(inputCols=names, outputCol="features", handleInvalid="keep")
+
+    model = SparkRanker(ranker()).fit(assembled(NAMES).transform(frame))
+    reordered = assembled(NAMES[::-1]).transform(frame)
+    np.testing.assert_array_equal(
+        scores(model.transform(reordered)), ranker().fit(DATA).predict(DATA)
+    )
+    with pytest.raises(DataError, match=f"lacks 1 of .*{NAMES[0]}"):
+        model.transform(assembled(["label", *NAMES[1:]]).transform(frame))
+
+
 def test_single_columns(frame):
     from rankgrove.integrations.spark_ml import SparkRanker
 

@@ -41,7 +41,7 @@ def fit_in_ray(
     """Fit a ranker inside a trial of Ray Tune or a worker of Ray Train; go on after its checkpoint.
 
     Metrics of the evaluation sets are reported after every step, as ``"SET/METRIC"`` and
-    ``"training_iteration"``. Every few steps, a checkpoint holds the records of all steps so far: a
+    ``"step"``. Every few steps, a checkpoint holds the records of all steps so far: a
     trial that is pre-empted and started again goes on after them, to the bits that it would have
     had. The last checkpoint holds the model file, too (see ``ranker_of_checkpoint``).
 

@@ -192,11 +192,15 @@ class SparkRankerModel(Model, _RankerParams, MLReadable[Any], MLWritable):
             _refuse_absent(dataset, names)
             scorer = PartitionScorer(ranker).of_schema(to_arrow_schema(dataset.schema))
             return dataset.mapInArrow(functools.partial(_with_scores, scorer, prediction), schema)
-        array, _ = _vector(dataset, self.getFeaturesCol())
+        column = self.getFeaturesCol()
+        array, names = _vector(dataset, column)
+        places: list[int] | None = None
+        if _attribute_names(dataset.schema[column]):  # as VectorAssembler writes them
+            places = ranker.model_.columns.places(names, f"the vectors of {column!r}")
         of_series: Any = pandas_udf  # its types list every signature but this one
 
         def scores(vectors: pd.Series) -> pd.Series:
-            return _vector_scores(ranker, vectors)
+            return _vector_scores(ranker, vectors, places)
 
         return dataset.withColumn(prediction, of_series(scores, DoubleType())(array))
 
@@ -315,18 +319,25 @@ def _vector(dataset: Any, column: str) -> tuple[Any, list[str]]:
     field = dataset.schema[column]
     values = functions.col(_quoted(column))
     array = vector_to_array(values) if isinstance(field.dataType, VectorUDT) else values
-    attributes = (field.metadata or {}).get("ml_attr", {})
-    size = attributes.get("num_attrs")
+    size = (field.metadata or {}).get("ml_attr", {}).get("num_attrs")
     if size is None:
         first = dataset.select(functions.size(array)).head()
         if first is None:
             raise DataError(f"there are no rows to tell how long the vectors of {column!r} are")
         size = int(first[0])
-    names = [f"{column}_{i}" for i in range(size)]
-    for known in attributes.get("attrs", {}).values():
-        for attribute in known:
-            names[attribute["idx"]] = attribute.get("name", names[attribute["idx"]])
-    return array, names
+    known = _attribute_names(field)
+    return array, [known.get(i, f"{column}_{i}") for i in range(size)]
+
+
+def _attribute_names(field: Any) -> dict[int, str]:
+    """Return the names of a vector's elements that Spark ML knows, by position."""
+    attributes = (field.metadata or {}).get("ml_attr", {}).get("attrs", {})
+    return {
+        attribute["idx"]: attribute["name"]
+        for kind in attributes.values()
+        for attribute in kind
+        if "name" in attribute
+    }
 
 
 def _with_scores(scorer: PartitionScorer, prediction: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -338,11 +349,14 @@ def _with_scores(scorer: PartitionScorer, prediction: str, batches: Iterable[Any
         yield from table.append_column(prediction, pa.array(scorer.table(table))).to_batches()
 
 
-def _vector_scores(ranker: FittedRanker, vectors: pd.Series) -> pd.Series:
-    """Return the scores of a pandas Series of arrays."""
+def _vector_scores(ranker: FittedRanker, vectors: pd.Series, places: list[int] | None) -> pd.Series:
+    """Return the scores of a pandas Series of arrays, whose elements may be in another order."""
     if vectors.isna().any():
         raise DataError("a row has no vector of features")
     lengths = {len(vector) for vector in vectors}
     if len(lengths) > 1:
         raise DataError(f"vectors of features have different lengths: {sorted(lengths)}")
-    return pd.Series(ranker.predict(np.stack(list(vectors))) if len(vectors) else [], dtype=float)
+    if not len(vectors):
+        return pd.Series([], dtype=float)
+    X = np.stack(list(vectors))
+    return pd.Series(ranker.predict(X if places is None else X[:, places]), dtype=float)

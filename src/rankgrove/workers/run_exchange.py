@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -268,9 +268,8 @@ def key_values(keys: Keys) -> npt.NDArray[np.float32]:
     return bits.astype(np.uint32).view(np.float32)
 
 
-def ascending(keys: Keys, counts: Counts) -> Iterator[npt.NDArray[Any]]:
-    """Yield keys in ascending order, equal ones together, and their numbers of rows."""
+def ascending(keys: Keys, counts: Counts) -> tuple[Keys, Counts]:
+    """Return keys in ascending order, equal ones together, and their numbers of rows."""
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) != 0])
-    yield keys[order][starts]
-    yield np.add.reduceat(counts[order], starts)
+    return keys[order][starts], np.add.reduceat(counts[order], starts)
