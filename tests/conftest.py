@@ -74,7 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("process")
         if item.path.parent.name in ("cli", "experiments"):  # commands print warnings about data
-            item.add_marker(pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning"))
+            printed = pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning")
+            item.add_marker(printed, append=False)  # a test's own filters come after it
         for shared in ("cluster", "packaging"):  # one cluster, one build folder: one worker
             if item.get_closest_marker(shared):
                 item.add_marker(pytest.mark.xdist_group(shared))

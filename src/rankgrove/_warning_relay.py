@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from rankgrove import errors
 
@@ -36,9 +36,10 @@ def relaying_warnings(send: Send) -> Iterator[None]:
             kept = warnings.catch_warnings()
             kept.__enter__()
             _ORIGINAL[:] = [kept, warnings.showwarning]
-            warnings.simplefilter(
-                "always", UserWarning
-            )  # even if an earlier fit raised the same warning
+            # Even if an earlier fit raised the same warning; other threads keep their filters.
+            warnings.simplefilter("always", UserWarning)
+            filters = cast("list[Any]", warnings.filters)
+            filters[0] = ("always", _InRelayingThread(), UserWarning, None, 0)
             warnings.showwarning = _show
         _SENDERS[thread] = send
     try:
@@ -48,6 +49,13 @@ def relaying_warnings(send: Send) -> Iterator[None]:
             del _SENDERS[thread]
             if not _SENDERS:
                 _ORIGINAL[0].__exit__(None, None, None)
+
+
+class _InRelayingThread:
+    """In place of a warning filter's pattern: matches whatever a relaying thread warns of."""
+
+    def match(self, _: str) -> bool:
+        return threading.get_ident() in _SENDERS
 
 
 def _show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from rankgrove.cli.main import main
 from rankgrove.clicks import fit_click_model
 from rankgrove.datasets import make_ranking, simulate_clicks
+from rankgrove.errors import DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,41 @@ def test_a_log_without_clicks_is_refused_and_writes_nothing(tmp_path, capsys):
         assert main(["clicks", str(path), *options]) == 1
         assert "none of the 2 impressions was clicked" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.fixture
+def ubi(tmp_path):
+    """A result list of two documents, a click on neither, and a list without its query."""
+    shown = [("q1", "a", 0, "impression"), ("q1", "b", 1, "impression"), ("q1", "b", 1, "click")]
+    lost = [("q1", "z", 9, "click"), ("q9", "a", 0, "impression")]
+    lines = [json.dumps({"query_id": "q1", "user_query": "shoes"})]
+    for query, document, ordinal, action in shown + lost:
+        attributes = {"object": {"object_id": document}, "position": {"ordinal": ordinal}}
+        event = {"query_id": query, "action_name": action, "event_attributes": attributes}
+        lines.append(json.dumps(event))
+    path = tmp_path / "ubi.ndjson"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_what_is_left_out_of_the_log_is_told(ubi, tmp_path, capsys):
+    command = ["clicks", ubi, "--model", "ctr", "--out", str(tmp_path / "judgments.csv")]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["impressions"] == 2
+    assert found["counts"] == {
+        "impressions without the text of their query": 1,
+        "clicks without an impression": 1,
+    }
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    for reason in found["counts"]:
+        assert reason in said
+
+
+def test_a_model_of_a_file_tells_what_is_left_out_of_it(ubi):
+    with pytest.warns(DataWarning, match="1 impressions without the text.*, 1 clicks without an"):
+        fit_click_model(ubi, "ctr")
 
 
 def test_a_log_of_clicks_alone_is_told(tmp_path, capsys):

@@ -47,7 +47,7 @@ def test_a_broken_model_is_named(rankgrove, tmp_path, data_file):
 @pytest.mark.parametrize(
     "ranker",
     [
-        rg.RFPair(n_estimators=2, random_state=0),
+        rg.RFPair(n_estimators=2, min_samples_leaf=1, random_state=0),
         rg.ListMLE(max_iter=2, normalisation="query-minmax", random_state=0),
     ],
 )

@@ -29,6 +29,7 @@ def there(folder, tmp_path, monkeypatch):
     return ["compare", "judged.txt", "--quiet", "--folds", "3", "--out", str(tmp_path / "results")]
 
 
+@pytest.mark.filterwarnings("ignore:.*has no names for its columns")  # of LETOR text
 def test_a_model_file_is_measured_on_all_queries(folder):
     data = rankgrove.load(folder / "judged.txt")
     model = rankgrove.load_model(folder / "good.rg")

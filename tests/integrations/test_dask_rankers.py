@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.timeout(240), pytest.mark.cluster]
 def client():
     distributed = pytest.importorskip("dask.distributed")
     with (
-        distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client

@@ -69,6 +69,15 @@ def test_a_query_that_the_run_lacks_counts_zero_unless_it_is_left_out(tmp_path):
     assert counts["queries of the run without judgments"] == 1
 
 
+def test_judgments_without_a_grade_are_counted(tmp_path, capsys):
+    qrels, run = tmp_path / "judged.csv", tmp_path / "a.run"
+    qrels.write_text("query,document,grade\n1,a,1\n1,b,\n")
+    run.write_text("1 Q0 a 1 2.0 t\n")
+    assert match_run(qrels, run).counts["judgments without a grade"] == 1
+    assert main(["evaluate", str(run), str(qrels), "--metric", "ndcg"]) == 0
+    assert "1 judgments without a grade" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("rule", ["average", "input", "best", "worst"])
 @pytest.mark.parametrize("name", PARTIAL_RANKINGS)
 def test_a_document_that_was_not_retrieved_adds_nothing(tmp_path, rule, name):

@@ -46,7 +46,7 @@ def test_a_dask_cluster_grows_parts_of_one_forest():
     data = make_ranking(40, seed=3)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

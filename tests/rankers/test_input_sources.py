@@ -33,6 +33,11 @@ def mixed(frame):
     return frame[NAMES[::-1]].assign(extra=0.0)[["extra", *NAMES[::-1]]]
 
 
+@pytest.fixture(scope="module")
+def pair(data):
+    return RFPair(n_estimators=5, random_state=0, n_jobs=1).fit(data)
+
+
 def boosted(**params):
     return LambdaMART(**{"n_estimators": 5, "random_state": 0, "n_jobs": 1, **params})
 
@@ -105,10 +110,6 @@ class TestColumnsInAnotherOrder:
 
 class TestTreesOfDifferences:
     """RF-pair's trees know nothing of single documents."""
-
-    @pytest.fixture(scope="class")
-    def pair(self, data):
-        return RFPair(n_estimators=5, random_state=0, n_jobs=1).fit(data)
 
     def test_what_makes_no_sense_is_refused_by_name(self, pair, data):
         for ask in (

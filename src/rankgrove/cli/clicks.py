@@ -2,9 +2,10 @@
 
 LOG: a table (CSV, TSV, Parquet) of impressions with the columns query, document, position, clicked
 and session, or events of OpenSearch UBI. Each query-document pair becomes one judgment: the grade
-is the relevance that the click model finds, the weight is how much is known of it. `rankgrove
-join` matches judgments with features. Columns with other names are named by --impression-query,
---impression-position and so on.
+is the relevance that the click model finds, the weight is how much is known of it. What cannot be
+used of the log is counted and left out; the counts are printed. `rankgrove join` matches judgments
+with features. Columns with other names are named by --impression-query, --impression-position and
+so on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from rankgrove.cli.log_options import add_log_options, given_log_options
 from rankgrove.cli.options import add_json_option
-from rankgrove.cli.output import print_json, show, table
+from rankgrove.cli.output import counts_table, print_json, show, table
 from rankgrove.cli.paths import refuse_overwriting
 
 EXAMPLES = """\
@@ -83,12 +84,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out is not None:
         refuse_overwriting(arguments.out, arguments.log)
         require_place(arguments.out)
-    log = ClickLog.of(read_impressions(arguments.log, **given_log_options(arguments, "impression")))
+    impressions = read_impressions(arguments.log, **given_log_options(arguments, "impression"))
+    log = ClickLog.of(impressions)
     found: dict[str, Any] = {
         "impressions": log.n_rows,
         "sessions": log.n_sessions,
         "pairs": log.n_pairs,
         "clicks": int(log.clicked.sum()),
+        "counts": dict(impressions.rows()),
     }
     if arguments.propensities is not None:
         found["propensities"] = _propensities(log, arguments.propensities)
@@ -141,6 +144,8 @@ def _show(found: dict[str, Any]) -> None:
         f"{found['impressions']:,} impressions of {found['pairs']:,} query-document pairs in "
         f"{found['sessions']:,} sessions, {found['clicks']:,} clicks"
     )
+    if found["counts"]:
+        show(counts_table(found["counts"].items()))
     if "propensities" in found:
         numbers = found["propensities"]
         rows = [
@@ -153,5 +158,5 @@ def _show(found: dict[str, Any]) -> None:
     if "output" in found:
         show(
             f"{found['output']}: {found['judgments']:,} judgments by {found['model']}, "
-            f"{found['left_out']:,} pairs left out"
+            f"{found['left_out']:,} pairs left out by --min-impressions"
         )

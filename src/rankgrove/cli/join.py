@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.cli.output import show, table
+    from rankgrove.cli.output import counts_table, show
     from rankgrove.logs.joining import join
 
     check_outputs([arguments.out], arguments, arguments.judgments, arguments.features)
@@ -116,4 +116,4 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print(summary_text(summary))
     if counts:
-        show(table(["left out or combined", "count"], [(r, f"{n:,}") for r, n in counts]))
+        show(counts_table(counts))

@@ -34,6 +34,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = ""
     return result
 
 
+def counts_table(counts: Iterable[tuple[str, int]]) -> Table:
+    """Return the table of what a command left out or combined, by reason."""
+    return table(["left out or combined", "count"], [(why, f"{n:,}") for why, n in counts])
+
+
 def show(*parts: Any) -> None:
     """Print texts and tables, in colour on a terminal, never cut to its width elsewhere."""
     from rich.console import Console

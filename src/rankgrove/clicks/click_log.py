@@ -53,7 +53,7 @@ class ClickLog:
             return impressions
         if isinstance(impressions, pa.Table):
             return _from_table(impressions, "the table")
-        log = impressions if isinstance(impressions, LogTable) else read_impressions(impressions)
+        log = impressions if isinstance(impressions, LogTable) else _read(impressions)
         if log.kind != "impressions":
             raise DataError(f"{log.source} holds {log.kind}, not impressions")
         return _from_table(log.table, log.source)
@@ -127,6 +127,14 @@ class ClickLog:
 
 
 _COLUMNS = ("query", "document", "position", "clicked", "session")
+
+
+def _read(source: Any) -> LogTable:
+    """Read a log whose reader sees the impressions alone, and tell what was left out of it."""
+    log = read_impressions(source)
+    if log.rows():
+        warnings.warn(f"{log} (read_impressions returns the counts)", DataWarning, stacklevel=3)
+    return log
 
 
 def _from_table(table: pa.Table, source: str) -> ClickLog:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankgrove.errors import DataWarning
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
@@ -17,7 +19,7 @@ from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.study_options import DEFAULT_METRICS
 from rankgrove.logs.reading import read_judgments
 from rankgrove.metrics.evaluation import Evaluation, metric_list
-from rankgrove.metrics.runs import evaluate_run
+from rankgrove.metrics.runs import QUERIES_OF_ONE_SIDE, MatchedRun, evaluate_run, match_run
 
 PREFIX = "run:"
 
@@ -35,7 +37,8 @@ def compare_runs(
 ) -> Comparison:
     """Measure runs against judgments and test their differences query by query.
 
-    A judged query that a run lacks counts 0 for it, so that all runs have the same queries.
+    A judged query that a run lacks counts 0 for it, so that all runs have the same queries; a
+    warning says how many there are.
 
     Parameters
     ----------
@@ -50,9 +53,10 @@ def compare_runs(
         raise ValueError(f"the baseline {baseline!r} is none of {', '.join(runs)}")
     chosen = metric_list(metrics, preset)
     judged = read_judgments(judgments)
+    matched = {label: match_run(judged, run) for label, run in runs.items()}
+    _tell_queries_of_one_side(matched)
     found = {
-        label: evaluate_run(judged, run, metrics=chosen, n_jobs=n_jobs)
-        for label, run in runs.items()
+        label: evaluate_run(both, metrics=chosen, n_jobs=n_jobs) for label, both in matched.items()
     }
     name = Path(judgments).name.split(".")[0]
     study = {
@@ -71,6 +75,14 @@ def compare_runs(
     cells = [_cell(name, label, measured) for label, measured in found.items()]
     queries = {name: _queries(next(iter(found.values())))}
     return Comparison(study, cells, queries, Significance(significance_test, alpha))
+
+
+def _tell_queries_of_one_side(matched: Mapping[str, MatchedRun]) -> None:
+    """Warn of queries that only a run or only the judgments have, perhaps by other ids."""
+    for label, both in matched.items():
+        told = [f"{both.counts[why]:,} {why}" for why in QUERIES_OF_ONE_SIDE if both.counts[why]]
+        if told:
+            warnings.warn(f"{label}: {', '.join(told)}", DataWarning, stacklevel=3)
 
 
 def runs_among(rankers: Sequence[str]) -> dict[str, str]:

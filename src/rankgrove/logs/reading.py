@@ -82,11 +82,15 @@ class LogTable:
         parts = [
             f"{self.source}: {counted(self.table.num_rows, 'row')}",
             counted(len(n_queries), "query"),
-            *(f"{count:,} {reason}" for reason, count in self.counts.items() if count),
+            *(f"{count:,} {reason}" for reason, count in self.rows()),
         ]
         return ", ".join(parts)
 
     __repr__ = __str__
+
+    def rows(self) -> list[tuple[str, int]]:
+        """Return the reasons and counts that are not 0."""
+        return [(reason, count) for reason, count in self.counts.items() if count]
 
 
 def register_log_format(format: LogFormat) -> LogFormat:

@@ -23,6 +23,7 @@ from rankgrove.metrics.evaluation import (
 )
 
 AbsentQueries = Literal["zero", "skip", "error"]
+QUERIES_OF_ONE_SIDE = ("judged queries that the run lacks", "queries of the run without judgments")
 _KEYS = ["query", "document"]
 
 
@@ -36,7 +37,7 @@ class MatchedRun:
     scores : scores of the run; -inf where a judged document was not retrieved
     doc_ids : the documents
     groups : their queries
-    counts : what only one of the two has
+    counts : what only one of the two has, and what could not be read of either
     """
 
     labels: npt.NDArray[np.float64]
@@ -103,7 +104,7 @@ def match_run(judgments: Any, run: Any, absent_queries: AbsentQueries = "zero") 
         if log.kind != kind:
             raise DataError(f"{log.source} holds {log.kind}, not {kind}")
         _refuse_repetition(log)
-    counts: Counter[str] = Counter()
+    counts = judged.counts + ranked.counts
     shared = _queries_of(judged, ranked, absent_queries, counts)
     both = judged.table.select([*_KEYS, "grade"]).join(
         ranked.table.select([*_KEYS, "score"]), keys=_KEYS, join_type="full outer"
@@ -157,6 +158,6 @@ def _queries_of(
             f"{ranked.source} lacks {n_absent} of {len(queries)} judged queries, such as "
             f"{first!r}: absent_queries='zero' counts them 0, 'skip' leaves them out"
         )
-    counts["judged queries that the run lacks"] = n_absent
-    counts["queries of the run without judgments"] = len(listed) - (len(queries) - n_absent)
+    absent, unjudged = QUERIES_OF_ONE_SIDE
+    counts[absent], counts[unjudged] = n_absent, len(listed) - (len(queries) - n_absent)
     return queries.filter(present) if absent_queries == "skip" else queries
