@@ -119,3 +119,32 @@ def small_data():
 def web_data():
     """60 queries of about 120 documents shaped like MSLR-WEB10K."""
     return make_ranking(60, preset="mslr", seed=7)
+
+
+@pytest.fixture(scope="module")
+def object_store_server():
+    """An object store, and the settings of its clients, for one module."""
+    for name in ("moto", "s3fs", "flask"):
+        pytest.importorskip(name, reason="make test installs the object store of the tests")
+    import fsspec
+
+    from support.object_store import ObjectStore
+
+    found = ObjectStore()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", found.url)
+        patch.setenv("AWS_ACCESS_KEY_ID", "key-of-the-test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        quick = {"config_kwargs": {"read_timeout": 1, "retries": {"max_attempts": 0}}}
+        patch.setitem(fsspec.config.conf, "s3", quick)
+        found.connect()
+        yield found
+        fsspec.get_filesystem_class("s3").clear_instance_cache()
+    found.close()
+
+
+@pytest.fixture
+def store(object_store_server):
+    yield object_store_server
+    object_store_server.heal()

@@ -134,6 +134,11 @@ class Address(os.PathLike[str]):
         place, mark, query = self._url.partition("?")
         return Address(f"{place.rstrip('/').rpartition('/')[0]}/{name}{mark}{query}")
 
+    def __truediv__(self, name: str) -> Address:
+        """Return the address of what is in this folder."""
+        place, mark, query = self._url.partition("?")
+        return Address(f"{place.rstrip('/')}/{name}{mark}{query}")
+
     def with_suffix(self, suffix: str) -> Address:
         """Return the address with another suffix."""
         return self.with_name(self.stem + suffix)
@@ -187,6 +192,15 @@ class Address(os.PathLike[str]):
         """Open the object for reading bytes."""
         assert mode == "rb"
         return cast(BinaryIO, OpenObject(self))
+
+    def read_bytes(self) -> bytes:
+        """Read the object."""
+        with self.open("rb") as file:
+            return file.read()
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Read the object as text."""
+        return self.read_bytes().decode(encoding)
 
     def fetch(self, start: int | None, end: int | None) -> bytes:
         """Read a range of bytes, or all."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,102 +14,8 @@ from rankgrove.cli.main import main
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed.partitions import path_partitions, read_partition
 from rankgrove.errors import DataError, MissingDependencyError, ModelError
-
-BUCKET = "judgments"
-DENIED = (
-    b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
-)
-
-
-class Store:
-    """A server of moto behind faults that a test asks for.
-
-    Attributes
-    ----------
-    denied : keys to which access is denied
-    cut : keys of which a request for bytes yields only the first half
-    slow : keys whose requests are answered late
-    on_read : called once, with the key, after the first request for its bytes was answered
-    """
-
-    def __init__(self) -> None:
-        from moto.server import DomainDispatcherApplication, create_backend_app
-        from werkzeug.serving import make_server
-
-        self._app = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._serve, threaded=True)
-        self.url = f"http://127.0.0.1:{self._server.port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.heal()
-
-    def heal(self) -> None:
-        self.denied, self.cut, self.slow, self.on_read = set(), set(), set(), {}
-
-    def connect(self) -> None:
-        import boto3
-
-        self.client = boto3.client("s3")
-        self.client.create_bucket(Bucket=BUCKET)
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def put(self, key: str, content: bytes | Path) -> str:
-        content = content if isinstance(content, bytes) else content.read_bytes()
-        self.client.put_object(Bucket=BUCKET, Key=key, Body=content)
-        return f"s3://{BUCKET}/{key}"
-
-    def get(self, key: str) -> bytes:
-        return self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-
-    def _serve(self, environ, start_response):
-        key = environ["PATH_INFO"].removeprefix(f"/{BUCKET}/")
-        if key in self.denied:
-            start_response("403 Forbidden", [("Content-Type", "application/xml")])
-            return [b"" if environ["REQUEST_METHOD"] == "HEAD" else DENIED]
-        if key in self.slow:
-            time.sleep(1)
-        reads = environ["REQUEST_METHOD"] == "GET"
-        if not (reads and (key in self.cut or key in self.on_read)):
-            return self._app(environ, start_response)
-        answer = []
-        body = b"".join(self._app(environ, lambda *given: answer.append(given)))
-        if key in self.cut:
-            body = body[: len(body) // 2]
-        if key in self.on_read:
-            self.on_read.pop(key)()
-        status, headers, *_ = answer[0]
-        own = ("content-length", "content-range", "x-amz-checksum")
-        kept = [(name, value) for name, value in headers if not name.lower().startswith(own)]
-        start_response(status, [*kept, ("Content-Length", str(len(body)))])
-        return [body]
-
-
-@pytest.fixture(scope="module")
-def server():
-    for name in ("moto", "s3fs", "flask"):
-        pytest.importorskip(name, reason="make test installs the object store of the tests")
-    import fsspec
-
-    found = Store()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", found.url)
-        patch.setenv("AWS_ACCESS_KEY_ID", "key-of-the-test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        quick = {"config_kwargs": {"read_timeout": 0.3, "retries": {"max_attempts": 0}}}
-        patch.setitem(fsspec.config.conf, "s3", quick)
-        found.connect()
-        yield found
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
-    found.close()
-
-
-@pytest.fixture
-def store(server):
-    yield server
-    server.heal()
+from rankgrove.serving.models import ModelStore
+from support.object_store import BUCKET
 
 
 @pytest.fixture(scope="module")
@@ -427,11 +331,8 @@ def test_a_missing_library_is_named(monkeypatch):
 @pytest.mark.parametrize(
     "use",
     [
-        lambda address: rg.from_lightgbm(address),
-        lambda address: rg.from_xgboost(address),
-        lambda address: rg.logs.read_judgments(address),
         lambda address: rg.scan("train.txt", cache=address),
-        lambda address: rg.compare(address, ["mart"]),
+        lambda address: ModelStore({"ranker": address}),
     ],
 )
 def test_what_needs_a_local_file_refuses_addresses_by_name(use):

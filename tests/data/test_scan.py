@@ -379,3 +379,19 @@ def test_what_is_no_source_is_refused():
         rg.scan(42)
     with pytest.raises(ValueError, match="shared_queries must be one of"):
         rg.scan("a.txt", shared_queries="both")
+
+
+def test_a_late_feature_0_of_text_with_names_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 64)
+    lines = [f"{i % 2} qid:{i // 4} 1:{i} 2:{i * 2}\n" for i in range(40)]
+    (tmp_path / "x.txt").write_text("".join([*lines, "1 qid:99 0:5 1:3\n"]))
+    with pytest.raises(DataError, match=r"x.txt: feature number 0 occurs.*declare first_feature=0"):
+        rg.scan(tmp_path / "x.txt", feature_names=["a", "b"]).read()
+
+
+def test_text_from_0_may_leave_feature_0_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 64)
+    lines = [f"{i % 2} qid:{i // 4} {'0:7 ' if i < 3 else ''}1:{i}\n" for i in range(40)]
+    (tmp_path / "x.txt").write_text("".join(lines))
+    streamed = rg.scan(tmp_path / "x.txt", n_features=2).read().X.to_array()
+    np.testing.assert_array_equal(streamed, rg.load(tmp_path / "x.txt", n_features=2).X)

@@ -65,6 +65,60 @@ def test_training_rows_stay_in_files_wherever_their_queries_are(
     assert sum(in_memory) == valid.n_rows
 
 
+def text_files(data, folder, n_files):
+    """Files of text that end between queries, as all of a file's queries must."""
+    for number, part in enumerate(np.array_split(np.arange(data.n_queries), n_files)):
+        rankgrove.write_letor(data.select_queries(part), folder / f"{number:02}.txt", omit="zero")
+    return str(folder)
+
+
+@pytest.mark.parametrize("declared", [{}, {"n_features": 9}, {"n_features": 9, "first_feature": 1}])
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+def test_text_is_read_in_blocks_of_any_width(
+    tmp_path, threads, in_memory, monkeypatch, declared, absent
+):
+    """The last feature is mentioned late in each file, so that blocks have different widths."""
+    data = make_ranking(40, n_features=9, seed=3)
+    X = np.asarray(data.X).copy()
+    ends = np.cumsum(data.groups.sizes)[9::10] - 1
+    X[np.setdiff1d(np.arange(data.n_rows), ends), 8] = 0
+    X[ends, 8] = 1.5
+    X[::3, 0] = 0
+    folder = text_files(rankgrove.Dataset(X, data.y, data.qid), tmp_path, 4)
+    monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 1000)
+    read = []
+    append = DiskMatrix.append
+    monkeypatch.setattr(
+        DiskMatrix, "append", lambda self, X, *a: (read.append(X), append(self, X, *a))
+    )
+    found = fit(small(), folder, on=threads, absent=absent, **declared)
+    assert sum(in_memory) == 0
+    assert max(map(len, read)) < 50
+    assert len({block.shape[1] for block in read}) == (1 if declared else 2)
+    whole = rankgrove.load(folder, shared_queries="merge", absent=absent, **declared)
+    assert to_bytes(found) == to_bytes(small().fit(whole))
+
+
+def test_text_of_few_features_in_one_file_is_refused_by_name(tmp_path, two_threads):
+    data = make_ranking(40, n_features=9, seed=3)
+    folder = text_files(data, tmp_path, 4)
+    narrow = data.with_features(np.asarray(data.X)[:, :7], data.feature_names[:7])
+    rankgrove.write_letor(narrow.select_queries(range(10)), tmp_path / "03.txt")
+    with pytest.raises(DataError, match=r"02.txt and .*03.txt have 9 and 7 features.*give n_feat"):
+        fit(small(), folder, on=two_threads)
+
+
+def test_text_beside_tables_stays_in_memory(tmp_path, two_threads, in_memory):
+    data = make_ranking(40, n_features=9, seed=3)
+    folder = text_files(data, tmp_path, 4)
+    rankgrove.write_parquet(rankgrove.load(tmp_path / "03.txt"), tmp_path / "03.parquet")
+    (tmp_path / "03.txt").unlink()
+    found = fit(small(), folder, on=two_threads)
+    assert sum(in_memory) == data.n_rows
+    local = small().fit(rankgrove.load(folder, shared_queries="merge"))
+    assert to_bytes(found) == to_bytes(local)
+
+
 def test_columns_of_other_order_and_categories_of_every_file_are_matched(
     tmp_path, two_threads, in_memory
 ):

@@ -30,6 +30,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import printable
 from rankgrove.cli.options import (
     add_data_options,
     add_early_stopping_option,
@@ -197,7 +198,7 @@ def run(arguments: argparse.Namespace) -> None:
         ranker = fit_best(study, comparison, arguments.n_jobs)
         ranker.save(arguments.save_best)
         if not arguments.json:
-            show(f"{ranker.ranker_name} is written to {arguments.save_best}")
+            show(f"{ranker.ranker_name} is written to {printable(arguments.save_best)}")
     if gate is not None:
         _raise_if_worse(comparison, gate)
 
@@ -324,7 +325,7 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
 def print_how_to_resume(folder: str) -> None:
     """Print how to resume a study that Ctrl-C ended."""
     print(
-        f"what is finished is kept in {folder}; the same command goes on from there",
+        f"what is finished is kept in {printable(folder)}; the same command goes on from there",
         file=sys.stderr,
     )
 

@@ -20,9 +20,9 @@ import csv
 import io
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import FilePath, file_path
 from rankgrove.cli.compare import add_run_options, print_how_to_resume
 from rankgrove.cli.options import (
     add_data_options,
@@ -147,13 +147,13 @@ def _write(
     trees: list[dict[str, Any]],
     metric: str,
     arguments: argparse.Namespace,
-) -> list[Path]:
+) -> list[FilePath]:
     from rankgrove._files import replacing
     from rankgrove.errors import MissingDependencyError
     from rankgrove.experiments.curve_studies import KINDS
     from rankgrove.experiments.curves import curves_svg, plot_curves
 
-    folder, kind = Path(arguments.out), arguments.kind
+    folder, kind = file_path(arguments.out), arguments.kind
     title, x_title = f"{metric} by {KINDS[kind].title}", KINDS[kind].title
     short = metric.partition("(")[0]
     texts = {

@@ -13,9 +13,9 @@ import argparse
 import os
 import tempfile
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import file_path, printable
 from rankgrove._files import require_place
 from rankgrove.cli.options import add_column_options, add_json_option, reading_options
 from rankgrove.cli.output import print_json, show, table
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
         _report(_export(ranker, arguments.out, arguments), [], arguments.json)
         return
     with tempfile.TemporaryDirectory() as folder:
-        export = _export(ranker, os.path.join(folder, Path(arguments.out).name), arguments)
+        export = _export(ranker, os.path.join(folder, file_path(arguments.out).name), arguments)
         found = [] if arguments.check is None else _check(ranker, export, arguments)
         if response is not None:
             from rankgrove.formats.response_check import check_response
@@ -139,8 +139,8 @@ def _refuse_differences(found: list[Agreement], arguments: argparse.Namespace) -
     if changed > arguments.allow_changed_ranks:
         worst = max(found, key=lambda agreement: agreement.changed_ranks)
         raise ModelError(
-            f"{arguments.out} is not written: {changed} documents change their rank against "
-            f"{worst.against}; --allow-changed-ranks {changed} accepts that"
+            f"{printable(arguments.out)} is not written: {changed} documents change their rank "
+            f"against {worst.against}; --allow-changed-ranks {changed} accepts that"
         )
     if response is not None:
         from rankgrove.formats.response_check import refuse_other_scores
@@ -151,7 +151,7 @@ def _refuse_differences(found: list[Agreement], arguments: argparse.Namespace) -
 def _lines(path: str | None) -> list[str] | None:
     if path is None:
         return None
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = file_path(path).read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if line.strip()]
 
 

@@ -12,6 +12,7 @@ import argparse
 import webbrowser
 from pathlib import Path
 
+from rankgrove._addresses import file_path, is_address
 from rankgrove.cli.options import add_significance_options
 from rankgrove.cli.output import show
 from rankgrove.cli.paths import out_path
@@ -39,20 +40,23 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.results import Significance
     from rankgrove.experiments.store import Store
 
+    results = file_path(arguments.results)
+    if arguments.open and is_address(arguments.out or arguments.results):
+        raise ValueError("--open shows a page of this machine: give --out FILE, a local one")
     with Store.existing(arguments.results) as store:
         if not store.studies():
-            raise DataError(f"{arguments.results} holds no comparison: run rankgrove compare first")
+            raise DataError(f"{results} holds no comparison: run rankgrove compare first")
         significance = Significance(arguments.significance_test, arguments.alpha)
         comparison = Comparison.from_store(store, significance)
         n_studies = len(store.studies())
-    page = Path(arguments.out or Path(arguments.results) / "index.html")
+    page = file_path(arguments.out or results / "index.html")
     write_report(page, comparison)
     show(f"the page is {page}")
     if n_studies > 1:
         rankers = ", ".join(comparison.rankers)
         show(
-            f"{arguments.results} holds {n_studies} studies: this is the one that was begun last "
+            f"{results} holds {n_studies} studies: this is the one that was begun last "
             f"({rankers} on {', '.join(comparison.datasets)})"
         )
-    if arguments.open:
+    if arguments.open and isinstance(page, Path):
         webbrowser.open(page.resolve().as_uri())

@@ -190,7 +190,7 @@ def _packed(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDAr
 @contextlib.contextmanager
 def _compressed(file: BinaryIO, suffix: str) -> Iterator[Any]:
     if suffix == ".gz":
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as stream:
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as stream:
             yield stream
     elif suffix == ".bz2":
         with bz2.BZ2File(file, "wb") as stream:

@@ -20,6 +20,7 @@ from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.matrix.sparse import is_sparse
+from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import load, load_batches
 from rankgrove.data.reading.options import (
     LoadOptions,
@@ -28,6 +29,7 @@ from rankgrove.data.reading.options import (
     load_options,
 )
 from rankgrove.data.reading.readers import reader_of
+from rankgrove.data.scanning.row_batches import batch_of_dataset
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -71,16 +73,23 @@ def read_partition(
 def partition_batches(
     partition: Partition, options: Mapping[str, Any], n_jobs: int | None
 ) -> Iterator[RowBatch]:
-    """Read a partition batch by batch, as far as its format allows; errors name the partition."""
+    """Read a partition batch by batch, as far as its format allows; errors name the partition.
+
+    Batches of text whose number of features is not declared have the columns that they mention.
+    """
     content = partition.content
     with _naming(partition):
         if isinstance(content, (str, os.PathLike)):
             path = file_path(content)
-            if reader_of(path, options.get("format")).name == "letor":
+            is_text = reader_of(path, options.get("format")).name == "letor"
+            if is_text and options.get("categorical"):
                 yield _rows_of_dataset(_loaded_file(path, options, n_jobs))
                 return
-            for data in load_batches(path, load_options(dict(options))):
-                yield _rows_of_dataset(data)
+            how = {"n_jobs": n_jobs, "progress": False} if is_text else {}
+            chosen = load_options({**options, **how})
+            widens = is_text and declared_features(chosen)[0] is None
+            for data in load_batches(path, chosen):
+                yield batch_of_dataset(data, 0, True) if widens else _rows_of_dataset(data)
         elif hasattr(content, "slice"):
             yield from _table_batches(content, options)
         else:

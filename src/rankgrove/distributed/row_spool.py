@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rankgrove._memory import release_memory
 from rankgrove.data.core.columns import Columns
+from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.core.row_batch import RowBatch
@@ -43,8 +44,8 @@ _BATCH_ROWS = 1 << 15  # that are written at a time
 _MOVED_BYTES = 32 << 20  # of the features of rows that a worker sends at a time
 
 
-class SparseRowsError(Exception):
-    """Rows are sparse: in a file of dense rows they would be larger than in memory."""
+class UnspooledRowsError(Exception):
+    """Rows stay in memory: sparse ones would be larger in a file, or text is mixed with tables."""
 
 
 class StoredShard(Scan):
@@ -66,8 +67,10 @@ class RowSpool:
     """The rows of this worker's partitions of one data set, in the order in which they are read."""
 
     def __init__(self) -> None:
-        self.values = DiskMatrix(temporary_folder())
         self.parts: list[LocalPartition] = []
+        self._values: DiskMatrix | None = None
+        self._is_text = False  # whether later batches may have more columns
+        self._numbers = (0, 0)  # of the first column of the current partition, and after its last
         self._dictionaries = BatchDictionaries()
         self._first: PartitionSummary | None = None
 
@@ -76,12 +79,14 @@ class RowSpool:
 
         Raises
         ------
-        SparseRowsError : for sparse features; the spool is of no use after that
+        UnspooledRowsError : for rows that stay in memory; the spool is of no use after that
         """
-        heads = []
+        heads: list[RowBatch] = []
         for batch in batches:
-            if batch.X.entries is not None:
-                raise SparseRowsError
+            if batch.X.entries is not None or self._differs(batch):
+                raise UnspooledRowsError
+            if batch.is_text:
+                self._widen(batch, is_first=not heads)
             kept = batch if batch.weight is None else _weighted(batch)
             for start in range(0, len(kept.y), _BATCH_ROWS):
                 end = min(start + _BATCH_ROWS, len(kept.y))
@@ -89,7 +94,7 @@ class RowSpool:
             heads.append(replace(kept, X=kept.without_rows().X))
         if not heads:
             return
-        first = heads[0]
+        first = self._with_text_columns(part, heads[0]) if self._is_text else heads[0]
         names = [*first.sides, "y", "qid"]
         sides: dict[str, Any] = {
             name: np.concatenate([getattr(one, name) for one in heads]) for name in names
@@ -98,27 +103,58 @@ class RowSpool:
         release_memory()  # what reading took is not needed for learning
 
     def _write(self, part: Partition, batch: RowBatch) -> None:
-        own = _summary(part, batch)
-        if self._first is None:
-            self._first = own
-        first = self._first
-        refuse_unlike([first, own])
+        if self._values is None:
+            self._values = DiskMatrix(temporary_folder(), 0.0 if batch.absent == "zero" else np.nan)
+        if batch.is_text:
+            self._values.append(self._dictionaries.coded(batch), batch.first_column)
+            return
+        first = self._like_first(part, batch)
         if first.names is not None and batch.names != first.names:
             places = Columns(first.names, first.count).places(batch.names or (), part.name)
             if places is not None:
                 batch = replace(batch, X=batch.X.select_columns(places).with_names(first.names))
-        self.values.append(self._dictionaries.coded(replace(batch, source=part.name)))
+        self._values.append(self._dictionaries.coded(replace(batch, source=part.name)))
+
+    def _like_first(self, part: Partition, batch: RowBatch) -> PartitionSummary:
+        """Refuse other columns than those of the first partition; return what that has."""
+        own = _summary(part, batch)
+        if self._first is None:
+            self._first = own
+        refuse_unlike([self._first, own])
+        return self._first
+
+    def _differs(self, batch: RowBatch) -> bool:
+        """Tell whether this is text and what was read before is not, or the other way round."""
+        if self._values is None:
+            self._is_text = batch.is_text
+        return batch.is_text != self._is_text
+
+    def _widen(self, batch: RowBatch, is_first: bool) -> None:
+        """Note the columns that a batch of text mentions."""
+        begin, end = batch.first_column, batch.first_column + batch.X.n_columns
+        if not is_first:
+            begin, end = min(begin, self._numbers[0]), max(end, self._numbers[1])
+        self._numbers = begin, end
+
+    def _with_text_columns(self, part: Partition, head: RowBatch) -> RowBatch:
+        """Return the head of a partition of text with all columns that it mentions."""
+        begin, end = self._numbers
+        names = default_feature_names(end - begin, begin)
+        whole = replace(head, X=DenseMatrix(np.empty((0, end - begin), np.float32), names))
+        self._like_first(part, whole)
+        return whole
 
     def matrix(self, plan: QueryPlan) -> FeatureMatrix:
         """Return the features of all rows with the columns of the plan."""
-        places: Any = range(plan.columns.count)
+        places = np.arange(plan.columns.count)
         if self._first is not None and self._first.names not in (None, plan.columns.names):
             found = plan.columns.places(self._first.names, self._first.name)
-            places = places if found is None else found
-        self.values.finish(places)
+            places = places if found is None else np.asarray(found)
+        values = self._values or DiskMatrix(temporary_folder())
+        values.finish((self._numbers[0] + places).tolist())
         maps, categories = scanned_categories(self._dictionaries.finished())
         where = {int(column): place for place, column in enumerate(places)}
-        X = _streamed(self.values, plan)
+        X = _streamed(values, plan)
         if not categories:
             return X
         return X.map_columns(

@@ -19,7 +19,7 @@ from rankgrove.distributed.messages import MessageKind
 from rankgrove.distributed.partitions import Partition, partition_batches, read_partition
 from rankgrove.distributed.rendezvous import Hub, join
 from rankgrove.distributed.row_replication import replicate_rows, share_by_memory
-from rankgrove.distributed.row_spool import RowSpool, SparseRowsError, StoredShard, stored_shard
+from rankgrove.distributed.row_spool import RowSpool, StoredShard, UnspooledRowsError, stored_shard
 from rankgrove.distributed.shard import Shard
 from rankgrove.distributed.shard_fit import ROUND, fit_shard, split_records
 from rankgrove.distributed.tree_sharing import CollectiveTreeSharer
@@ -195,7 +195,7 @@ def _spooled(
     n_jobs: int | None,
     link: WorkerLink,
 ) -> RowSpool | None:
-    """Read partitions into a temporary file; None if their rows are sparse and stay in memory."""
+    """Read partitions into a temporary file; None if the rows stay in memory."""
     spool = RowSpool()
 
     def batches(partition: Partition) -> Iterator[RowBatch]:
@@ -206,7 +206,7 @@ def _spooled(
     try:
         for partition in partitions:
             spool.add(partition, batches(partition))
-    except SparseRowsError:
+    except UnspooledRowsError:
         return None
     return spool
 

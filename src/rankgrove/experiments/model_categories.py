@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rankgrove.errors import DataError, ModelError
@@ -51,7 +50,7 @@ def _add_columns(path: str, categorical: dict[str, str], numeric: dict[str, str]
     from rankgrove.formats.container import load_model
 
     try:
-        columns = load_model(Path(path)).model_.columns
+        columns = load_model(path).model_.columns
     except ModelError:
         return
     if columns.names is None:

@@ -6,13 +6,13 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import Address, file_path
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.folds import (
     Fold,
@@ -21,7 +21,7 @@ from rankgrove.data.reading.folds import (
     load_folds,
     load_folds_of_set,
 )
-from rankgrove.data.reading.loading import is_table, load
+from rankgrove.data.reading.loading import is_folder, is_table, load
 from rankgrove.errors import DataError
 from rankgrove.experiments.model_categories import with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
@@ -103,7 +103,7 @@ class StudyData:
     def _reading(self) -> Read | None:
         """Return the options of reading columns beside the features; None if there are none."""
         origin = self.origin
-        if isinstance(origin, str | os.PathLike) and Path(origin).is_dir():
+        if is_folder(origin):
             return lambda options: (fold.test for fold in self._folds_of_folder(options))
         if isinstance(origin, str | os.PathLike) or is_table(origin):
             return lambda options: [load(origin, **options)]
@@ -113,7 +113,7 @@ class StudyData:
         if isinstance(self.origin, Dataset):
             return self._cut(self.origin)
         if isinstance(self.origin, str | os.PathLike):
-            if Path(self.origin).is_dir():
+            if is_folder(self.origin):
                 return ((fold, None) for fold in self._folds_of_folder(self.options))
             return self._cut(load(self.origin, **self.options))
         if is_table(self.origin):
@@ -170,8 +170,7 @@ def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> li
 
 def _sets_of(origin: Any) -> list[str] | list[None]:
     """Return the names of the data sets of a folder that holds several, else only None."""
-    is_folder = isinstance(origin, str | os.PathLike) and Path(origin).is_dir()
-    return (data_sets(origin) if is_folder else []) or [None]
+    return (data_sets(origin) if is_folder(origin) else []) or [None]
 
 
 def _in_memory(origin: Any) -> bool:
@@ -218,7 +217,8 @@ def _forms(origin: Any) -> tuple[str, str, str]:
     """Return the names of a data set: of a file without its ending, with it, with its folder."""
     if not isinstance(origin, str | os.PathLike):
         return ("data",) * 3
-    path = local_path(origin, "the data of a comparison").resolve()
+    place = file_path(origin)
+    path = PurePosixPath(str(place)) if isinstance(place, Address) else place.resolve()
     stem = path.name.split(".")[0]
     return stem, path.name, f"{path.parent.name}/{stem}"
 

@@ -36,10 +36,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import Address, file_path
 from rankgrove.errors import DataError
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.queries import TestQueries
+from rankgrove.experiments.stored_object import StoredObject
 from rankgrove.experiments.study import Cell, versions_of
 
 FILE = "study.sqlite"
@@ -94,19 +95,36 @@ class CellResult:
 
 
 class Store:
-    """The results of studies in a folder; ``None`` keeps them in memory only."""
+    """The results of studies in a folder; ``None`` keeps them in memory only.
+
+    A folder behind an address has a local copy (``stored_object.py``).
+    """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.owner = uuid.uuid4().hex
-        # Absolute, because workers may stand in other folders.
-        self.folder = None if folder is None else local_path(folder, "the results").absolute()
+        self._object: StoredObject | None = None
+        self._changed = False
+        place = None if folder is None else file_path(folder)
+        if isinstance(place, Address):
+            self._object = StoredObject(place / FILE, FILE)
+            self.folder: Path | None = self._object.folder
+        else:
+            # Absolute, because workers may stand in other folders.
+            self.folder = None if place is None else place.absolute()
         if self.folder is not None:
             if self.folder.is_file():
                 raise ValueError(f"the results need a folder, and this is a file: {self.folder}")
             self.folder.mkdir(parents=True, exist_ok=True)
         self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
         self._lock = threading.RLock()
-        self._base = _connect(self.path)
+        shown = self.path if self._object is None else str(self._object.address)
+        try:
+            self._base = _connect(self.path, shown)
+        except BaseException:
+            if self._object is not None:
+                self._object.remove_copy()
+            raise
+        self.path = shown
         self._study: str | None = None  # the id of the study whose plan is in the temporary table
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
@@ -114,9 +132,12 @@ class Store:
     @classmethod
     def existing(cls, folder: str | os.PathLike[str]) -> Store:
         """Open the store of a folder that must have one; a copy in memory if it is read-only."""
-        file = Path(folder) / FILE
-        if not file.is_file():
-            raise DataError(f"{folder} holds no results of a study (there is no {FILE} in it)")
+        place = file_path(folder)
+        file = place / FILE
+        if not (file.exists() if isinstance(file, Address) else file.is_file()):
+            raise DataError(f"{place} holds no results of a study (there is no {FILE} in it)")
+        if isinstance(file, Address):
+            return cls(place)
         try:
             return cls(folder)
         except DataError as error:
@@ -136,7 +157,10 @@ class Store:
         with contextlib.suppress(DataError), self._transaction() as base:
             base.execute("DELETE FROM cells WHERE owner = ? AND status = 'running'", (self.owner,))
         with self._lock:
-            self._base.close()
+            if self._object is None:
+                self._base.close()
+            else:
+                self._object.close(self._base, self._changed)
 
     def __enter__(self) -> Store:
         return self
@@ -162,6 +186,7 @@ class Store:
     def begin(self, description: dict[str, Any]) -> None:
         """Begin a study with an empty plan; finished cells of all studies stay for use."""
         text = json.dumps(description, sort_keys=True)
+        self._changed = True
         self._study = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         with self._transaction() as base:
             base.execute(
@@ -258,6 +283,9 @@ class Store:
                     key,
                 ),
             )
+        if self._object is not None:
+            with self._lock:
+                self._object.upload_now_and_then(self._base)
 
     def release(self, keys: Iterable[str]) -> None:
         """Give up claims without a result."""
@@ -269,6 +297,7 @@ class Store:
 
     def forget_failures(self) -> None:
         """Delete failed cells, so that they are computed again."""
+        self._changed = True
         with self._transaction() as base:
             base.execute("DELETE FROM cells WHERE status = 'failed'")
 
@@ -403,11 +432,11 @@ def _naming(path: str | Path) -> Iterator[None]:
         raise DataError(f"{path}: {error}; {_ADVICE}") from error
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    with _naming(path):
+def _connect(path: str, shown: str) -> sqlite3.Connection:
+    with _naming(shown):
         base = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
     try:
-        with _naming(path):
+        with _naming(shown):
             base.row_factory = sqlite3.Row
             if base.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
                 base.execute("PRAGMA journal_mode = WAL")
@@ -415,7 +444,7 @@ def _connect(path: str) -> sqlite3.Connection:
                     f"BEGIN IMMEDIATE; {_TABLES}"
                     f"INSERT OR IGNORE INTO meta VALUES ('format', '{_FORMAT}'); COMMIT;"
                 )
-            _check_format(base, path)
+            _check_format(base, shown)
             base.execute("PRAGMA temp_store = MEMORY")
             base.execute(_OWN_PLAN)
     except BaseException:

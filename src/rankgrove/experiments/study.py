@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
+from rankgrove._addresses import Address, FilePath, file_path, is_address
 from rankgrove._build import build_digest
 from rankgrove.experiments.peers import peer_version
 from rankgrove.experiments.sources import StudyData, StudyFold, read_study_data
@@ -226,9 +228,10 @@ class Cell:
                 given = {**ranker().get_params(deep=True), **given}
         return {**given, **{name: cls for name, cls in classes.items() if is_users(cls)}}
 
-    def given_path(self) -> Path:
+    def given_path(self) -> FilePath:
         """The file of a spec ``scores:...`` or ``model:...`` for this data set and fold."""
-        return self.folder / self.spec.target.format(fold=self.fold, data=self.data)
+        name = self.spec.target.format(fold=self.fold, data=self.data)
+        return file_path(name) if is_address(name) else self.folder / name
 
 
 def make_study(data: Any, rankers: Any, **given: Any) -> Study:
@@ -285,7 +288,7 @@ def read_study_file(name: str) -> dict[str, Any]:
 
     Paths in a file are relative to the file. ``[read]`` holds options of ``load``.
     """
-    path = Path(name)
+    path = file_path(name)
     if path.suffix != ".toml":
         shipped = resources.files(__package__).joinpath("studies")
         names = sorted(p.name.removesuffix(".toml") for p in shipped.iterdir())
@@ -299,10 +302,10 @@ def read_study_file(name: str) -> dict[str, Any]:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {error}") from None
-    return _arguments(table, str(path), path.parent)
+    return _arguments(table, str(path), path)
 
 
-def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+def _arguments(table: dict[str, Any], name: str, file: FilePath | None) -> dict[str, Any]:
     unknown = [key for key in table if key not in _FILE_KEYS]
     if unknown:
         known = ", ".join(map(repr, _FILE_KEYS))
@@ -315,14 +318,21 @@ def _arguments(table: dict[str, Any], name: str, folder: Path | None) -> dict[st
         arguments["rankers"] = read_specs(rankers)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    if "data" in arguments and folder is not None:
+    if "data" in arguments and file is not None:
         given = arguments["data"]
         if isinstance(given, Mapping):
-            arguments["data"] = {key: str(folder / value) for key, value in given.items()}
+            arguments["data"] = {key: _beside(file, value) for key, value in given.items()}
         else:
             paths = [given] if isinstance(given, str) else given
-            arguments["data"] = [str(folder / path) for path in paths]
+            arguments["data"] = [_beside(file, path) for path in paths]
     return {**arguments, **table.get("read", {})}
+
+
+def _beside(file: FilePath, path: str) -> str:
+    """Return a path or an address that a study file names, relative to the file."""
+    if is_address(path):
+        return path
+    return os.fspath(file.with_name(path) if isinstance(file, Address) else file.parent / path)
 
 
 def encoded(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import file_path
 from rankgrove._optional import require
 from rankgrove.data.core.categories import MOST_CODES, Categories
 from rankgrove.data.core.category_maps import recoding, typed
@@ -49,19 +49,20 @@ def from_catboost(model: Any, pool: Any = None) -> ImportedRanker:
 
 def _model_json(model: Any, pool: Any) -> tuple[bytes, str]:
     if isinstance(model, str | os.PathLike):
+        file = file_path(model)
         try:
-            text = local_path(model, "a model of another library").read_bytes()
+            text = file.read_bytes()
         except OSError as error:
-            raise ModelError(f"{model}: {error}") from error
+            raise ModelError(f"{file}: {error}") from error
         if text.lstrip()[:1] == b"{":
-            return text, str(model)
+            return text, str(file)
         catboost = require("catboost", "all", "a CatBoost model that is not JSON")
         loaded = catboost.CatBoost()
         try:
-            loaded.load_model(str(model))
+            loaded.load_model(blob=text)
         except catboost.CatBoostError as error:
-            raise ModelError(f"{model}: {error}") from error
-        return _as_json(loaded, pool), str(model)
+            raise ModelError(f"{file}: {error}") from error
+        return _as_json(loaded, pool), str(file)
     if not hasattr(model, "save_model") or not hasattr(model, "tree_count_"):
         raise ModelError(f"from_catboost takes a CatBoost or a file, not {type(model).__name__}")
     return _as_json(model, pool), "CatBoost model"

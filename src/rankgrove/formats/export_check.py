@@ -8,6 +8,7 @@ compared with the model on such data, and with the model as it was trained.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,7 @@ def file_scores(export: Export, X: npt.NDArray[Any]) -> list[tuple[str, Floats]]
     scores = evaluate(export.path.read_bytes(), X, export.names)
     found = [(f"the arithmetic of {export.target.name}", scores)]
     if export.target.library is not None:
+        assert isinstance(export.path, Path)  # what goes to a store is checked before
         asked = export.target.library(export.path, X)
         found += [] if asked is None else [asked]
     return [(by, scores - export.shift) for by, scores in found]

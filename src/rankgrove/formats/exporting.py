@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import FilePath, file_path
 from rankgrove._files import replacing, require_place
 from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.category_indicators import Indicator, IndicatorFeatures, with_indicators
@@ -134,14 +134,14 @@ class Export:
     """
 
     target: Target
-    path: Path
+    path: FilePath
     missing: str
     reason: str = ""
     shift: float = 0.0
     linear: bool = False
     names: tuple[str, ...] | None = None
     used: tuple[str, ...] = ()
-    requests: Sequence[Path] = field(default_factory=tuple)
+    requests: Sequence[FilePath] = field(default_factory=tuple)
     indicators: IndicatorFeatures | None = None
 
     def __repr__(self) -> str:
@@ -233,7 +233,7 @@ def export_model(
         names_or_refusal(names, to)
         sets = () if indicators is None else indicators.indicators
         bodies = target.requests(_model_name(path), used_names, data, sets)
-    file = local_path(path, "an export")
+    file = file_path(path)
     with replacing(file) as stream:
         stream.write(data)
     beside = []
@@ -329,7 +329,7 @@ def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
 
 def _model_name(path: str | os.PathLike[str]) -> str:
     """Return the name of the model in a search engine: the file name as an identifier."""
-    word = re.sub(r"[^A-Za-z0-9_]+", "_", Path(path).stem)
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", file_path(path).stem)
     return word if word[:1].isalpha() else f"model_{word}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import file_path
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
     ForeignCategories,
@@ -72,11 +72,10 @@ def from_lightgbm(model: Any) -> ImportedRanker:
 def _model_text(model: Any) -> tuple[str, str]:
     if isinstance(model, str | os.PathLike):
         try:
-            return local_path(model, "a model of another library").read_text(encoding="utf-8"), str(
-                model
-            )
+            file = file_path(model)
+            return file.read_text(encoding="utf-8"), str(file)
         except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"{model}: {error}") from error
+            raise ModelError(f"{file}: {error}") from error
     booster = getattr(model, "booster_", model)
     if not hasattr(booster, "model_to_string"):
         raise ModelError(f"from_lightgbm takes a Booster or a file, not {type(model).__name__}")

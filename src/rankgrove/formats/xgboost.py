@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import file_path
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
@@ -90,18 +90,19 @@ def _warn_of_later_trees(model: Any, source: str) -> None:
 def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
     """Return the JSON, its source, the number of iterations to use, and the missing value."""
     if isinstance(model, str | os.PathLike):
+        file = file_path(model)
         try:
-            text = local_path(model, "a model of another library").read_bytes()
+            text = file.read_bytes()
         except OSError as error:
-            raise ModelError(f"{model}: {error}") from error
+            raise ModelError(f"{file}: {error}") from error
         if text[:1] == b"{" and text[1:2] in b' \n\t"':
-            return text, str(model), None, math.nan
+            return text, str(file), None, math.nan
         xgboost = require("xgboost", "all", "an XGBoost model that is not JSON")
         try:
-            booster = xgboost.Booster(model_file=str(model))
+            booster = xgboost.Booster(model_file=bytearray(text))
         except xgboost.core.XGBoostError as error:
-            raise ModelError(f"{model}: {str(error).splitlines()[0]}") from error
-        return booster.save_raw("json"), str(model), None, math.nan
+            raise ModelError(f"{file}: {str(error).splitlines()[0]}") from error
+        return booster.save_raw("json"), str(file), None, math.nan
     n_iterations, missing = None, math.nan
     booster = model
     if hasattr(model, "get_booster"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rankgrove._addresses import file_path
 from rankgrove.errors import DataError
 from rankgrove.logs import ltr_plugin, solr, vespa
 from rankgrove.logs.options import LogOptions
@@ -45,7 +45,7 @@ def read_engine_scores(
     """
     options = LogOptions(log_name=log_name)
     found = []
-    for number, (place, response, _) in enumerate(list_responses(Path(path), options)):
+    for number, (place, response, _) in enumerate(list_responses(file_path(path), options)):
         module, hits, field = _hits(response, place)
         documents = module.documents(response, options, place)
         for hit, (document, features) in zip(hits, documents, strict=True):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.matrix.coded_columns import holds_categories, is_category_type
 from rankgrove.data.reading.arrow import written_categorical
 from rankgrove.errors import DataError
@@ -46,7 +46,7 @@ class _Columns:
     categorical: frozenset[str]
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features batch by batch; the first batch decides which columns are features."""
     columns: _Columns | None = None
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
@@ -37,7 +37,7 @@ _TRUTHS = {"true": "1", "false": "0"}
 recognises = is_table
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the impressions batch by batch."""
     return table_batches(path, lambda batch: _impressions(batch, options))
 

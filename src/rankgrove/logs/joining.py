@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import printable
 from rankgrove._counts import counted
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import DataError
@@ -318,7 +319,8 @@ def _few_match(
     min_matched: float,
 ) -> DataError:
     """Return the error of judgments of which none, or too few, have features."""
-    where = str(features) if isinstance(features, (str, os.PathLike)) else "the feature log"
+    is_path = isinstance(features, (str, os.PathLike))
+    where = printable(str(features)) if is_path else "the feature log"
     lacking = np.setdiff1d(np.arange(grades.num_rows), found, assume_unique=True)
     judged = grades.slice(int(lacking[0]), 1).to_pylist()[0]
     examples = f"there are no features of {judged['query']!r}, {judged['document']!r}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.lines import whole_lines
 from rankgrove.errors import DataError
@@ -21,7 +21,7 @@ def as_object(value: Any, what: str, place: str) -> Mapping[str, Any]:
     raise DataError(f"{place}: {what} must be a JSON object, not {value!r:.60}")
 
 
-def json_values(path: Path) -> Iterator[tuple[str, Any]]:
+def json_values(path: FilePath) -> Iterator[tuple[str, Any]]:
     """Return the values of a file, each with its place for messages (``FILE, line N``).
 
     A file whose first line is a whole value is read line by line, any other is one document. An
@@ -48,7 +48,7 @@ def _is_value(line: bytes) -> bool:
     return True
 
 
-def _lines(stream: ByteStream, path: Path) -> Iterator[tuple[str, Any]]:
+def _lines(stream: ByteStream, path: FilePath) -> Iterator[tuple[str, Any]]:
     number = 0
     for block in whole_lines(stream):
         for line in block.tobytes().split(b"\n"):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs import responses
 from rankgrove.logs.json_values import as_object
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 ACCEPTS = responses.ACCEPTS | {"log_name"}
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such a log."""
     return b'"_ltrlog"' in head or head.count(b'"hits"') > 1
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features of every hit."""
     return responses.feature_tables(path, options, counts, documents)
 

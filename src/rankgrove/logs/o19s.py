@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.judgment_rows import JudgmentRows
 from rankgrove.logs.options import LogOptions
@@ -27,12 +27,12 @@ _JUDGMENT = re.compile(r"\s*(\S+)\s+qid:(\S+)\s+#\s*(\S+)[ \t]*(.*)")
 _ROWS_PER_TABLE = 100_000
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such a list."""
     return re.search(rb"^\s*[-\d.]+\s+qid:\S+\s+#", head, re.MULTILINE) is not None
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the judgments line by line."""
     texts: dict[str, str] = {}
     rows = JudgmentRows(counts)

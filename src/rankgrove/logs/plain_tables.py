@@ -8,12 +8,13 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.core.names import first_duplicate
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.csv_blocks import LineBlock, line_blocks, read_block
+from rankgrove.data.reading.paths import readable
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def is_untyped(schema: pa.Schema) -> bool:
     return _UNTYPED in (schema.metadata or {})
 
 
-def is_table(head: bytes, path: Path) -> bool:
+def is_table(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of Parquet, Arrow, or a CSV file with a header."""
     if head.startswith((b"PAR1", b"ARROW1")):
         return True
@@ -70,7 +71,7 @@ class _Batch:
 
 
 def table_batches(
-    path: Path, convert: Callable[[pa.Table], pa.Table], categorical: Collection[str] = ()
+    path: FilePath, convert: Callable[[pa.Table], pa.Table], categorical: Collection[str] = ()
 ) -> Iterator[pa.Table]:
     """Read and convert a table batch by batch; errors name the file, and the line or row.
 
@@ -93,7 +94,7 @@ def table_batches(
         raise DataError(f"{path}: {error}") from None
 
 
-def _batches(path: Path, categorical: Collection[str]) -> Iterator[_Batch]:
+def _batches(path: FilePath, categorical: Collection[str]) -> Iterator[_Batch]:
     import pyarrow as pa
 
     with open_bytes(path) as stream:
@@ -101,10 +102,12 @@ def _batches(path: Path, categorical: Collection[str]) -> Iterator[_Batch]:
         if head.startswith(b"PAR1"):
             import pyarrow.parquet as pq
 
-            yield from _numbered(pq.ParquetFile(path).iter_batches())
+            with readable(path) as file:
+                yield from _numbered(pq.ParquetFile(file).iter_batches())
         elif head.startswith(b"ARROW1"):
-            file = pa.ipc.open_file(pa.memory_map(str(path)))
-            yield from _numbered(file.get_batch(i) for i in range(file.num_record_batches))
+            with readable(path) as file:
+                table = pa.ipc.open_file(pa.memory_map(str(file)) if file is path else file)
+                yield from _numbered(table.get_batch(i) for i in range(table.num_record_batches))
         else:
             yield from _csv_batches(stream, head, categorical)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.judgment_rows import JudgmentRows
 from rankgrove.logs.options import LogOptions
@@ -23,12 +23,12 @@ ACCEPTS = frozenset({"queries"})
 _ROWS_PER_TABLE = 100_000
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such judgments."""
     return re.match(rb"\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*\r?(\n|$)", head) is not None
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the judgments line by line."""
     texts = options.queries
     if texts is not None and not isinstance(texts, Mapping):

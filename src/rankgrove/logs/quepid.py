@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.judgment_table import without_grade
 from rankgrove.logs.options import LogOptions
@@ -41,12 +41,12 @@ _COMBINE: dict[str, Any] = {
 }
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such an export."""
     return [name.lower() for name in header_of(head)[:2]] == ["query", "docid"]
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the ratings batch by batch."""
     return table_batches(path, lambda batch: _judgments(batch, options, counts))
 

@@ -15,10 +15,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankgrove._addresses import local_path
+from rankgrove._addresses import FilePath, file_path, printable
 from rankgrove._counts import counted
 from rankgrove.data.reading.byte_stream import open_bytes
 from rankgrove.errors import DataError
@@ -200,7 +199,7 @@ def log_batches(
         yield from module.read(path, options, counts)
 
 
-def _format_of(kind: Kind, path: Path, name: str | None) -> LogFormat:
+def _format_of(kind: Kind, path: FilePath, name: str | None) -> LogFormat:
     formats = [format for format in FORMATS if format.kind == kind]
     with open_bytes(path) as stream:
         head = stream.peek(HEAD_BYTES)
@@ -222,15 +221,15 @@ def _format_of(kind: Kind, path: Path, name: str | None) -> LogFormat:
     )
 
 
-def _paths(source: Any) -> list[Path]:
+def _paths(source: Any) -> list[FilePath]:
     if isinstance(source, (str, os.PathLike)):
-        path = local_path(source, "a log")
+        path = file_path(source)
         if not path.is_dir():
             return [path]
-        files = [p for p in sorted(path.iterdir()) if p.is_file() and p.name[0] not in "._"]
+        files: list[FilePath] = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
         if not files:
             raise DataError(f"{path}: the folder holds no files")
-        return files
+        return sorted(files, key=lambda file: file.name)
     if isinstance(source, (list, tuple)) and source:
         return [path for part in source for path in _paths(part)]
     raise DataError(f"a log is a path or a list of paths, not {source!r:.80}")
@@ -238,4 +237,5 @@ def _paths(source: Any) -> list[Path]:
 
 def _named(source: Any) -> str:
     paths = _paths(source)
-    return str(source) if isinstance(source, (str, os.PathLike)) else ", ".join(map(str, paths))
+    single = isinstance(source, (str, os.PathLike))
+    return printable(str(source)) if single else ", ".join(map(str, paths))

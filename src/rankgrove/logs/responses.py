@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.json_values import json_values
 from rankgrove.logs.options import LogOptions
@@ -33,7 +33,7 @@ Documents = Callable[[Mapping[str, Any], LogOptions, str], Iterator[tuple[str, d
 
 
 def feature_tables(
-    path: Path,
+    path: FilePath,
     options: LogOptions,
     counts: Counter[str],
     documents: Documents,
@@ -64,7 +64,7 @@ def feature_tables(
 
 
 def list_responses(
-    path: Path, options: LogOptions
+    path: FilePath, options: LogOptions
 ) -> Iterator[tuple[str, Mapping[str, Any], str | None]]:
     """Return each response with its place and the query beside it."""
     for place, value in json_values(path):
@@ -110,7 +110,7 @@ def _listed(options: LogOptions, number: int, place: str) -> str | None:
     return str(queries[number])
 
 
-def _stem(path: Path) -> str:
+def _stem(path: FilePath) -> str:
     return path.name.split(".")[0]
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.json_values import json_values
 from rankgrove.logs.judgment_rows import JudgmentRows
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 ACCEPTS = frozenset({"query"})
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such ratings."""
     return b'"query_groups"' in head or b'"relevant_documents"' in head
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the relevant documents of every query."""
     rows = JudgmentRows(counts)
     for place, value in json_values(path):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankgrove._addresses import FilePath
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
@@ -27,7 +27,7 @@ ACCEPTS = frozenset({"query", "document"})
 recognises = is_table
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the scores batch by batch."""
     return table_batches(path, lambda batch: _run(batch, options))
 

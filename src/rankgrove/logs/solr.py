@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs import responses
 from rankgrove.logs.json_values import as_object
@@ -26,12 +26,12 @@ ACCEPTS = responses.ACCEPTS | {"log_name"}
 _FIELD = "[features]"
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such a log."""
     return b'"[features]"' in head or (b'"responseHeader"' in head and b'"docs"' in head)
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the features of every document."""
     return responses.feature_tables(path, options, counts, documents, _query)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from rankgrove._addresses import FilePath
 from rankgrove.data.reading.byte_stream import open_bytes
 from rankgrove.data.reading.lines import whole_lines
 from rankgrove.errors import DataError
 
 
-def text_lines(path: Path) -> Iterator[tuple[str, str]]:
+def text_lines(path: FilePath) -> Iterator[tuple[str, str]]:
     """Return the lines that are not blank, each with ``FILE, line N``."""
     number = 0
     with open_bytes(path) as stream:

@@ -9,9 +9,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.text_lines import text_lines
@@ -24,12 +24,12 @@ _ROWS_PER_TABLE = 100_000
 _LINE = re.compile(rb"\S+[ \t]+\S+[ \t]+\S+[ \t]+\d+[ \t]+\S+[ \t]+\S+[ \t]*\r?(\n|$)")
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of a run."""
     return _LINE.match(head) is not None
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the retrieved documents line by line."""
     rows: list[tuple[str, str, float]] = []
     for place, line in text_lines(path):

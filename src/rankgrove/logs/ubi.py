@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.json_values import as_object, json_values
 from rankgrove.logs.options import LogOptions
@@ -33,12 +33,12 @@ _Row = tuple[str, str, int, int, str, str]
 _BULK = frozenset({"index", "create", "update", "delete"})
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such events."""
     return b'"query_id"' in head and (b'"action_name"' in head or b'"user_query"' in head)
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read all events: a click may come long after its impression."""
     log = _Events(options.click_actions or _CLICK_ACTIONS)
     for place, value in json_values(path):

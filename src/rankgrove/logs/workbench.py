@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankgrove._addresses import FilePath
 from rankgrove.errors import DataError
 from rankgrove.logs.json_values import json_values
 from rankgrove.logs.judgment_rows import JudgmentRows
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 ACCEPTS: frozenset[str] = frozenset()
 
 
-def recognises(head: bytes, path: Path) -> bool:
+def recognises(head: bytes, path: FilePath) -> bool:
     """Tell whether the bytes are the beginning of such a list."""
     return b'"judgmentRatings"' in head
 
 
-def read(path: Path, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
+def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[pa.Table]:
     """Read the ratings of every query."""
     rows = JudgmentRows(counts)
     for place, value in json_values(path):

@@ -94,6 +94,13 @@ def letor_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
             report(stream.position(), stream.size)
             if reader.n_rows == 0:
                 continue
+            if first_feature is None and reader.first_feature == 0:
+                if n_rows > 0 and n_features is not None:
+                    raise DataError(
+                        f"{path}: feature number 0 occurs, but not from the beginning: declare "
+                        "first_feature=0"
+                    )
+                first_feature = 0
             rows = slice(n_rows, n_rows + reader.n_rows)
             n_rows = rows.stop
             qid = queries

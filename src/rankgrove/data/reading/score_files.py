@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ from rankgrove.data.reading.paths import require_file
 from rankgrove.errors import DataError
 
 
-def read_scores(path: str | Path, n_rows: int) -> npt.NDArray[np.float64]:
+def read_scores(path: str | FilePath, n_rows: int) -> npt.NDArray[np.float64]:
     """Read ``n_rows`` finite scores from text (one per line, also compressed), .npy, or ``-``.
 
     ``-`` is standard input. Not more is read than so many scores can be.
