@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from rankgrove._addresses import Address, file_path
+from rankgrove._addresses import Address, FilePath, file_path
 
 _TEMPORARY = ".rankgrove-{}.tmp"
 _STALE_SECONDS = 60.0
@@ -96,6 +96,21 @@ def _uploading(address: Address) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, stream)
         stream.flush()
         address.upload(stream.name, os.fstat(stream.fileno()).st_size)
+
+
+@contextlib.contextmanager
+def local_file(place: FilePath, content: bytes) -> Iterator[str]:
+    """Yield the path of a file for libraries that know no addresses; an object is written to one.
+
+    ``content`` is that of the object.
+    """
+    if isinstance(place, Path):
+        yield str(place)
+        return
+    with tempfile.NamedTemporaryFile(prefix="rankgrove-", suffix=place.suffix) as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 @contextlib.contextmanager

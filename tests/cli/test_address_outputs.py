@@ -115,3 +115,13 @@ def test_models_of_other_libraries_and_served_ones(store, folder, capsys):
         rg.errors.ModelError, match=r"s3://judgments/models/none.txt.*no such object"
     ):
         rg.from_lightgbm(f"s3://{BUCKET}/models/none.txt")
+
+
+def test_models_that_only_their_library_reads_are_read(store, folder):
+    xgboost = pytest.importorskip("xgboost")
+    data = rg.load(folder / "train.txt")
+    matrix = xgboost.DMatrix(data.X, data.y, qid=data.groups.query_of_row())
+    booster = xgboost.train({"objective": "rank:ndcg", "max_depth": 2}, matrix, 2)
+    booster.save_model(folder / "model.ubj")
+    imported = rg.from_xgboost(store.put("models/model.ubj", folder / "model.ubj"))
+    assert (imported.predict(data) == rg.from_xgboost(folder / "model.ubj").predict(data)).all()

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import file_path
+from rankgrove._files import local_file
 from rankgrove._optional import require
 from rankgrove.data.core.categories import MOST_CODES, Categories
 from rankgrove.data.core.category_maps import recoding, typed
@@ -59,7 +60,8 @@ def _model_json(model: Any, pool: Any) -> tuple[bytes, str]:
         catboost = require("catboost", "all", "a CatBoost model that is not JSON")
         loaded = catboost.CatBoost()
         try:
-            loaded.load_model(blob=text)
+            with local_file(file, text) as name:
+                loaded.load_model(name)
         except catboost.CatBoostError as error:
             raise ModelError(f"{file}: {error}") from error
         return _as_json(loaded, pool), str(file)

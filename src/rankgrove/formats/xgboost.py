@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import file_path
+from rankgrove._files import local_file
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
@@ -99,7 +100,8 @@ def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
             return text, str(file), None, math.nan
         xgboost = require("xgboost", "all", "an XGBoost model that is not JSON")
         try:
-            booster = xgboost.Booster(model_file=bytearray(text))
+            with local_file(file, text) as name:
+                booster = xgboost.Booster(model_file=name)
         except xgboost.core.XGBoostError as error:
             raise ModelError(f"{file}: {str(error).splitlines()[0]}") from error
         return booster.save_raw("json"), str(file), None, math.nan
