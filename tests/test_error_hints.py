@@ -183,6 +183,11 @@ def test_a_parameter_that_this_ranker_lacks_is_still_named():
         rankgrove.AdaRank(num_leaves=7)
 
 
+def test_settings_of_papers_are_found_by_the_word_preset():
+    with pytest.raises(TypeError, match=r"no parameter 'preset': Ranker\.as_in_paper\(\)"):
+        rankgrove.LambdaMART(preset="paper")
+
+
 def test_fit_answers_names_of_other_libraries(data):
     with pytest.raises(TypeError, match="a dict names the sets"):
         rankgrove.MART().fit(data, eval_names=["valid"])

@@ -140,6 +140,7 @@ ADVICE = {
     "class_weight": "fit(..., sample_weight=w) weighs documents",
     "scale_pos_weight": "fit(..., sample_weight=w) weighs documents",
     "importance_type": "ranker.importances('gain'), ('split') or ('permutation', data)",
+    "preset": "Ranker.as_in_paper() takes the settings of the ranker's paper",
     "deterministic": "the same seed gives the same model for any number of threads",
     **dict.fromkeys(("objective", "loss_function"), _RANKER_SAYS),
     **dict.fromkeys(("boosting", "boosting_type", "booster"), _KINDS_OF_BOOSTING),
