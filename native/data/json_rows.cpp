@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <system_error>
 
@@ -91,18 +90,25 @@ class JsonText {
     return false;
   }
 
-  // null (NaN), or a number that is finite in a double.
+  // null (NaN), true (1), false (0), or a number that is finite in a double.
   bool take_value(double& value) {
     skip_space();
-    if (end_ - at_ >= 4 && std::memcmp(at_, "null", 4) == 0) {
-      at_ += 4;
-      value = std::numeric_limits<double>::quiet_NaN();
-      return true;
-    }
+    value = std::numeric_limits<double>::quiet_NaN();
+    if (take_word("null")) return true;
+    value = 1;
+    if (take_word("true")) return true;
+    value = 0;
+    if (take_word("false")) return true;
     return take_number(value);
   }
 
  private:
+  bool take_word(std::string_view word) {
+    if (!std::string_view(at_, static_cast<size_t>(end_ - at_)).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
   // From the opening quote to the closing one.
   bool skip_string() {
     for (++at_; at_ < end_; ++at_) {

@@ -15,12 +15,12 @@ enum class JsonProblem {
   kTooManyRows,     // more rows than allowed
   kNotRows,         // "rows" is not a list, or an entry of it is not: text, and the row unless -1
   kRaggedRow,       // row with `column` values, where the first has as many as `text` says
-  kNotANumber,      // row, column, text: a value that is neither a finite number nor null
+  kNotANumber,      // row, column, text: a value that is no finite number, null, true or false
   kMalformedRow,    // row, column: not JSON after that value
 };
 
 struct JsonRows {
-  std::vector<double> values;  // row by row; null is NaN
+  std::vector<double> values;  // row by row; null is NaN, true 1, false 0
   int64_t n_rows = 0;
   int64_t n_columns = 0;
   std::string rest;  // the text with [] in place of the rows

@@ -34,6 +34,20 @@ def test_sparse_matrices_with_absent_entries_as_zero_or_nan(form):
     np.testing.assert_array_equal(kept, np.where(X == 0, np.nan, X))
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        rg.load,
+        lambda lazy: rg.MART().fit(lazy, Y, qid=[1, 1, 1]),
+        lambda lazy: rg.MART(n_estimators=1).fit(X, Y, qid=[1, 1, 1]).predict(lazy),
+    ],
+    ids=["load", "fit", "predict"],
+)
+def test_a_lazy_frame_is_refused_with_the_remedy(use):
+    with pytest.raises(DataError, match=r"polars LazyFrame: X\.collect\(\)"):
+        use(pl.DataFrame(X).lazy())
+
+
 def test_sparse_duplicates_are_summed_and_stored_zeros_are_values():
     coo = scipy.sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     kept = rg.load(coo, [0, 1], qid=[1, 1], absent="missing").X

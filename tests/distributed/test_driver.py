@@ -111,6 +111,18 @@ BOOSTED = {
 }
 
 
+def test_a_dataset_as_eval_set_beside_tables_with_named_columns(threads):
+    data, valid = make_ranking(20, seed=4), make_ranking(8, seed=5)
+    table = to_arrow(data)
+    other = {"label": "grade", "qid": "search"}
+    table = table.rename_columns([other.get(name, name) for name in table.column_names])
+    named = {"label": "grade", "query": "search"}
+    far = fit(
+        rankgrove.MART(n_estimators=4, random_state=1), table, on=threads, eval_set=valid, **named
+    )
+    same(far, rankgrove.MART(n_estimators=4, random_state=1).fit(data, eval_set=valid))
+
+
 @pytest.mark.parametrize("name", BOOSTED)
 def test_boosted_rankers_have_the_bits_of_a_local_fit(name, threads):
     data = with_gaps(shuffled(make_ranking(20, seed=4)))

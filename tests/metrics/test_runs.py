@@ -120,6 +120,7 @@ def test_metrics_of_whole_orders_are_refused(tmp_path):
     [
         ("1 Q0 a 1 2.0 t\n1 Q0 a 2 1.0 t\n", "'a' of the query '1' occurs 2 times"),
         ("1 Q0 a 1 2.0 t\n1 Q0 b 2 nan t\n", "line 2: the score 'nan' is not a finite number"),
+        ("1 Q0 a 1 2.0 t\n1 Q0 b 2 1_0 t\n", "line 2: the score '1_0' is not a finite number"),
         ("1 Q0 a 1 2.0 t\n1 Q0 b\n", "line 2: '1 Q0 b' is not 'TOPIC Q0 DOCUMENT"),
         ("9 Q0 a 1 2.0 t\n", r"no query of .*a.run \(such as '9'\) is judged in"),
     ],

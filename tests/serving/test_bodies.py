@@ -115,7 +115,9 @@ def test_any_json(value):
     read(read_json, json.dumps(value).encode())
 
 
-numbers = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+numbers = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
 @settings(max_examples=200, deadline=None)
@@ -166,6 +168,8 @@ def test_what_is_read_quickly_is_sound(changes):
         (b'{"rows": [[1e999]]}', ("not a number", 0, 0, b"1e999")),
         (b'{"rows": [[1.]]}', ("not a number", 0, 0, b"1.")),
         (b'{"rows": [[1 2]]}', ("malformed", 0, 0, b"")),
+        (b'{"rows": [[1, truest]]}', ("malformed", 0, 1, b"")),
+        (b'{"rows": [[True]]}', ("not a number", 0, 0, b"True")),
         (b'{"rows": [[1], 2]}', ("not rows", 1, 1, b"2")),
         (b'{"rows": {"a": 1}}', ("not rows", -1, -1, b'{"a": 1}')),
         (b'{"rows": [[1]], "rows": [[2]]}', ("repeated", 0, 1, b"rows")),
@@ -181,6 +185,14 @@ def test_what_is_wrong_with_rows_is_found_by_the_native_reader(body, problem):
 @pytest.mark.parametrize("body", [b'{"columns": ["a"]}', b"[[1]]", b'{"rows": [[1]]', b""])
 def test_what_is_no_object_with_rows_is_left_to_msgspec(body):
     assert read_json_rows(body, 1000) is None
+
+
+@pytest.mark.parametrize("extra", ["", ', "a text"'])
+def test_true_is_1_and_false_is_0_in_columns_of_numbers(extra):
+    """Also where a column that is left out holds texts, so that values are read one by one."""
+    names = ["c", "a", "b", "left out"][: 4 if extra else 3]
+    body = f'{{"rows": [[true, false, 2{extra}]], "columns": {json.dumps(names)}, "qid": 1}}'
+    assert read_json(body.encode(), MODEL, 10).X.tolist() == [[0.0, 2.0, 1.0]]
 
 
 def test_numbers_beyond_a_double_are_0_or_refused():

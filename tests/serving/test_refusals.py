@@ -26,7 +26,7 @@ LONG_TEXT = '"' + "a" * 61 + '\\"b"'  # the part that is quoted ends with an esc
 
 
 @pytest.mark.parametrize(
-    "text", ['"NaN"', '"1.5"', "true", "[1]", "{}", "1e999", "-1e400", LONG_TEXT]
+    "text", ['"NaN"', '"1.5"', '"true"', "[1]", "{}", "1e999", "-1e400", LONG_TEXT]
 )
 def test_a_wrong_value_is_named_by_row_and_column(server, ranker, text):
     answer = server.client.post(

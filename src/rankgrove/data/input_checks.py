@@ -19,7 +19,7 @@ from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.core.shown_positions import propensities, shown_positions
-from rankgrove.data.matrix.conversion import in_place, refuse_cluster_frames
+from rankgrove.data.matrix.conversion import in_place, refuse_absent_rows
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.reading.table_columns import answers_among, outcomes_among
 from rankgrove.data.scanning.scan import Scan, as_scan
@@ -55,7 +55,7 @@ def ranking_input(
     what : how error messages start
     may_be_empty : whether there may be no rows, as in a part of the data
     """
-    refuse_cluster_frames(X, what)
+    refuse_absent_rows(X, what)
     X = as_scan(X)
     if isinstance(X, Scan):
         if y is not None or qid is not None or group_sizes is not None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.cluster_fit import ClusterFit
 from rankgrove.distributed.engine import DataSource, Engine
@@ -231,4 +232,6 @@ def _eval_source(engine: Engine, name: str, entry: Any, reading: Mapping[str, An
     if isinstance(entry, tuple) and len(entry) == 3 and path_partitions(entry) is None:
         X, y, qid = entry
         return _source(engine, name, X, FitData(X, y, qid), {})
+    if isinstance(entry, Dataset):  # it has been read: the options are those of the training data
+        reading = {}
     return _source(engine, name, entry, None, reading)

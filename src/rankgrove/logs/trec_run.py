@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
+from rankgrove.data.reading.numerals import float_of
 from rankgrove.errors import DataError
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.text_lines import text_lines
@@ -45,7 +46,7 @@ def read(path: FilePath, options: LogOptions, counts: Counter[str]) -> Iterator[
 
 def _score(text: str, place: str) -> float:
     try:
-        score = float(text)
+        score = float_of(text)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):

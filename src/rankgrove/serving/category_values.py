@@ -67,9 +67,9 @@ def codes_of_values(
 
 
 def numbers_of_values(values: Sequence[Any], name: str | int) -> npt.NDArray[np.float64]:
-    """Return the numbers of JSON values; null is missing."""
+    """Return the numbers of JSON values; null is missing, true is 1, false 0."""
     for row, value in enumerate(values):
-        if isinstance(value, str | bool) or (isinstance(value, int) and abs(value) > _LARGEST):
+        if isinstance(value, str) or (isinstance(value, int) and abs(value) > _LARGEST):
             raise RequestError(
                 WRONG,
                 "type",

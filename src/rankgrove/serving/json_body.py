@@ -62,7 +62,7 @@ _DECODER = msgspec.json.Decoder(Body)
 
 
 def read_json(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
-    """Read the documents of a JSON body; null is a missing value."""
+    """Read the documents of a JSON body; null is a missing value, true is 1, false 0."""
     found = read_json_rows(body, max_rows)
     if found is None:
         _refuse(body)

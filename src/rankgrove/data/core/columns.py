@@ -28,7 +28,7 @@ from rankgrove.data.matrix.conversion import (
     column_names,
     convert,
     in_place,
-    refuse_cluster_frames,
+    refuse_absent_rows,
     take_columns,
 )
 from rankgrove.data.matrix.dense import DenseMatrix
@@ -97,7 +97,7 @@ class Columns:
         """
         if isinstance(X, (str, os.PathLike)):
             raise DataError(f"{what} must be in memory here: rankgrove.load({str(X)!r}) reads it")
-        refuse_cluster_frames(X, what)
+        refuse_absent_rows(X, what)
         file = X.source if isinstance(X, Dataset) else None
         X = _features(X)
         names = column_names(X)

@@ -291,9 +291,11 @@ _CLUSTER_FRAMES = {
 }
 
 
-def refuse_cluster_frames(X: Any, what: str) -> None:
-    """Refuse a frame of Dask, Ray or Spark, whose rows are on a cluster."""
+def refuse_absent_rows(X: Any, what: str) -> None:
+    """Refuse a frame whose rows are not in memory: of Dask, Ray or Spark, or lazy."""
     package, kind = type(X).__module__.split(".")[0], type(X).__name__
+    if package == "polars" and kind == "LazyFrame":
+        raise DataError(f"{what}: X is a polars LazyFrame: X.collect() brings it into memory")
     if package in _CLUSTER_FRAMES and kind.endswith(("DataFrame", "Dataset")):
         raise DataError(
             f"{what}: X is a {package} {kind}, whose rows are on a cluster: "

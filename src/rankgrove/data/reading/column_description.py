@@ -67,8 +67,9 @@ def _entries(path: FilePath) -> list[tuple[str, int, str, str]]:
             continue
         place = f"{path}, line {number}"
         fields = line.split("\t")
-        if len(fields) not in (2, 3) or not fields[0].strip().isdigit():
+        digits = fields[0].strip()
+        if len(fields) not in (2, 3) or not (digits.isascii() and digits.isdigit()):
             raise DataError(f"{place}: {line[:60]!r} is not 'NUMBER<tab>TYPE[<tab>NAME]'")
         name = fields[2].strip() if len(fields) == 3 else ""
-        entries.append((place, int(fields[0]), fields[1].strip(), name))
+        entries.append((place, int(digits), fields[1].strip(), name))
     return entries

@@ -12,6 +12,7 @@ from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.categories import selected
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, concatenate
+from rankgrove.data.matrix.conversion import refuse_absent_rows
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.options import (
     FOR_READERS,
@@ -192,6 +193,7 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
 
         _check_options(options, arrays.ACCEPTS, "a matrix")
         return _with_categorical(arrays.read_arrays(source, options), options)
+    refuse_absent_rows(source, "load")
     raise DataError(f"cannot load a {type(source).__name__}")
 
 

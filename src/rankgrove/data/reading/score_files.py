@@ -8,6 +8,7 @@ import numpy.typing as npt
 from rankgrove._addresses import FilePath, file_path, printable
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes, open_standard_input
 from rankgrove.data.reading.lines import whole_lines
+from rankgrove.data.reading.numerals import float_of
 from rankgrove.data.reading.paths import require_file
 from rankgrove.errors import DataError
 
@@ -74,7 +75,7 @@ def _read_text(stream: ByteStream, name: str, n_rows: int) -> npt.NDArray[np.flo
         if end > n_rows:
             _check_count(name, end, n_rows)
         try:
-            scores[filled:end] = np.fromiter(map(float, lines), np.float64, len(lines))
+            scores[filled:end] = np.fromiter(map(float_of, lines), np.float64, len(lines))
         except ValueError:
             raise DataError(_first_bad_line(lines, name, filled)) from None
         filled = end
@@ -90,7 +91,7 @@ def _first_bad_line(lines: list[bytes], name: str, lines_before: int) -> str:
 
 def _is_number(line: bytes) -> bool:
     try:
-        float(line)
+        float_of(line)
     except ValueError:
         return False
     return True
