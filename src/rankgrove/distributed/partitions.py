@@ -20,6 +20,7 @@ from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place
 from rankgrove.data.matrix.numbers import row_numbers
 from rankgrove.data.matrix.sparse import is_sparse
+from rankgrove.data.reading.lake_tables import lake_batches, refuse_lake_folder
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import load, load_batches
 from rankgrove.data.reading.options import (
@@ -167,7 +168,8 @@ def _files(path: str) -> list[str]:
     place = file_path(path)
     if isinstance(place, Address):
         return _objects(place)
-    if os.path.isdir(path):
+    if place.is_dir():
+        refuse_lake_folder(place)
         names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
         found = [os.path.join(path, name) for name in names]
         found = [file for file in found if os.path.isfile(file)]
@@ -184,7 +186,10 @@ def _files(path: str) -> list[str]:
 
 def _objects(address: Address) -> list[str]:
     """Return the objects of an address, a pattern or a folder."""
-    found = [*address.iterdir()] if address.is_dir() else address.matches()
+    is_folder = address.is_dir()
+    if is_folder:
+        refuse_lake_folder(address)
+    found = [*address.iterdir()] if is_folder else address.matches()
     names = sorted(os.fspath(one) for one in found if one.is_file() and one.name[0] not in "._")
     if not names:
         raise DataError(f"{address}: there is no such object")
@@ -208,7 +213,8 @@ def local_partitions(
 
 
 def _is_local_table(data: Any) -> bool:
-    return type(data).__module__.split(".")[0] in ("pandas", "polars", "pyarrow")
+    of_frames = type(data).__module__.split(".")[0] in ("pandas", "polars", "pyarrow")
+    return of_frames and lake_batches(data) is None
 
 
 def _as_table(data: Any, options: Mapping[str, Any]) -> pa.Table:

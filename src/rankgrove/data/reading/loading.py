@@ -14,6 +14,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.data.matrix.conversion import refuse_absent_rows
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
+from rankgrove.data.reading.lake_tables import lake_batches, lake_table, refuse_lake_folder
 from rankgrove.data.reading.options import (
     FOR_READERS,
     LoadArguments,
@@ -34,8 +35,9 @@ def load(source: Any, **options: Any) -> Dataset:
     ----------
     source : path or address (``s3://...``, or another of fsspec) of LETOR / svmlight text (also
         .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow IPC, CSV / TSV or .npz; a list of paths, or
-        a folder of such files, read one after the other; a pandas, polars or pyarrow table; a numpy
-        array or scipy sparse matrix; a Dataset (returned as it is)
+        a folder of such files, read one after the other; a pandas, polars or pyarrow table; a table
+        of deltalake or pyiceberg, or a pyarrow data set; a numpy array or scipy sparse matrix; a
+        Dataset (returned as it is)
     OPTIONS
 
     Raises
@@ -106,6 +108,7 @@ def is_folder(source: Any) -> bool:
 
 def files_in(folder: FilePath) -> list[FilePath]:
     """Return the data files of a folder by name, without hidden ones and Spark's ``_SUCCESS``."""
+    refuse_lake_folder(folder)
     known = tuple(suffix for format in READERS for suffix in format.suffixes)
     names = [*known, *(suffix + packed for suffix in known for packed in COMPRESSED_SUFFIXES)]
     found: list[FilePath] = sorted(folder.iterdir(), key=lambda path: path.name)
@@ -138,8 +141,9 @@ def is_paths(source: Any) -> bool:
 
 
 def is_table(source: Any) -> bool:
-    """Return whether the source is a data frame: of pandas, or with an Arrow interface."""
-    return hasattr(source, "__arrow_c_stream__") or type(source).__module__.startswith("pandas")
+    """Return whether the source is a table: of pandas, with an Arrow interface, or of a lake."""
+    is_frame = type(source).__module__.startswith("pandas")
+    return hasattr(source, "__arrow_c_stream__") or is_frame or lake_batches(source) is not None
 
 
 def _read(source: Any, options: LoadOptions) -> Dataset:
@@ -183,7 +187,8 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         from rankgrove.data.reading import arrow
 
         _check_options(options, arrow.ACCEPTS, "a table")
-        return arrow.read_table(source, options)
+        batches = lake_batches(source)
+        return arrow.read_table(source if batches is None else lake_table(batches), options)
     if (
         hasattr(source, "__array__")
         or hasattr(source, "tocoo")

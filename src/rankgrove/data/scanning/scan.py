@@ -40,6 +40,7 @@ from rankgrove.data.matrix.cache import (
 from rankgrove.data.matrix.disk_matrix import DiskMatrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.streamed import StreamedMatrix
+from rankgrove.data.reading.lake_tables import lake_batches
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import (
     files_in,
@@ -79,8 +80,9 @@ def scan(source: Any, *, cache: str | os.PathLike[str] | None = None, **options:
     ----------
     source : a path or an address, a list of them, or a folder, of the formats of ``load``; or
         batches: a function that returns an iterator of them each time it is called, or an iterator
-        (which can be used once). A batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a
-        Dataset, or a pandas, polars or Arrow table.
+        (which can be used once); or a table of deltalake or pyiceberg, or a pyarrow data set. A
+        batch is a tuple ``(X, y, qid)`` or ``(X, y, qid, weight)``, a Dataset, or a pandas, polars
+        or Arrow table.
     OPTIONS
     """
     return Scan(_files_or_batches(source), load_options(options), cache_folder(cache))
@@ -90,7 +92,8 @@ def as_scan(value: Any, **options: Any) -> Any:
     """Return a scan of paths or batches; return anything else unchanged."""
     if type(value) is np.ndarray:  # the usual case
         return value
-    if isinstance(value, (str, os.PathLike)) or is_paths(value) or _is_batches(value):
+    is_source = isinstance(value, (str, os.PathLike)) or is_paths(value) or _is_batches(value)
+    if is_source or lake_batches(value) is not None:
         return scan(value, **options)
     return value
 
@@ -105,6 +108,8 @@ def _files_or_batches(source: Any) -> list[FilePath] | Callable[[], Iterable[Any
         return _files(source)
     if is_paths(source):
         return [file for path in source for file in _files(path)]
+    if (batches := lake_batches(source)) is not None:
+        return batches
     if isinstance(source, Iterator):
         return _Once(source)
     if callable(source):
