@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from rankgrove import ranker_names
 from rankgrove.datasets import make_ranking
 from support.rankers import FAMILIES
+from support.xdist_groups import group_scheduler
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -67,8 +69,12 @@ def refuse_processes(event: str, _: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
 
 
-# First: xdist reads the groups in the same hook.
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a group in one process of ``-n``."""
+    return group_scheduler(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())):
@@ -76,9 +82,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.path.parent.name in ("cli", "experiments"):  # commands print warnings about data
             printed = pytest.mark.filterwarnings("default::rankgrove.errors.DataWarning")
             item.add_marker(printed, append=False)  # a test's own filters come after it
-        for shared in ("cluster", "packaging"):  # one cluster, one build folder: one worker
-            if item.get_closest_marker(shared):
-                item.add_marker(pytest.mark.xdist_group(shared))
     if config.getoption("--quick"):
         dropped = [item for item in items if is_slow(item)]
         config.hook.pytest_deselected(items=dropped)

@@ -52,3 +52,8 @@ def test_a_warning_of_another_thread_that_is_ignored_stays_so(relaying_thread, m
     monkeypatch.setattr("rankgrove._warning_relay._ORIGINAL", [None, lambda *_: shown.append(1)])
     warn()
     assert shown == []
+
+
+def test_the_filter_can_be_read_as_others_are(relaying_thread):
+    message = warnings.filters[0][1]
+    assert message.pattern == ""  # as scikit-learn reads it

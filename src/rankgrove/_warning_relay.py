@@ -52,7 +52,9 @@ def relaying_warnings(send: Send) -> Iterator[None]:
 
 
 class _InRelayingThread:
-    """In place of a warning filter's pattern: matches whatever a relaying thread warns of."""
+    """In place of a filter's regular expression: matches all that a relaying thread warns of."""
+
+    pattern = ""  # for libraries (scikit-learn) that set the same filters in their own threads
 
     def match(self, _: str) -> bool:
         return threading.get_ident() in _SENDERS

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rankgrove as rg
-from rankgrove.errors import DataError
+from rankgrove.data.reading.folds import fold_numbers
+from rankgrove.errors import DataError, DataWarning
 
 
 def write(path: Path, qid: int, n_features: int = 2) -> None:
@@ -23,10 +24,11 @@ def queries(folds) -> list[list[list[int]]]:
 
 
 def test_folders_of_folds(tmp_path):
-    for fold in (10, 2):
+    for fold in range(1, 11):
         for role, qid in [("train", 1), ("vali", 2), ("test", 3)]:
             write(tmp_path / f"Fold{fold}" / f"{role}.txt", qid * fold)
-    assert queries(rg.load_folds(tmp_path)) == [[[2], [4], [6]], [[10], [20], [30]]]
+    expected = [[[fold], [2 * fold], [3 * fold]] for fold in range(1, 11)]  # 10 is the last
+    assert queries(rg.load_folds(tmp_path)) == expected
 
 
 def test_one_set_of_files(tmp_path):
@@ -206,3 +208,21 @@ def test_sorted_folds_hold_neighbouring_query_ids():
     assert again == tests
     with pytest.raises(ValueError, match="order must be one of random, sorted, not 'file'"):
         rg.kfold(data, 3, order="file")
+
+
+def test_absent_folds_are_told_and_the_others_keep_their_numbers(tmp_path):
+    for fold in (1, 3):
+        for role, qid in [("train", 1), ("vali", 2), ("test", 3)]:
+            write(tmp_path / f"Fold{fold}" / f"{role}.txt", qid * fold)
+    with pytest.warns(DataWarning, match="Fold2 is absent beside Fold3"):
+        folds = list(rg.load_folds(tmp_path))
+    assert queries(folds) == [[[1], [2], [3]], [[3], [6], [9]]]
+    assert fold_numbers(tmp_path) == [1, 3]
+
+
+def test_two_folders_of_one_number_are_refused(tmp_path):
+    for folder in ("Fold1", "fold_1"):
+        for role, qid in [("train", 1), ("vali", 2), ("test", 3)]:
+            write(tmp_path / folder / f"{role}.txt", qid)
+    with pytest.raises(DataError, match="Fold1 and fold_1 are both fold 1"):
+        rg.load_folds(tmp_path)

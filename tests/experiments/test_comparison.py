@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from dataclasses import fields
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ import pytest
 import rankgrove
 from rankgrove._svg import DOWN, PALE, UP
 from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataWarning
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.comparing import fit_best
 from rankgrove.experiments.comparison import Comparison
@@ -451,3 +453,31 @@ def test_names_agree_with_the_options_of_the_command_line(tiny_data):
     rankers = ["mart:n_estimators=1", "random"]
     found = rankgrove.compare(tiny_data, rankers, folds=3, workers=2, significance_test="t")
     assert found.significance.test == "t"
+
+
+def test_folds_keep_the_numbers_of_their_folders(tiny_data, tmp_path):
+    whole, lost = tmp_path / "whole", tmp_path / "lost"
+    for number, fold in enumerate(rankgrove.kfold(tiny_data, 3), 1):
+        folder = whole / f"Fold{number}"
+        folder.mkdir(parents=True)
+        for part, name in zip(fold, ("train", "vali", "test"), strict=True):
+            rankgrove.write_letor(part, folder / f"{name}.txt")
+        np.savetxt(tmp_path / f"perfect{number}.txt", fold.test.y)
+    shutil.copytree(whole, lost)
+    shutil.rmtree(lost / "Fold2")
+    mine = f"mine=scores:{tmp_path}/perfect{{fold}}.txt"
+    with pytest.warns(DataWarning, match="Fold2 is absent"):
+        found = rankgrove.compare(lost, [mine, "random"], metrics="ndcg(empty=skip)")
+    assert list(found.folds("lost")) == [1, 3]
+    result = next(r for r in found.results("lost") if r.ranker == "mine")
+    assert list(result.values.values()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [({"folds": 3}, "folds=3"), ({"fold_order": "sorted"}, "fold_order=")]
+)
+def test_dividing_data_that_bring_their_folds_is_refused(tiny_data, option, words):
+    folds = list(rankgrove.kfold(tiny_data, 3))
+    with pytest.raises(ValueError, match=f"{words}.* has no effect: .* own folds"):
+        make_study(folds, ["random"], **option)
+    make_study({"folds": folds, "whole": tiny_data}, ["random"], **option)

@@ -14,7 +14,7 @@ from rankgrove.data.reading.folds import Fold
 def told(data, rankers, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rankgrove.compare({"mine": data}, rankers, folds=3, metrics="ndcg", **options)
+        rankgrove.compare({"mine": data}, rankers, metrics="ndcg", **options)
     return [str(w.message) for w in caught if w.category is rankgrove.DataWarning]
 
 
@@ -24,7 +24,7 @@ def test_many_grades_are_told_once_also_by_stored_fits(tiny_data, jobs, tmp_path
     grades = np.random.default_rng(0).integers(0, 41, tiny_data.n_rows) / 8
     data = rankgrove.Dataset(tiny_data.X, grades, tiny_data.qid)
     for _ in range(2):
-        found = told(data, ["mcrank:n_estimators=1"], workers=jobs, out=tmp_path)
+        found = told(data, ["mcrank:n_estimators=1"], folds=3, workers=jobs, out=tmp_path)
         assert len(found) == 1
         assert "mcrank: McRank learns one class per label" in found[0]
         assert found[0].startswith("mine, fold ")

@@ -21,6 +21,7 @@ from tests.serving.test_connections import post, read_response
 
 from rankgrove import MART, Dataset, LambdaMART
 from rankgrove.datasets import make_ranking
+from rankgrove.errors import ModelError
 from rankgrove.serving.models import ModelStore
 
 
@@ -280,6 +281,47 @@ def test_a_worker_that_ends_is_reported_and_replaced(start, model_file):
     assert server.said("is ready", 60)
     assert httpx.get(f"{server.address}/ready").status_code == 200
     assert server.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("damage", ["cut", "absent"])
+def test_a_worker_that_cannot_load_a_model_leaves_the_others_alone(start, model_file, damage):
+    server = start(model_file, "--workers", 2, "--reload-seconds", 0.05)
+    whole = model_file.read_bytes()
+    if damage == "cut":
+        model_file.write_bytes(whole[: len(whole) // 2])
+    else:
+        model_file.unlink()
+    pid = all_processes(server)[1]
+    os.kill(pid, signal.SIGKILL)
+    assert server.said("a new worker waits for models that it can load")
+    assert any("waits" in line and "web.rg" in line for line in server.lines)
+    assert httpx.get(f"{server.address}/ready", timeout=PATIENCE).status_code == 200
+    model_file.write_bytes(whole)
+    assert server.said("is ready")
+    assert server.stop() == 0
+
+
+def test_a_worker_that_waits_for_a_model_stops_with_the_others(start, model_file):
+    server = start(model_file, "--workers", 2, "--drain-seconds", 0)
+    model_file.unlink()
+    os.kill(all_processes(server)[1], signal.SIGKILL)
+    assert server.said("a new worker waits for models that it can load")
+    assert server.stop() == 0
+
+
+@pytest.mark.process
+def test_a_file_that_is_damaged_while_workers_start_is_named(model_file):
+    """The parent has checked the file before."""
+    from rankgrove.serving.listener import listening
+    from rankgrove.serving.settings import Settings
+    from rankgrove.serving.worker import WorkerPool
+
+    model_file.write_text("no model")
+    with (
+        listening("127.0.0.1", 0) as listener,
+        pytest.raises(ModelError, match=r"web\.rg: 8 bytes"),
+    ):
+        WorkerPool(Settings(models={"web": str(model_file)}, workers=2), listener).run(lambda: None)
 
 
 def test_workers_end_with_their_parent(start, model_file):

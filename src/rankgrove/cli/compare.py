@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train the ranker and setting with the best validation value for use, and write it",
     )
     add_data_options(parser)
-    parser.set_defaults(folds=None, repeats=None, seed=None)  # a study file may say otherwise
+    parser.set_defaults(repeats=None, seed=None)  # a study file may say otherwise
 
 
 def given_study_options(arguments: argparse.Namespace) -> dict[str, Any]:

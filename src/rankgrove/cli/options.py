@@ -114,7 +114,6 @@ def add_fold_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folds",
         type=int,
-        default=5,
         metavar="N",
         help="divide the queries of a file into N folds (default: 5)",
     )

@@ -24,7 +24,7 @@ def compare(
     *,
     metrics: Any = DEFAULT_METRICS,
     preset: str | None = None,
-    folds: int = 5,
+    folds: int | None = None,
     max_folds: int | None = None,
     repeats: int = 1,
     baseline: str | None = None,
@@ -36,7 +36,7 @@ def compare(
     feature_order: str = "lambdamart",
     blend: bool = False,
     naive_twin: bool = False,
-    fold_order: str = "random",
+    fold_order: str | None = None,
     significance_test: str = "randomisation",
     alpha: float = 0.05,
     out: str | os.PathLike[str] | None = None,
@@ -61,7 +61,7 @@ def compare(
         names them
     metrics : what is measured; the first one cuts models and chooses settings on validation data
     preset : conventions of another tool, for metrics given by name
-    folds : into which a single file or Dataset is divided by query
+    folds : into which a single file or Dataset is divided by query; None: 5
     max_folds : use only the first folds
     repeats : fits with different seeds; values of a query are averaged over them
     baseline : label of the ranker that the others are marked against
@@ -75,7 +75,8 @@ def compare(
     naive_twin : whether to add, beside each ranker with a ``position_bias``, the same one without;
         the table says whether their difference is real
     blend : whether to add a ``Blend`` of all rankers, whose weights come from validation data
-    fold_order : ``"random"``, or ``"sorted"``: folds of a single file hold neighbouring query ids
+    fold_order : ``"random"``, or ``"sorted"``: folds of a single file hold neighbouring query ids;
+        None: random
     significance_test, alpha : of differences: ``"randomisation"``, ``"t"`` or ``"wilcoxon"``, and
         what p-value (corrected by Holm) makes a difference real
     out : folder of results: finished fits stay in it, and the same call goes on where it was

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count, islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -15,8 +16,10 @@ import numpy.typing as npt
 from rankgrove._addresses import Address, file_path
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.folds import (
+    FOLD_ORDERS,
     Fold,
     data_sets,
+    fold_numbers,
     kfold,
     load_folds,
     load_folds_of_set,
@@ -26,6 +29,8 @@ from rankgrove.errors import DataError
 from rankgrove.experiments.model_categories import with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 from rankgrove.experiments.specs import Spec
+
+DEFAULT_FOLDS = 5
 
 
 class RowsOf(NamedTuple):
@@ -42,7 +47,7 @@ class StudyFold:
     Attributes
     ----------
     data : name of the data set
-    number : of the fold, from 1
+    number : of the fold, from 1; in a folder, that of its name (Fold3)
     parts : what to learn from, choose on and report
     fingerprint : changes with every value, label, query or name in it
     test_rows : of the file that the folds were cut from; None if the test part is one of its own
@@ -77,22 +82,28 @@ class StudyData:
 
     name: str
     origin: Any
-    n_folds: int = 5
+    n_folds: int = DEFAULT_FOLDS
     seed: int = 0
-    fold_order: str = "random"
+    fold_order: str = FOLD_ORDERS[0]
     max_folds: int | None = None
     label_shift: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     score_columns: tuple[str, ...] = ()
     of_set: str | None = None
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether the queries are divided here; a folder or a list brings its own folds."""
+        if isinstance(self.origin, str | os.PathLike):
+            return not file_path(self.origin).is_dir()
+        return isinstance(self.origin, Dataset) or is_table(self.origin)
+
     def folds(self) -> Iterator[StudyFold]:
         """Yield the folds, one in memory at a time where they are files."""
         read = self._reading()
         columns = {name: ScoreColumn(name, read, self.options) for name in self.score_columns}
-        for number, (parts, rows) in enumerate(self._parts(), 1):
-            if self.max_folds is not None and number > self.max_folds:
-                return
+        numbered = zip(self._numbers(), self._parts(), strict=False)
+        for number, (parts, rows) in islice(numbered, self.max_folds):
             if not parts.validation.n_rows or not parts.test.n_rows:
                 raise DataError(f"{self.name}, fold {number}: a part has no rows")
             shifted = Fold(*(_shifted(part, self.label_shift) for part in parts))
@@ -108,6 +119,14 @@ class StudyData:
         if isinstance(origin, str | os.PathLike) or is_table(origin):
             return lambda options: [load(origin, **options)]
         return None
+
+    def _numbers(self) -> Iterator[int]:
+        """Return the numbers of the folds: those of Fold1, Fold3 of a folder, else from 1."""
+        if self.of_set is None and isinstance(self.origin, str | os.PathLike):
+            numbers = fold_numbers(self.origin) if file_path(self.origin).is_dir() else []
+            if numbers:
+                return iter(numbers)
+        return count(1)
 
     def _parts(self) -> Iterator[tuple[Fold, RowsOf | None]]:
         if isinstance(self.origin, Dataset):

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from rankgrove import __version__
 from rankgrove._addresses import Address, FilePath, file_path, is_address
 from rankgrove._build import build_digest
+from rankgrove.data.reading.folds import FOLD_ORDERS
 from rankgrove.experiments.peers import peer_version
-from rankgrove.experiments.sources import StudyData, StudyFold, read_study_data
+from rankgrove.experiments.sources import DEFAULT_FOLDS, StudyData, StudyFold, read_study_data
 from rankgrove.experiments.specs import (
     OF_THE_STUDY,
     PEER_LIBRARIES,
@@ -259,14 +260,21 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
     sources = read_study_data(
         data,
         specs,
-        n_folds=options.folds,
+        n_folds=options.folds or DEFAULT_FOLDS,
         seed=options.seed,
-        fold_order=options.fold_order,
+        fold_order=options.fold_order or FOLD_ORDERS[0],
         max_folds=options.max_folds,
         label_shift=options.label_shift,
         options=reading,
         score_columns=tuple(dict.fromkeys(spec.column for spec in specs if spec.column)),
     )
+    for name in ("folds", "fold_order"):
+        value = getattr(options, name)
+        if value is not None and not any(source.is_divided for source in sources):
+            raise ValueError(
+                f"{name}={value} has no effect: {sources[0].name} brings its own folds (max_folds= "
+                "uses only the first)"
+            )
     return Study(
         sources=sources,
         specs=specs,

@@ -21,7 +21,7 @@ _LEAST: dict[str, int | None] = {
     **dict.fromkeys(("max_folds", "repeats", "early_stopping_rounds"), 1),
     "seed": 0,
 }
-_OPTIONAL = ("max_folds", "early_stopping_rounds")
+_OPTIONAL = ("folds", "max_folds", "early_stopping_rounds")
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class StudyOptions:
 
     metrics: Any = DEFAULT_METRICS
     preset: str | None = None
-    folds: int = 5
-    fold_order: str = "random"
+    folds: int | None = None
+    fold_order: str | None = None
     max_folds: int | None = None
     repeats: int = 1
     baseline: str | None = None
@@ -54,12 +54,12 @@ class StudyOptions:
             if not whole or (least is not None and value < least):
                 words = "" if least is None else f" of at least {least}"
                 raise ValueError(f"{name} must be a whole number{words}, not {value!r}")
-        if self.folds < 3:
+        if self.folds is not None and self.folds < 3:
             raise ValueError(
                 "folds must be at least 3, for training, validation and testing, not "
                 f"{self.folds} (--folds on the command line)"
             )
-        if self.fold_order not in FOLD_ORDERS:
+        if self.fold_order is not None and self.fold_order not in FOLD_ORDERS:
             raise ValueError(
                 f"fold_order must be one of {', '.join(FOLD_ORDERS)}, not {self.fold_order!r}"
             )

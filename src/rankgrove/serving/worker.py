@@ -1,9 +1,9 @@
 """A process that answers requests, and the pool that starts several of them.
 
 The processes of a pool share one listening socket. Each is connected to the parent by a pipe:
-through it the worker says that it is ready, and the parent which stage of the stop is reached; its
-end tells the worker that the parent is gone. A signal to a worker itself only begins the draining,
-since service managers send SIGTERM to all processes of a service at once.
+through it the worker says that it is ready, or why it is not, and the parent which stage of the
+stop is reached; its end tells the worker that the parent is gone. A signal to a worker itself only
+begins the draining, since service managers send SIGTERM to all processes of a service at once.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 from prometheus_client import multiprocess
 
+from rankgrove.errors import ModelError, RankgroveError
 from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
 from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.settings import Settings, start_log
@@ -33,7 +34,9 @@ from rankgrove.serving.settings import Settings, start_log
 logger = logging.getLogger("rankgrove.serving")
 
 _STAGES = {signal.SIGTERM: DRAIN, signal.SIGINT: CLOSE}
-_RESTART_SECONDS = 1.0
+_READY = ""  # a worker's first message; else it is the error
+_RESTART_SECONDS = _RETRY_SECONDS = 1.0
+_END_SECONDS = 1.0
 _KILL_SECONDS = 10.0  # after the time in which a worker should have stopped
 
 
@@ -88,11 +91,44 @@ def _handling(handle: Callable[[signal.Signals], None], *numbers: signal.Signals
             signal.signal(number, former)
 
 
-def _work(settings: Settings, listener: socket.socket, parent: Connection) -> None:
+def _work(
+    settings: Settings, listener: socket.socket, parent: Connection, replaces_another: bool
+) -> None:
     """Run a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and the parent passes it on
     start_log()
-    run_server(settings.server(listener), lambda: parent.send("ready"), parent)
+    server = _patient_server if replaces_another else _server
+    if (made := server(settings, listener, parent)) is not None:
+        run_server(made, lambda: parent.send(_READY), parent)
+
+
+def _server(settings: Settings, listener: socket.socket, parent: Connection) -> HttpServer | None:
+    """Load the models and return a server; tell the parent why there is none."""
+    try:
+        return settings.server(listener)
+    except (RankgroveError, OSError, MemoryError) as error:
+        parent.send(str(error) or type(error).__name__)
+        return None
+
+
+def _patient_server(
+    settings: Settings, listener: socket.socket, parent: Connection
+) -> HttpServer | None:
+    """Load the models, as soon as their files are sound, while other workers answer with the old.
+
+    None if the parent stops the server before.
+    """
+    told = ""
+    while True:
+        try:
+            return settings.server(listener)
+        except (RankgroveError, OSError, MemoryError) as error:
+            problem = str(error) or type(error).__name__
+        if problem != told:
+            told = problem
+            logger.error("a new worker waits for models that it can load: %s", problem)
+        if parent.poll(_RETRY_SECONDS):
+            return None
 
 
 @dataclass
@@ -133,9 +169,10 @@ class WorkerPool:
                     worker.process.kill()
                     worker.process.join()
 
-    def _start(self) -> _Worker:
+    def _start(self, replaces_another: bool = False) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(self._settings, self._listener, theirs))
+        arguments = (self._settings, self._listener, theirs, replaces_another)
+        process = self._context.Process(target=_work, args=arguments)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -150,12 +187,23 @@ class WorkerPool:
                 if worker.process.sentinel in events:
                     self._workers[place] = self._replace(worker, announced)
                 elif worker.pipe in events:
-                    worker.ready = worker.pipe.recv() == "ready"
-                    if announced:
-                        logger.info("worker %d is ready", worker.process.pid)
+                    self._hear(worker, announced)
             if not announced and all(worker.ready for worker in self._workers):
                 announced = True
                 on_ready()
+
+    def _hear(self, worker: _Worker, announced: bool) -> None:
+        """Take the first message of a worker, or the end of one that could not send it."""
+        try:
+            problem = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.process.join(_END_SECONDS)
+            return
+        if problem:
+            raise ModelError(problem)
+        worker.ready = True
+        if announced:
+            logger.info("worker %d is ready", worker.process.pid)
 
     def _replace(self, worker: _Worker, announced: bool) -> _Worker:
         process = worker.process
@@ -169,7 +217,7 @@ class WorkerPool:
         if not worker.ready:
             time.sleep(_RESTART_SECONDS)
         worker.pipe.close()
-        return self._start()
+        return self._start(replaces_another=True)
 
     def _stop(self, woken: socket.socket) -> None:
         """Pass signals on until all workers have ended."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
+from itertools import filterfalse, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.loading import load
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 FOLD_ORDERS = ("random", "sorted")
 
@@ -48,6 +50,7 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
     root = _existing(folder)
     named = _named_triples(root)
     if named:
+        _tell_absent_folds(root)
         return (_load_triple(triple, options) for _, triple in named)
     parts = _parts(root)
     if parts:
@@ -56,6 +59,11 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
         f"{root}: no folds found: expected Fold1/train.txt, vali.txt and test.txt, or S1.txt to "
         "S5.txt, or set1.train.txt, set1.valid.txt and set1.test.txt"
     )
+
+
+def fold_numbers(folder: str | os.PathLike[str]) -> list[int]:
+    """Return the numbers of Fold1, Fold2, ... of a folder, in the order of ``load_folds``."""
+    return [number for number, _ in _fold_folders(_existing(folder))]
 
 
 def data_sets(folder: str | os.PathLike[str]) -> list[str]:
@@ -238,9 +246,7 @@ def _roles(files: list[FilePath], pattern: str) -> dict[str, dict[str, FilePath]
 
 def _named_triples(root: FilePath) -> list[tuple[str, dict[str, FilePath]]]:
     """Return the three files of each fold, with what stands before their roles (``set1``)."""
-    folders = [path for path in root.iterdir() if path.is_dir()]
-    folds = [path for path in folders if re.fullmatch(r"fold[ _-]?\d+", path.name.lower())]
-    folds.sort(key=lambda path: int(re.sub(r"\D", "", path.name)))
+    folds = [path for _, path in _fold_folders(root)]
     triples: list[tuple[FilePath, str, dict[str, FilePath]]] = []
     for folder in folds or [root]:
         sets = _roles(_files(folder), r"(?P<set>)(?P<role>[a-z]+)")
@@ -254,6 +260,36 @@ def _named_triples(root: FilePath) -> list[tuple[str, dict[str, FilePath]]]:
             if role not in triple:
                 raise DataError(f"{folder}: there is no {role} file beside {_names(triple)}")
     return [(name, triple) for _, name, triple in triples]
+
+
+def _fold_folders(root: FilePath) -> list[tuple[int, FilePath]]:
+    """Return Fold1, Fold2, ... with their numbers."""
+    found: dict[int, FilePath] = {}
+    paths: list[FilePath] = [*root.iterdir()]
+    for path in sorted(paths, key=lambda path: path.name):
+        match = re.fullmatch(r"fold[ _-]?(\d+)", path.name.lower())
+        if match is None or not path.is_dir():
+            continue
+        other = found.setdefault(int(match[1]), path)
+        if other is not path:
+            raise DataError(f"{root}: {other.name} and {path.name} are both fold {int(match[1])}")
+    return sorted(found.items())
+
+
+def _tell_absent_folds(root: FilePath) -> None:
+    numbers = [number for number, _ in _fold_folders(root)]
+    up_to_last = range(min([1, *numbers]), max(numbers, default=0))
+    absent = [
+        f"Fold{number}" for number in islice(filterfalse(set(numbers).__contains__, up_to_last), 6)
+    ]
+    if absent:
+        absent[5:] = ["..."] if len(absent) > 5 else []
+        warnings.warn(
+            f"{root}: {', '.join(absent)} is absent beside Fold{numbers[-1]}: the folds that are "
+            "there keep their numbers",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _names(triple: dict[str, FilePath]) -> str:
