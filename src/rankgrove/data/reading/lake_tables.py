@@ -65,8 +65,8 @@ def refuse_lake_folder(folder: FilePath) -> None:
     if (folder / "_delta_log").is_dir():
         raise DataError(
             f"{folder}: this is a Delta table, whose folder may hold files of other versions: give "
-            "deltalake.DeltaTable(...) in place of the folder (on a cluster: what the engine reads it "
-            "into, such as a Spark DataFrame)"
+            "deltalake.DeltaTable(...) in place of the folder (on a cluster: what the engine reads "
+            "it into, such as a Spark DataFrame)"
         )
     if (folder / "metadata").is_dir() and (folder / "data").is_dir():
         raise DataError(
