@@ -147,8 +147,8 @@ def plrank_objectives(report: Report, cells: Cells, settings: Settings) -> None:
 
 
 BOOSTED = ("lambdamart", "mart", "mcrank", "plrank", "cosmart", "klmart", "rcrank", "gbrt")
-CLASSICAL = ("listmle", "rankboost", "adarank", "coordinate-ascent")
-FORESTS = ("rf-point", "rf-list", "rf-rand", "rf", "rf-hybrid", "broof", "igbrt")
+CLASSICAL = ("listmle", "rankboost", "adarank", "coordinate-ascent", "ranksvm")
+FORESTS = ("rf-point", "rf-list", "rf-rand", "rf-pair", "rf", "rf-hybrid", "broof", "igbrt")
 
 # What belongs to the shape of trees: oblivious trees know other limits than leaf-wise ones.
 SHAPE = ("tree", "max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_weight")
@@ -157,7 +157,7 @@ SHAPE = ("tree", "max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_w
 def departures(report: Report, cells: Cells, settings: Settings) -> None:
     """What changes where the defaults of boosted and classical rankers depart from the papers: each
     parameter alone set as the paper has it (the shape of trees with the limits of their leaves),
-    all others by default; then all of them."""
+    all others by default; then all of them. Where none departs: the values that the paper tunes."""
     _departures((*BOOSTED, *CLASSICAL), report, cells, settings)
 
 
@@ -209,9 +209,16 @@ def _departures_of(ranker: str, cells: Cells, name: str, settings: Settings) -> 
         }
         for group in groups
     }
-    methods["all of these"] = {**counted, **changed}
-    if len(groups) < 2:
-        del methods["all of these"]
+    if len(groups) > 1:
+        methods["all of these"] = {**counted, **changed}
+    if not changed:
+        tuned = cls.papers[paper].tuned
+        methods = {
+            f"{key}={value}": {**counted, key: value}
+            for key, values in tuned.items()
+            for value in values
+            if value != usual[key]
+        }
     cells.measure(collection, [default])
     base = cells.runs(collection, default, OWN)
     if not len(base):

@@ -107,6 +107,30 @@ def test_strength_and_correlation_are_those_of_the_forest_on_both_parts(tiny_dat
             assert row[name.replace("_", " ")] == pytest.approx(mean, rel=1e-12)
 
 
+def test_strength_has_the_time_of_one_tree(tiny_data):
+    study = make_study(tiny_data, ["rf-point:n_estimators=4"], folds=3, metrics="ndcg")
+    with Store(None) as store:
+        test, train = run_curve("strength", study, store, Run())
+        outcomes = [cell.outcome for cell in store.results()]
+    for curve in (test, train):
+        assert curve.fit_seconds[0] == 0
+        assert curve.fit_seconds[-1] == pytest.approx(
+            np.mean([outcome.fit_seconds / 4 for outcome in outcomes])
+        )
+        assert curve.score_microseconds[-1] == pytest.approx(
+            np.mean([outcome.score_microseconds / 4 for outcome in outcomes])
+        )
+        assert np.all(np.diff(curve.fit_seconds) >= 0)
+
+
+def test_work_of_a_tree_counts_the_documents_of_split_nodes(tiny_data):
+    forest = rankgrove.RFPoint(n_estimators=1, random_state=0, max_depth=2).fit(tiny_data)
+    trees = forest.model_.ensemble
+    work = forest.strength_curve(tiny_data).work
+    split = [trees.count[node] for node in range(len(trees.left)) if trees.left[node] >= 0]
+    assert work.tolist() == pytest.approx([0, *(np.cumsum(split) / np.sum(split))])
+
+
 def test_the_command_prints_the_correlation_of_trees(tiny_data, tmp_path, monkeypatch, capsys):
     from rankgrove.cli.main import main
 

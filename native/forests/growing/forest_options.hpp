@@ -51,10 +51,11 @@ struct ForestOptions {
 };
 
 // Whether nodes are made in the order in which they are numbered. (A pointwise tree does not depend
-// on the order of its splits, unless the number of its leaves is limited.)
+// on the order of its splits, unless the number of its leaves is limited. The three children of a
+// best split are numbered together.)
 inline bool splits_as_ordered(const ForestOptions& options) {
   return options.max_leaf_nodes != kUnlimited || options.order == NodeOrder::kDepthFirst ||
-         options.order == NodeOrder::kBestFirst;
+         (options.order == NodeOrder::kBestFirst && options.missing_branch);
 }
 
 // Gains below this are rounding noise of a sum whose true value is 0.

@@ -199,15 +199,14 @@ class ForestTreeGrower {
     const bool bounded = !gains_change && !options_.missing_branch;
     SplitQueue queue(bounded ? options_.max_leaf_nodes - tree_.n_leaves() : kUnlimited);
     const auto open = [&](const std::vector<WaitingNode>& nodes) {
-      FoundSplit found;
       for (const WaitingNode& node : nodes) {
         if (!may_grow()) return;
-        if (find_split(node, splitter, found, queue.least_gain())) queue.push(found);
+        if (find_split(node, splitter, queue.next(), queue.least_gain())) queue.push();
       }
     };
     open(roots);
     while (!queue.empty() && may_grow()) {
-      FoundSplit found = queue.pop();
+      FoundSplit& found = queue.pop();
       if (!fits(found)) continue;
       if (gains_change && found.n_nodes != tree_.n_nodes()) {
         restore_order(found.node);
@@ -326,7 +325,7 @@ class ForestTreeGrower {
     parent.feature = found.split.feature;
     parent.threshold = std::numeric_limits<float>::infinity();
     parent.missing_left = false;
-    parent.gain = static_cast<float>(found.split.gain);
+    parent.gain = found.split.gain;
     parent.left = found.values.node;
     parent.branch = true;
   }
@@ -353,7 +352,7 @@ class ForestTreeGrower {
     // Where the node has no missing value, one that comes later follows the heavier child.
     parent.missing_left =
         found.some_missing && !branch ? split.missing_left : weight_of(left) >= weight_of(right);
-    parent.gain = branch ? 0.0f : static_cast<float>(split.gain);
+    parent.gain = branch ? 0.0 : split.gain;
     parent.left = left.node;
     on_split(found);
     children_.clear();

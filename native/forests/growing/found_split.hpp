@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
+#include "forests/growing/gain_heap.hpp"
 #include "forests/nodes/node_splitter.hpp"
 #include "forests/nodes/waiting_node.hpp"
 
@@ -36,64 +36,49 @@ class SplitQueue {
 
   // Splits that gain no more than this need not be pushed: there are enough that gain more.
   double least_gain() {
-    const auto size = static_cast<int64_t>(heap_.size());
+    const auto size = static_cast<int64_t>(heap_.entries().size());
     if (size >= most_ && n_new_ >= std::max<int64_t>(kOften, size / kOften)) find_least_gain();
     return least_gain_;
   }
 
-  void push(const FoundSplit& found) {
-    const Entry entry{found.split.gain, found.node.node, free_slot()};
-    slots_[entry.slot] = found;
-    heap_.push_back(entry);
-    std::push_heap(heap_.begin(), heap_.end());
+  // The record that push() is going to add.
+  FoundSplit& next() {
+    if (free_.empty()) {
+      free_.push_back(static_cast<int32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    return slots_[free_.back()];
+  }
+
+  void push() {
+    const FoundSplit& found = next();
+    heap_.push({found.split.gain, found.node.node, free_.back()});
+    free_.pop_back();
     ++n_new_;
   }
 
-  FoundSplit pop() {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const int32_t slot = heap_.back().slot;
-    heap_.pop_back();
-    free_.push_back(slot);
+  // The record stays as it is until next() is called.
+  FoundSplit& pop() {
+    free_.push_back(heap_.pop().place);
     --most_;
-    return std::move(slots_[slot]);
+    return slots_[free_.back()];
   }
 
  private:
-  struct Entry {
-    double gain;
-    int32_t node;
-    int32_t slot;
-
-    // Of equals, the leaf that was made first is split first.
-    bool operator<(const Entry& other) const {
-      return gain != other.gain ? gain < other.gain : node > other.node;
-    }
-  };
-
   static constexpr int64_t kOften = 16;
 
   // The least of the best `most_` gains only grows: an old one is still right.
   void find_least_gain() {
     gains_.clear();
-    for (const Entry& entry : heap_) gains_.push_back(entry.gain);
+    for (const GainHeap::Entry& entry : heap_.entries()) gains_.push_back(entry.gain);
     const auto least = gains_.begin() + (most_ - 1);
     std::nth_element(gains_.begin(), least, gains_.end(), std::greater<>());
     least_gain_ = *least;
     n_new_ = 0;
   }
 
-  int32_t free_slot() {
-    if (free_.empty()) {
-      slots_.emplace_back();
-      return static_cast<int32_t>(slots_.size()) - 1;
-    }
-    const int32_t slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
-
   int64_t most_;
-  std::vector<Entry> heap_;
+  GainHeap heap_;
   std::vector<FoundSplit> slots_;
   std::vector<int32_t> free_;
   std::vector<double> gains_;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "forests/growing/gain_heap.hpp"
 #include "forests/growing/node_queue.hpp"
 #include "trees/tree.hpp"
 
@@ -12,11 +13,11 @@ namespace rankgrove::forests {
 
 struct GrowingNode {
   double value;
+  double gain = 0;
   uint32_t count;
   int32_t left = -1;  // child; the right one follows it
   int32_t feature = -1;
   float threshold = 0;
-  float gain = 0;
   int32_t set = -1;  // of categories that go left, if there is one
   bool missing_left = false;
   bool pure;            // all targets are equal: the node stays a leaf
@@ -55,6 +56,10 @@ class GrowingTree {
     int32_t next = n_before;
     if (queue.order() == NodeOrder::kBreadthFirst) {
       number_by_level(roots, tree, next);
+      return tree;
+    }
+    if (queue.order() == NodeOrder::kBestFirst) {
+      number_by_gain(roots, tree, next);
       return tree;
     }
     std::vector<int32_t> left_of(nodes_.size());  // by new number: the old number of its left child
@@ -103,6 +108,21 @@ class GrowingTree {
       add(next, nodes_[left].left);
       add(next + 1, nodes_[left + 1].left);
       put_children(tree, number, left, next);
+    }
+  }
+
+  // The same for the order of gains.
+  void number_by_gain(const std::vector<WaitingNode>& roots, Tree& tree, int32_t& next) const {
+    GainHeap parents;
+    const auto add = [&](int32_t number, const GrowingNode& node) {
+      if (node.left >= 0) parents.push({node.gain, number, node.left});
+    };
+    for (const WaitingNode& root : roots) add(root.node, nodes_[root.node]);
+    while (!parents.empty()) {
+      const GainHeap::Entry parent = parents.pop();
+      add(next, nodes_[parent.place]);
+      add(next + 1, nodes_[parent.place + 1]);
+      put_children(tree, parent.node, parent.place, next);
     }
   }
 

@@ -63,21 +63,21 @@ class Replay {
         if (!known.known) {
           missing_.push_back(static_cast<int32_t>(node.begin));
         } else if (known.left >= 0) {
-          FoundSplit found;
+          FoundSplit& found = queue.next();
           found.node = node;
           found.split.gain = known.gain;
-          queue.push(found);
+          queue.push();
         }
       }
     };
     open(roots_);
     while (missing_.empty() && !queue.empty() && may_grow()) {
-      const FoundSplit found = queue.pop();
+      const FoundSplit& found = queue.pop();
       if (fits(of(found.node))) open(split(found.node));
     }
     if (missing_.empty()) return;
     for (int i = 0; i < kLookedAhead && !queue.empty() && may_grow(); ++i) {
-      const FoundSplit found = queue.pop();
+      const FoundSplit& found = queue.pop();
       if (!fits(of(found.node))) continue;
       for (const WaitingNode& child : split(found.node)) {
         if (!of(child).known) missing_.push_back(static_cast<int32_t>(child.begin));
@@ -135,7 +135,7 @@ class Replay {
       parent.threshold = known.threshold;
     }
     parent.missing_left = known.missing_left;
-    parent.gain = static_cast<float>(known.gain);
+    parent.gain = known.gain;
     parent.left = number;
     return {left, right};
   }

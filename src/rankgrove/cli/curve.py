@@ -8,8 +8,8 @@ KIND is one of
   variance      bias and variance over samples of the training queries (--repeats: their number)
 
 Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
-bootstrap interval of each mean over queries and the time of fits and scores (not for strength,
-which has curves of test and training parts, and the correlation of trees in trees.csv). Fits are
+bootstrap interval of each mean over queries (not for strength, which has curves of test and
+training parts, and the correlation of trees in trees.csv) and the time of fits and scores. Fits are
 stored there like those of `compare`, and go on where they were stopped.
 """
 

@@ -59,7 +59,8 @@ class CellOutcome:
     curve_steps, curve_values : the first metric on the test part after part of the steps; if the
         cell's view asks for it, after every step, or of single trees after so many splits
     curve_per_query : the same query by query, (n_steps, n_queries); only after every step
-    curve_seconds : of training up to every step; trees of a forest share its time alike
+    curve_seconds : of training up to every step; trees of a forest share its time alike. Of
+        strength: of one tree up to every number of splits, by its documents (``work``)
     train_curve_steps, train_curve_values : of single trees on the training part, if the cell's view
         asks for the strength of trees
     tree_correlation : then also strength and correlation of the trees, mean squared error of a tree
@@ -363,7 +364,7 @@ def _describe(outcome: CellOutcome, fitted: Fitted, fold: Fold, cell: Cell) -> N
         outcome.reliability = reliability(ranker.predict_proba(test)[:, 1], relevance)
     every = _shows_all_steps(cell)
     if cell.view.curve == "strength":
-        _measure_trees(outcome, ranker, fold, str(cell.metrics[0]))
+        _measure_trees(outcome, fitted, fold, str(cell.metrics[0]))
     elif ranker.model_.n_steps and (every or not ranker.model_.needs_queries):
         n_points = None if every else _CURVE_POINTS
         curve = convergence(ranker, test, cell.metrics[0], n_points=n_points)
@@ -374,13 +375,15 @@ def _describe(outcome: CellOutcome, fitted: Fitted, fold: Fold, cell: Cell) -> N
             outcome.curve_seconds = _seconds_by_step(fitted, len(curve.steps))
 
 
-def _measure_trees(outcome: CellOutcome, ranker: Any, fold: Fold, metric: str) -> None:
+def _measure_trees(outcome: CellOutcome, fitted: Fitted, fold: Fold, metric: str) -> None:
     """Measure the single trees of a forest on the test and on the training part."""
+    ranker = fitted.ranker
     test, train = (
         ranker.strength_curve(part, metric=metric).thinned() for part in (fold.test, fold.train)
     )
     outcome.curve_steps, outcome.curve_values = test.n_splits, test.mean
     outcome.train_curve_steps, outcome.train_curve_values = train.n_splits, train.mean
+    outcome.curve_seconds = test.work * (fitted.seconds or 0.0) / ranker.model_.n_steps
     if ranker.model_.n_steps < 2:
         return
     with contextlib.suppress(ModelError):  # trees that do not answer with labels

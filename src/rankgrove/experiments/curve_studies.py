@@ -122,7 +122,8 @@ def run_curve(
     neither stopped early nor cut by validation, up to the last of the longest fold; a fold that
     ended before counts with its last value, and scoring takes its time in proportion to the steps.
     Of strength there are two curves per forest, of the test and of the training parts
-    (``tree_rows`` has the correlation of the trees).
+    (``tree_rows`` has the correlation of the trees); their seconds are those of one tree, which
+    grow with the documents of the nodes split so far.
     Of variance there are three curves per ranker, its loss, bias and variance over ``repeats``
     training samples of each size (see ``bias_variance``); its seed is the same for all
 

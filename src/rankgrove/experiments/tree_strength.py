@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.curves import Curve
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.specs import Spec
@@ -37,10 +38,11 @@ def strengths(study: Study, store: Store, run: Run, progress: Any) -> Iterator[C
                 yield f"{name} has no strength of trees: {errors[0]}"
                 continue
             outcomes = [cell.outcome for cell in cells]
-            yield _mean_curve(name, [(o.curve_steps, o.curve_values) for o in outcomes])
+            tested = [(o.curve_steps, o.curve_values) for o in outcomes]
+            yield _mean_curve(name, tested, outcomes)
             trained = [(o.train_curve_steps, o.train_curve_values) for o in outcomes]
             if all(len(steps) for steps, _ in trained):  # older stores lack them
-                yield _mean_curve(f"{name}, training part", trained)
+                yield _mean_curve(f"{name}, training part", trained, outcomes)
     for spec in study.specs:
         if spec not in forests:
             yield f"{spec.label} is no forest: it has no strength of trees"
@@ -76,11 +78,34 @@ def _by_ranker(study: Study, store: Store) -> dict[str, list[CellResult]]:
     return found
 
 
-def _mean_curve(name: str, folds: Sequence[tuple[npt.NDArray[np.int64], Floats]]) -> Curve:
+def _mean_curve(
+    name: str,
+    folds: Sequence[tuple[npt.NDArray[np.int64], Floats]],
+    outcomes: Sequence[CellOutcome],
+) -> Curve:
     """Return the mean over folds; trees that have ended keep their last value."""
     steps = np.unique(np.concatenate([own for own, _ in folds]))
     values = [np.interp(steps, *fold) for fold in folds]
-    return Curve(name, np.mean(values, axis=0).tolist(), steps.tolist())
+    costs = _costs(steps, outcomes)
+    return Curve(name, np.mean(values, axis=0).tolist(), steps.tolist(), None, *costs)
+
+
+def _costs(
+    steps: npt.NDArray[np.int64], outcomes: Sequence[CellOutcome]
+) -> tuple[list[float], list[float]] | tuple[None, None]:
+    """Return the mean seconds of one tree's fit, and microseconds of its score, up to each split.
+
+    Both are in proportion to the documents of the nodes that are split.
+    """
+    timed = [o for o in outcomes if len(o.curve_seconds) and o.fit_seconds]
+    if len(timed) < len(outcomes):  # older stores lack them
+        return None, None
+    fit = [np.interp(steps, o.curve_steps, o.curve_seconds) for o in timed]
+    score = [
+        seconds * (o.score_microseconds or 0.0) / (o.fit_seconds or 1.0)
+        for seconds, o in zip(fit, timed, strict=True)
+    ]
+    return np.mean(fit, axis=0).tolist(), np.mean(score, axis=0).tolist()
 
 
 def _is_forest(spec: Spec) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.metrics.listwise_metric import as_position_metric, listwise_metric
 from rankgrove.models.model import Model
 from rankgrove.models.trees import TreesModel
+from rankgrove.trees.ensemble import TreeEnsemble
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,16 +29,19 @@ class StrengthCurve:
     ----------
     n_splits : numbers of splits, from 0
     mean : mean over the trees; a tree that has ended keeps its last value
+    work : share of a tree's work after so many splits: of the documents of all nodes that are
+        split, those of the nodes split so far; mean over the trees
     """
 
     n_splits: npt.NDArray[np.int64]
     mean: Floats
+    work: Floats
 
     def thinned(self, n_points: int = 300) -> StrengthCurve:
         """Keep about so many points, dense at the start where the curve is steep."""
         last = len(self.mean) - 1
         places = np.unique(np.geomspace(1, last + 1, n_points).astype(np.int64) - 1)
-        return StrengthCurve(self.n_splits[places], self.mean[places])
+        return StrengthCurve(self.n_splits[places], self.mean[places], self.work[places])
 
 
 def strength_curve(
@@ -65,13 +71,27 @@ def strength_curve(
         prepared.weight,
         n_threads,
     )
-    return StrengthCurve(*_averaged(curves))
+    mean = _averaged(curves)
+    return StrengthCurve(np.arange(len(mean)), mean, _averaged(_work(trees)))
 
 
-def _averaged(curves: list[Any]) -> tuple[npt.NDArray[np.int64], Floats]:
+def _work(trees: TreeEnsemble) -> list[Floats]:
+    """Return the share of the documents of split nodes before and after each split of each tree."""
+    shares = []
+    for begin, end in pairwise(trees.tree_offsets):
+        left, count = trees.left[begin:end], trees.count[begin:end]
+        inner = np.flatnonzero(left >= 0)
+        # Children are numbered when their parent is split.
+        documents = count[inner[np.argsort(left[inner])]].cumsum(dtype=np.float64)
+        shares.append(np.append(0.0, documents / documents[-1]) if len(inner) else np.ones(1))
+    return shares
+
+
+def _averaged(curves: Sequence[Any]) -> Floats:
     longest = max(len(curve) for curve in curves)
     total = np.zeros(longest)
     for curve in curves:
         total[: len(curve)] += curve
         total[len(curve) :] += curve[-1]
-    return np.arange(longest), total / len(curves)
+    mean: Floats = total / len(curves)
+    return mean
