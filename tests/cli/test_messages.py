@@ -153,7 +153,10 @@ def test_a_file_in_the_wrong_place_is_named(files, tmp_path, words, message, cap
 
 def test_texts_of_metrics_and_rankers_stay_as_they_are():
     arguments = _parse(["train", "lambdamart", "d.txt", "--out", "m.rg"])
-    for text in ("the metric ndcg@10(gain=linear,ties=input)", "cell lambdamart:gain=exp,sigma=2"):
+    for text in (
+        *("the metric ndcg@10(gain=linear,ties=input)", "ndcg@10(ties=doc_id): label of row 0"),
+        "cell lambdamart:gain=exp,sigma=2",
+    ):
         assert in_options(text, arguments) == text
     said = in_options(
         "fit: use gain='linear' with sigma=2, ignore=['a', 'b'] or eval_set", arguments

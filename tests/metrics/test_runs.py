@@ -22,7 +22,7 @@ def random_files(folder, seed):
     qrels, run = {}, {}
     for query in map(str, range(12)):
         documents = [f"d{i:02}" for i in range(rng.integers(1, 15))]
-        qrels[query] = {d: int(rng.integers(0, 4)) for d in documents if rng.random() < 0.7}
+        qrels[query] = {d: int(rng.integers(-1, 4)) for d in documents if rng.random() < 0.7}
         run[query] = {d: float(rng.integers(0, 6)) for d in documents if rng.random() < 0.6}
     qrels["0"] = {"d00": 1, "d01": 0}
     run["0"] = {"d99": 1.0}  # nothing judged was retrieved
@@ -67,6 +67,33 @@ def test_a_query_that_the_run_lacks_counts_zero_unless_it_is_left_out(tmp_path):
     counts = match_run(*paths).counts
     assert counts["judged queries that the run lacks"] == 1
     assert counts["queries of the run without judgments"] == 1
+
+
+def test_negative_grades_count_as_not_relevant_and_are_counted(tmp_path, capsys):
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("1 0 a -1\n1 0 b 2\n")
+    run.write_text("1 Q0 a 1 7.5 t\n1 Q0 b 2 5 t\n")
+    assert main(["evaluate", str(run), str(qrels), "--preset", "trec", "--metric", "ndcg@10"]) == 0
+    shown = capsys.readouterr().out
+    assert "0.630930" in shown
+    assert "1 negative grades, which count as not relevant" in shown
+
+
+@pytest.mark.parametrize("line", ["1 Q0 a 1 7.5", "1 Q0 a x 7.5 t"])
+def test_scores_beside_qrels_are_a_run_whatever_is_wrong_with_it(tmp_path, capsys, line):
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("1 0 a 2\n1 0 b 0\n")
+    run.write_text(f"{line}\n1 Q0 b 2 6 t\n")
+    assert main(["evaluate", str(run), str(qrels), "--preset", "trec"]) == 1
+    assert f"{run}: this is no known format of runs" in capsys.readouterr().err
+
+
+def test_options_of_reading_rows_are_refused_for_runs(tmp_path, capsys):
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("1 0 a 2\n")
+    run.write_text("1 Q0 a 1 7.5 t\n")
+    assert main(["evaluate", str(run), str(qrels), "--negative-labels", "keep"]) == 1
+    assert "--negative-labels does not apply to a run" in capsys.readouterr().err
 
 
 def test_judgments_without_a_grade_are_counted(tmp_path, capsys):

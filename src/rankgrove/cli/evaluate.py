@@ -7,7 +7,7 @@ counts, and how many queries count.
 SCORES may also be a run: TREC's `topic Q0 document rank score tag` lines, or a table with columns
 of query, document and score. DATA are then judgments (TREC qrels, an export of Quepid, a table,
 ...), and documents are matched by their ids. A judged document that the run lacks counts in the
-ideal ranking only; one without a judgment is not relevant.
+ideal ranking only; one without a judgment, or with a negative grade, is not relevant.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rankgrove.cli.options import (
     add_metric_option,
     add_preset_option,
     load_data,
+    reading_options,
 )
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import DataPaths, one_source, out_path, refuse_overwriting
@@ -113,9 +114,12 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
 
 
 def _is_run(arguments: argparse.Namespace) -> bool:
-    """Tell whether SCORES names its documents: a TREC run, or a table with a column of scores."""
+    """Tell whether SCORES names its documents: a TREC run, or a table with a column of scores.
+
+    Scores beside qrels, which have no rows in an order of their own, can be nothing else.
+    """
     from rankgrove.data.reading.byte_stream import open_bytes
-    from rankgrove.logs import plain_tables, trec_run
+    from rankgrove.logs import plain_tables, qrels, trec_run
 
     path = file_path(arguments.scores)
     if arguments.scores != "-" and not path.exists():
@@ -125,7 +129,13 @@ def _is_run(arguments: argparse.Namespace) -> bool:
     with open_bytes(path) as stream:
         head = stream.peek(1 << 16)
     name = Path(path.name)
-    return trec_run.recognises(head, name) or plain_tables.is_table(head, name)
+    if trec_run.recognises(head, name) or plain_tables.is_table(head, name):
+        return True
+    judged = file_path(arguments.data[0])
+    if not judged.is_file():
+        return False
+    with open_bytes(judged) as stream:
+        return qrels.recognises(stream.peek(1 << 12), judged)
 
 
 def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
@@ -135,6 +145,9 @@ def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, 
 
     if len(arguments.data) != 1:
         raise ValueError(f"a run is measured against one file of judgments, not {arguments.data}")
+    for name in reading_options(arguments):
+        option = f"--{name.replace('_', '-')}"
+        raise ValueError(f"{option} does not apply to a run, whose documents are matched by ids")
     matched = match_run(arguments.data[0], arguments.scores, arguments.absent_queries or "zero")
     result = evaluate_run(
         matched,

@@ -14,7 +14,7 @@ _PARAMETER = re.compile(r"parameter (\w+)(?: of \w+)?\b")
 # (Not those of a metric or a ranker: "ndcg@10(gain=linear)", "mart:subsample=0.5,n_jobs=1".)
 _ARGUMENT = re.compile(r"(?<!\w\()(?<![,:])\b(\w+)=('[^']*'|\['[^]]*'\]|[\w.]*\w)")
 _BARE_ARGUMENT = re.compile(r"\b(\w+)=(?![\w'\"\[({])")
-_NAME = re.compile(r"(?<!['\w])[a-z]+(?:_[a-z]+)+\b(?!')")
+_NAME = re.compile(r"(?<!['\w=])[a-z]+(?:_[a-z]+)+\b(?!')")
 _LIKE = " (like=)"  # the model, in Python
 _METHOD = re.compile(r"^fit: ")
 _SET = re.compile(r"\beval_set '(valid|test)'")

@@ -33,7 +33,7 @@ class MatchedRun:
 
     Attributes
     ----------
-    labels : grades; 0 where a retrieved document is not judged
+    labels : grades; 0 where a retrieved document is not judged, or its grade is negative
     scores : scores of the run; -inf where a judged document was not retrieved
     doc_ids : the documents
     groups : their queries
@@ -59,7 +59,7 @@ def evaluate_run(
     """Evaluate a run against judgments, as trec_eval does (``preset="trec"``).
 
     A judged document that the run does not list counts in the ideal ranking only; a document
-    without a judgment counts as not relevant.
+    without a judgment, or with a negative grade (spam, not judged), counts as not relevant.
 
     Parameters
     ----------
@@ -115,8 +115,9 @@ def match_run(judgments: Any, run: Any, absent_queries: AbsentQueries = "zero") 
     labels, scores = both["grade"].to_numpy(), both["score"].to_numpy()
     counts["retrieved documents without a judgment"] = int(np.isnan(labels).sum())
     counts["judged documents that the run lacks"] = int(np.isnan(scores).sum())
+    counts["negative grades, which count as not relevant"] = int((labels < 0).sum())
     return MatchedRun(
-        np.nan_to_num(labels, nan=0.0),
+        np.fmax(labels, 0.0),
         np.where(np.isnan(scores), -np.inf, scores),
         both["document"].to_numpy(),
         QueryGroups.from_qid(both["query"].to_numpy().astype(str)),
