@@ -120,6 +120,34 @@ class TestTrainingWithoutMissingValues:
         with pytest.raises(ModelError, match="sends missing values elsewhere than 0"):
             exported(model_of("boosted"), "elasticsearch", tmp_path / "m")
 
+    @pytest.mark.filterwarnings("ignore:.*thresholds cannot be written for Solr")
+    @pytest.mark.parametrize("missing", ["keep", "inf"])
+    @pytest.mark.parametrize("to", ["elasticsearch", "opensearch", "solr", "ranklib"])
+    def test_text_that_spells_out_missing_values_has_some(self, to, missing, tmp_path):
+        """Absent features are 0 there, but NULL is not."""
+        X, y, qid = data(missing=True)
+        lines = [
+            f"{grade:g} qid:{query} "
+            + " ".join(f"{j}:{'NULL' if np.isnan(v) else v}" for j, v in enumerate(row, 1))
+            for grade, query, row in zip(y, qid, X, strict=True)
+        ]
+        (tmp_path / "train.txt").write_text("\n".join(lines) + "\n")
+        text = rankgrove.load(tmp_path / "train.txt")
+        assert np.isnan(text.X).any()
+        ranker = rankgrove.LambdaMART(n_estimators=10, missing=missing, random_state=0).fit(text)
+        with_nan = rankgrove.LambdaMART(n_estimators=10, missing=missing, random_state=0)
+        names = [f"name{j}" for j in range(X.shape[1])]
+
+        def outcome(model):
+            try:
+                return model.export(tmp_path / "m", to, feature_names=names).missing
+            except ModelError as error:
+                return str(error)
+
+        found = outcome(ranker)
+        assert found == outcome(with_nan.fit(X, y, qid=qid))
+        assert found == "keep" or "sends missing values elsewhere than 0" in found
+
 
 class TestUploadedFeatures:
     def test_only_used_ones_are_uploaded(self, tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -194,3 +194,18 @@ def test_out_of_bag_predictions_of_rows_without_weight_are_missing(data):
     assert len(forest.oob_prediction_) == data.n_rows
     assert np.isnan(forest.oob_prediction_[~kept]).all()
     assert np.isfinite(forest.oob_prediction_[kept]).any()
+
+
+def test_weights_in_model_selection_are_for_fit_alone():
+    """scikit-learn asks whether ``score`` wants them, too; an error of ``score`` would be a NaN."""
+    data = make_ranking(12, seed=3)
+    options = {"qid": data.qid, "groups": data.qid, "sample_weight": np.ones(data.n_rows)}
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = rankgrove.MART(n_estimators=2).set_fit_request(sample_weight=True)
+        with pytest.raises(ValueError, match="set_score_request"):
+            cross_val_score(ranker, data.X, data.y, cv=GroupKFold(3), params=options)
+        ranker.set_score_request(sample_weight=False)
+        found = cross_val_score(ranker, data.X, data.y, cv=GroupKFold(3), params=options)
+    assert np.isfinite(found).all()
+    with pytest.raises(ValueError, match="set_score_request"):
+        ranker.fit(data).score(data.X, data.y, data.qid, sample_weight=np.ones(data.n_rows))

@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=MISSING,
         help="missing values: kept as in the model, or taken for 0 (default: kept if the target "
-        "can; 0 for engines that give 0 to absent features, if training saw no missing value or "
-        "read absent features as 0)",
+        "can; 0 for engines that give 0 to absent features, if training saw no missing value)",
     )
     parser.add_argument(
         "--feature-names",

@@ -190,7 +190,8 @@ def export_model(
     to : name of the target
     missing : ``"keep"``: missing values go where the model sends them; ``"zero"``: where 0 goes, as
         in programs that know no missing values. None: as in the model if the target can, else
-        ``"zero"`` if training saw no missing value, or read absent features as 0.
+        ``"zero"`` if training saw no missing value (absent features of text that were read as 0
+        are none).
     feature_names : names for the columns, instead of the model's own
     known_features : all features that the target has; a model that asks for others is refused
     with_request : also write the bodies to upload beside the file
@@ -248,11 +249,13 @@ def export_model(
 
 def _reason_for_zero(model: Model, target: Target) -> str:
     """Return why features that a document lacks are 0 for the model, too; empty: they are not."""
-    if not target.absent_is_zero:
+    if not target.absent_is_zero or not isinstance(model, TreesModel) or model.saw_missing:
         return ""
-    if model.absent == "zero":
+    # Fill values hide whether the training data spelt out missing values (NULL, NaN).
+    unknown = model.saw_missing is None and model.fill is not None
+    if model.absent == "zero" and not unknown:
         return f"training read absent features as 0, and so does {target.name}"
-    if isinstance(model, TreesModel) and model.saw_missing is False:
+    if model.saw_missing is False:
         return f"training saw no missing value: {target.name} gives 0 to a feature without a value"
     return ""
 

@@ -198,7 +198,10 @@ class FittedRanker(SklearnInterface):
         ``sample_weight`` is there because scikit-learn's pipelines pass None.
         """
         if sample_weight is not None:
-            raise ValueError("score has no use for sample_weight: metrics weigh queries alike")
+            raise ValueError(
+                "score has no use for sample_weight: metrics weigh queries alike (in model "
+                "selection, ranker.set_score_request(sample_weight=False) keeps weights for fit)"
+            )
         from rankgrove.metrics.parsing import metric as as_metric
 
         measure = as_metric(metric)

@@ -23,12 +23,10 @@ Self = TypeVar("Self", bound="SklearnInterface")
 class SklearnInterface:
     """Parameters (those of ``__init__``), representation, tags and metadata routing of a ranker."""
 
-    # Method -> what scikit-learn's metadata routing passes to it without being asked for.
-    _routed: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "fit": ("qid",),
-        "predict": ("qid",),
-        "score": ("qid", "sample_weight"),
-    }
+    # Methods to which scikit-learn's metadata routing passes ``qid`` without being asked for. (Of
+    # weights, a user must say that they are for ``fit`` and not for ``score``. The default cannot
+    # be the latter: ``Pipeline.score`` raises an error then.)
+    _routed: ClassVar[tuple[str, ...]] = ("fit", "predict", "score")
     _metadata_request: Any
 
     @classmethod
@@ -98,9 +96,9 @@ class SklearnInterface:
         if hasattr(self, "_metadata_request"):
             return get_routing_for_object(self._metadata_request)
         requests = MetadataRequest(owner=self)
-        for method, routed in self._routed.items():
+        for method in self._routed:
             for name in _options(getattr(type(self), method)):
-                alias = True if name in routed else None
+                alias = True if name == "qid" else None
                 getattr(requests, method).add_request(param=name, alias=alias)
         return requests
 
