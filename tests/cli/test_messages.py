@@ -151,6 +151,17 @@ def test_a_file_in_the_wrong_place_is_named(files, tmp_path, words, message, cap
     assert message in capsys.readouterr().err
 
 
+def test_names_of_files_and_columns_stay_as_they_are():
+    arguments = _parse(["train", "mart", "label=1.csv", "--out", "m.rg"])
+    for text in (
+        *("hive/label=1/none.csv: no such file", "label=1.csv: no such file"),
+        "a folder/query=x y/p.csv, line 3: the column 'features=x' holds no numbers",
+    ):
+        assert in_options(text, arguments) == text
+    said = in_options("take them with categorical=['features=x', 'b'] or ignore=", arguments)
+    assert said == "take them with --categorical features=x b or --ignore"
+
+
 def test_texts_of_metrics_and_rankers_stay_as_they_are():
     arguments = _parse(["train", "lambdamart", "d.txt", "--out", "m.rg"])
     for text in (

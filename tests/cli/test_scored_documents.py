@@ -64,3 +64,19 @@ def test_a_run_needs_ids_of_documents(folder, capsys):
     assert not (folder / "none.run").exists()
     assert main([*command, "--out", str(folder / "none.csv")]) == 0
     assert pyarrow.csv.read_csv(folder / "none.csv").column_names == ["qid", "score"]
+
+
+def test_a_run_lists_each_document_of_a_query_once(folder, capsys):
+    data = rankgrove.load(folder / "test.parquet")
+    ids = data.doc_ids.copy()
+    first, second = np.flatnonzero(data.qid == data.qid[0])[:2]
+    ids[second] = ids[first]
+    again = rankgrove.Dataset(
+        data.X, data.y, data.qid, feature_names=data.feature_names, doc_ids=ids
+    )
+    rankgrove.write_parquet(again, folder / "again.parquet")
+    command = ["predict", str(folder / "model.rg"), str(folder / "again.parquet")]
+    assert main([*command, "--out", str(folder / "again.run")]) == 1
+    assert f"the document {ids[first]!r} of the query" in capsys.readouterr().err
+    assert not (folder / "again.run").exists()
+    assert main([*command, "--out", str(folder / "again.csv")]) == 0

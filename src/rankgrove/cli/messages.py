@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import PurePath
 
 # What is written in Python, followed by what is written here: "label= (--label on the command
 # line)", "rankgrove.kfold (rankgrove split on the command line)".
@@ -18,6 +19,10 @@ _NAME = re.compile(r"(?<!['\w=])[a-z]+(?:_[a-z]+)+\b(?!')")
 _LIKE = " (like=)"  # the model, in Python
 _METHOD = re.compile(r"^fit: ")
 _SET = re.compile(r"\beval_set '(valid|test)'")
+# What a user named: text in quotes, and paths. (The mark of a number stands for it meanwhile.)
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
+_PATH = re.compile(r"[^\s'\ue000\ue001]*/[^\s'\ue000\ue001]*")
+_MARK = re.compile("\ue000(\\d+)\ue001")
 
 # Arguments in Python, and the ``dest`` of the options that are called otherwise.
 _OTHER_NAMES = {
@@ -53,9 +58,30 @@ def in_options(message: str, arguments: argparse.Namespace) -> str:
         return options.get(match[1], match[0])
 
     message = _SET.sub(r"--\1", _METHOD.sub("", message.replace(_LIKE, "")))
+    message, kept = _without_names(message, arguments)
     message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message))
     message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
-    return _NAME.sub(name, _BARE_ARGUMENT.sub(bare, message))
+    message = _NAME.sub(name, _BARE_ARGUMENT.sub(bare, message))
+    while _MARK.search(message):  # a quoted text may hold a path
+        message = _MARK.sub(lambda mark: kept[int(mark[1])], message)
+    return message
+
+
+def _without_names(message: str, arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """Replace what the user named, such as the folder label=1/, by marks; return it, too."""
+    kept: list[str] = []
+    message = message.replace("\ue000", "\ufffd")  # of the user: it would be taken for a mark
+
+    def mark(text: str) -> str:
+        kept.append(text)
+        return f"\ue000{len(kept) - 1}\ue001"
+
+    for value in vars(arguments).values():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, (str, PurePath)) and "=" in str(one):
+                message = message.replace(str(one), mark(str(one)))
+    message = _QUOTED.sub(lambda quoted: f"'{mark(quoted[1])}'", message)
+    return _PATH.sub(lambda path: mark(path[0]), message), kept
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, str]:

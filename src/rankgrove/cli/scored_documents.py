@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgrove._addresses import file_path
 from rankgrove.errors import DataError
@@ -51,9 +52,28 @@ def _run(data: Dataset, scores: Any, tag: str) -> bytes:
     check_id(tag, "tag")
     groups = data.groups
     query = groups.query_of_row()
+    _refuse_repetition(data, ids, query)
     order = np.lexsort((np.arange(data.n_rows), -scores, query))
     ranks = np.arange(data.n_rows) - np.repeat(groups.offsets[:-1], groups.sizes) + 1
     return run_lines(data.qid[order], ids[order], ranks.tolist(), scores[order], tag)
+
+
+def _refuse_repetition(
+    data: Dataset, ids: npt.NDArray[np.object_], query: npt.NDArray[np.int64]
+) -> None:
+    _, document = np.unique(ids, return_inverse=True)
+    _, first, count = np.unique(
+        query * (int(document.max(initial=0)) + 1) + document,
+        return_index=True,
+        return_counts=True,
+    )
+    if (count > 1).any():
+        row = first[count > 1].min()
+        raise DataError(
+            f"{data.source or 'the data'}: the document {ids[row]!r} of the query "
+            f"{data.qid[row]!r} occurs more than once, which a run cannot tell apart: write the "
+            "scores as a table, such as .csv"
+        )
 
 
 def _write_table(data: Dataset, scores: Any, stream: Any, suffix: str) -> None:
