@@ -22,6 +22,7 @@
 #else
 #define RANKGROVE_SIMD
 #endif
+#define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2")))
 #define RANKGROVE_INLINE inline __attribute__((always_inline))
 
 namespace rankgrove {
@@ -32,6 +33,15 @@ inline void cpu_pause() {
   _mm_pause();
 #endif
 }
+
+#if RANKGROVE_X86
+// Whether functions marked RANKGROVE_AVX512 can be called: processors with its later parts (VBMI2:
+// Ice Lake, Zen 4 and newer) keep their clock.
+inline bool has_avx512() {
+  static const bool kAvailable = __builtin_cpu_supports("avx512vbmi2");
+  return kAvailable;
+}
+#endif
 
 // Eight floats that are added lane by lane: on a machine with narrower registers the compiler uses
 // two of them, and every lane still sees the same additions in the same order.

@@ -1,6 +1,5 @@
-// Bit kernels for processors with the later parts of AVX-512 (VBMI2: Ice Lake, Zen 4 and newer,
-// which keep their clock): a comparison gives the bits of 16 rows at once, and values of up to 64
-// leaves are looked up in registers.
+// Bit kernels for processors with the later parts of AVX-512: a comparison gives the bits of 16
+// rows at once, and values of up to 64 leaves are looked up in registers.
 #include <array>
 
 #include "common/simd.hpp"
@@ -9,8 +8,6 @@
 #include "scoring/columns.hpp"
 
 #if RANKGROVE_X86
-
-#define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2")))
 
 namespace rankgrove {
 

@@ -32,25 +32,25 @@ void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch, 
 
 // Each block writes its left rows forwards from its beginning and its right rows backwards from its
 // end; then, with all block sizes known, both are copied to where they belong.
-template <typename Code, typename GoesLeft>
+template <typename Code>
 int64_t RowPartition::split_by(const Code* codes, int64_t begin, int64_t end,
-                               const GoesLeft& goes_left, int n_threads) {
+                               const uint8_t* goes_left, int n_threads) {
   const int64_t n_blocks = (end - begin + kBlock - 1) / kBlock;
   std::vector<int64_t> n_left(n_blocks);
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
     const int64_t last = std::min(end, first + kBlock);
+    const int32_t* rows = rows_.data() + first;
     int32_t* left = scratch_ + first;
     int32_t* right = scratch_ + last - 1;
-    for (int64_t i = first; i < last; ++i) {
-      const int32_t row = rows_[i];
-      const bool to_left = goes_left(codes[row]);
-      *left = row;
-      *right = row;
-      left += to_left;
-      right -= !to_left;
+    int64_t to_left = 0;
+    for (int64_t i = 0; i < last - first; ++i) {
+      const int32_t row = rows[i];
+      left[to_left] = row;
+      right[to_left - i] = row;
+      to_left += goes_left[codes[row]];
     }
-    n_left[block] = left - (scratch_ + first);
+    n_left[block] = to_left;
   });
   std::vector<int64_t> left_start(n_blocks + 1, begin);
   for (int64_t b = 0; b < n_blocks; ++b) left_start[b + 1] = left_start[b] + n_left[b];
@@ -66,32 +66,22 @@ int64_t RowPartition::split_by(const Code* codes, int64_t begin, int64_t end,
   return middle;
 }
 
-template <typename Code>
-int64_t RowPartition::split_codes(const Code* codes, int64_t begin, int64_t end,
-                                  const CodeRule& rule, int n_threads) {
-  const int32_t missing = binned_.missing_bin(rule.feature);
-  if (rule.categories) {
-    std::vector<uint8_t> in_set(missing + 1);
-    for (int32_t code = 0; code < missing; ++code) {
-      in_set[code] = has_category(*rule.categories, code);
-    }
-    in_set[missing] = rule.missing_left;
-    const uint8_t* table = in_set.data();
-    return split_by(
-        codes, begin, end, [table](int32_t code) { return table[code] != 0; }, n_threads);
-  }
-  const int32_t bin = rule.bin;
-  const bool missing_left = rule.missing_left;
-  return split_by(
-      codes, begin, end, [=](int32_t code) { return code == missing ? missing_left : code <= bin; },
-      n_threads);
-}
-
 int64_t RowPartition::split(int64_t begin, int64_t end, const CodeRule& rule, int n_threads) {
-  if (binned_.wide) {
-    return split_codes(binned_.column(rule.feature, column16_), begin, end, rule, n_threads);
+  const int32_t missing = binned_.missing_bin(rule.feature);
+  goes_left_.assign(missing + 1, 0);
+  if (rule.categories) {
+    for (int32_t code = 0; code < missing; ++code) {
+      goes_left_[code] = has_category(*rule.categories, code);
+    }
+  } else {
+    std::fill_n(goes_left_.begin(), std::min(rule.bin + 1, missing), 1);
   }
-  return split_codes(binned_.column(rule.feature, column8_), begin, end, rule, n_threads);
+  goes_left_[missing] = rule.missing_left;
+  const uint8_t* goes_left = goes_left_.data();
+  if (binned_.wide) {
+    return split_by(binned_.column(rule.feature, column16_), begin, end, goes_left, n_threads);
+  }
+  return split_by(binned_.column(rule.feature, column8_), begin, end, goes_left, n_threads);
 }
 
 void RowPartition::undo_split(int64_t begin, int64_t middle, int64_t end) {

@@ -30,12 +30,9 @@ class RowPartition {
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
 
  private:
+  // `goes_left` tells it of every code.
   template <typename Code>
-  int64_t split_codes(const Code* codes, int64_t begin, int64_t end, const CodeRule& rule,
-                      int n_threads);
-  // `goes_left` tells it of a code.
-  template <typename Code, typename GoesLeft>
-  int64_t split_by(const Code* codes, int64_t begin, int64_t end, const GoesLeft& goes_left,
+  int64_t split_by(const Code* codes, int64_t begin, int64_t end, const uint8_t* goes_left,
                    int n_threads);
 
   const BinnedMatrix& binned_;
@@ -43,6 +40,7 @@ class RowPartition {
   int32_t* scratch_ = nullptr;
   mutable std::vector<uint8_t> column8_;  // scratch for the codes of a sparse column
   mutable std::vector<uint16_t> column16_;
+  std::vector<uint8_t> goes_left_;  // scratch of a split
 };
 
 }  // namespace rankgrove

@@ -8,6 +8,7 @@
 
 #include "common/category_bits.hpp"
 #include "common/simd.hpp"
+#include "trees/rough_scores.hpp"
 
 namespace rankgrove {
 namespace {
@@ -33,100 +34,6 @@ RANKGROVE_INLINE double gradient_of(int64_t word) {
 
 RANKGROVE_INLINE double hessian_of(int64_t word) {
   return static_cast<int32_t>(word & kHessianMask);
-}
-
-// Scores that are good for a first look: in single precision and in units of the fields, with a
-// relative error below kRoughError.
-struct RoughUnits {
-  float l2;
-  int32_t min_hessian;
-};
-
-constexpr double kRoughError = 0x1p-20;  // 13 roundings of 2^-24 each
-constexpr double kMostRoughL2 = 0x1p60;  // beyond it, products could overflow
-constexpr float kNoRough = -std::numeric_limits<float>::infinity();
-
-typedef uint64_t Words __attribute__((vector_size(32)));
-
-// Every word with those before it added.
-RANKGROVE_INLINE void add_before(Words& words) {
-  const Words none = {};
-  Words moved;
-  shuffle<4, 0, 1, 2>(words, none, moved);
-  words += moved;
-  shuffle<4, 5, 0, 1>(words, none, moved);
-  words += moved;
-}
-
-// The low halves of eight words.
-RANKGROVE_INLINE void low_halves(const Words& a, const Words& b, LaneMask& halves) {
-  shuffle<0, 2, 4, 6, 8, 10, 12, 14>((LaneMask)a, (LaneMask)b, halves);
-}
-
-// Packed sums of the left child and rough scores of kLanes splits; -inf where a child is too light.
-// `before` holds what is left of them, and then what is left of the next ones.
-RANKGROVE_INLINE void rough_lanes(const int64_t* histogram, int64_t total, RoughUnits units,
-                                  Words& before, int64_t* left, float* score) {
-  Words a, b;
-  load(a, histogram);
-  load(b, histogram + kLanes64);
-  add_before(a);
-  add_before(b);
-  Words sum_a, sum_b;
-  shuffle<3, 3, 3, 3>(a, a, sum_a);
-  shuffle<3, 3, 3, 3>(b, b, sum_b);
-  a += before;
-  b += before + sum_a;
-  before += sum_a + sum_b;
-  store(left, a);
-  store(left + kLanes64, b);
-  LaneMask g, h;
-  low_halves(a >> kHessianBits, b >> kHessianBits, g);
-  low_halves(a, b, h);
-  h &= static_cast<int32_t>(kHessianMask);
-  const LaneMask other_g = static_cast<int32_t>(total >> kHessianBits) - g;
-  const LaneMask other_h = static_cast<int32_t>(total & kHessianMask) - h;
-  const Lanes gl = __builtin_convertvector(g, Lanes);
-  const Lanes gr = __builtin_convertvector(other_g, Lanes);
-  const Lanes hl = __builtin_convertvector(h, Lanes) + units.l2;
-  const Lanes hr = __builtin_convertvector(other_h, Lanes) + units.l2;
-  const Lanes both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
-  const LaneMask heavy = (h >= units.min_hessian) & (other_h >= units.min_hessian);
-  store(score, heavy ? both : Lanes{} + kNoRough);
-}
-
-// The same for the splits after bins 0..n-1; both arrays are writable up to a multiple of kLanes.
-RANKGROVE_SIMD void rough_scores(const int64_t* histogram, int32_t n, int64_t missing,
-                                 int64_t total, RoughUnits units, int64_t* left, float* score) {
-  Words before = Words{} + static_cast<uint64_t>(missing);
-  int32_t b = 0;
-  for (; b + kLanes <= n; b += kLanes) {
-    rough_lanes(histogram + b, total, units, before, left + b, score + b);
-  }
-  if (b == n) return;
-  int64_t rest[kLanes] = {};
-  std::memcpy(rest, histogram + b, (n - b) * sizeof(int64_t));
-  rough_lanes(rest, total, units, before, left + b, score + b);
-}
-
-// Writes the greatest of each kBlock scores to `greatest`, and returns the greatest of all.
-constexpr int32_t kBlock = 32;
-
-RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, float* greatest) {
-  float of_all = kNoRough;
-  for (int32_t block = 0; block < n_blocks; ++block, score += kBlock) {
-    Lanes best, x;
-    load(best, score);
-    for (int32_t b = kLanes; b < kBlock; b += kLanes) {
-      load(x, score + b);
-      best = x > best ? x : best;
-    }
-    float of_block = best[0];
-    for (int v = 1; v < kLanes; ++v) of_block = best[v] > of_block ? best[v] : of_block;
-    greatest[block] = of_block;
-    of_all = of_block > of_all ? of_block : of_all;
-  }
-  return of_all;
 }
 
 // Scores of both children for n candidate splits; -inf where a child is too light.
@@ -193,9 +100,8 @@ struct Workspace {
 
   void resize(int32_t n) {
     if (std::ssize(left) >= n) return;
-    const int32_t n_blocks = (n + kBlock - 1) / kBlock;
-    rough_of_block.resize(n_blocks);
-    rough.resize(n_blocks * kBlock);
+    rough_of_block.resize(n_rough_blocks(n));
+    rough.resize(rough_of_block.size() * kRoughBlock);
     left.resize(rough.size());
     bin.resize(rough.size());
     score.resize(rough.size());
@@ -218,17 +124,15 @@ struct Workspace {
     const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
     const RoughUnits rough_units{static_cast<float>(units.l2 / units.hessian),
                                  static_cast<int32_t>(min_hessian)};
-    rough_scores(histogram, n, missing, total, rough_units, left.data(), rough.data());
-    const int32_t n_blocks = (n + kBlock - 1) / kBlock;
-    std::fill(rough.begin() + n, rough.begin() + n_blocks * kBlock, kNoRough);
-    const float greatest = greatest_of_blocks(rough.data(), n_blocks, rough_of_block.data());
+    const float greatest = rough_scores(histogram, n, missing, total, rough_units,
+                                        {left.data(), rough.data(), rough_of_block.data()});
     const double unit = units.gradient * units.gradient / units.hessian;
     if (!(greatest > 0.0f) || greatest * unit * (1.0 + 2 * kRoughError) < least) return 0;
     const auto enough = static_cast<float>(greatest * (1.0 - 4 * kRoughError));
     int32_t n_listed = 0;
-    for (int32_t block = 0; block < n_blocks; ++block) {
+    for (int32_t block = 0; block < n_rough_blocks(n); ++block) {
       if (rough_of_block[block] < enough) continue;
-      for (int32_t b = block * kBlock; b < (block + 1) * kBlock; ++b) {
+      for (int32_t b = block * kRoughBlock; b < (block + 1) * kRoughBlock; ++b) {
         if (rough[b] < enough || (n_listed > 0 && left[b] == left[n_listed - 1])) continue;
         left[n_listed] = left[b];
         bin[n_listed++] = b;

@@ -1,0 +1,177 @@
+#include "trees/rough_scores.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/simd.hpp"
+#include "trees/packed_gradients.hpp"
+
+namespace rankgrove {
+namespace {
+
+typedef uint64_t Words __attribute__((vector_size(32)));
+
+// Every word with those before it added.
+RANKGROVE_INLINE void add_before(Words& words) {
+  const Words none = {};
+  Words moved;
+  shuffle<4, 0, 1, 2>(words, none, moved);
+  words += moved;
+  shuffle<4, 5, 0, 1>(words, none, moved);
+  words += moved;
+}
+
+// The low halves of eight words.
+RANKGROVE_INLINE void low_halves(const Words& a, const Words& b, LaneMask& halves) {
+  shuffle<0, 2, 4, 6, 8, 10, 12, 14>((LaneMask)a, (LaneMask)b, halves);
+}
+
+// Eight splits; `before` holds what is left of them, and then what is left of the next ones.
+RANKGROVE_INLINE void score_lanes(const int64_t* bins, int64_t total, RoughUnits units,
+                                  Words& before, int64_t* left, float* score) {
+  Words a, b;
+  load(a, bins);
+  load(b, bins + kLanes64);
+  add_before(a);
+  add_before(b);
+  Words sum_a, sum_b;
+  shuffle<3, 3, 3, 3>(a, a, sum_a);
+  shuffle<3, 3, 3, 3>(b, b, sum_b);
+  a += before;
+  b += before + sum_a;
+  before += sum_a + sum_b;
+  store(left, a);
+  store(left + kLanes64, b);
+  LaneMask g, h;
+  low_halves(a >> kHessianBits, b >> kHessianBits, g);
+  low_halves(a, b, h);
+  h &= static_cast<int32_t>(kHessianMask);
+  const LaneMask other_g = static_cast<int32_t>(total >> kHessianBits) - g;
+  const LaneMask other_h = static_cast<int32_t>(total & kHessianMask) - h;
+  const Lanes gl = __builtin_convertvector(g, Lanes);
+  const Lanes gr = __builtin_convertvector(other_g, Lanes);
+  const Lanes hl = __builtin_convertvector(h, Lanes) + units.l2;
+  const Lanes hr = __builtin_convertvector(other_h, Lanes) + units.l2;
+  const Lanes both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
+  const LaneMask heavy = (h >= units.min_hessian) & (other_h >= units.min_hessian);
+  store(score, heavy ? both : Lanes{} + kNoRough);
+}
+
+RANKGROVE_SIMD void score_splits(const int64_t* bins, int32_t n, int64_t missing, int64_t total,
+                                 RoughUnits units, int64_t* left, float* score) {
+  Words before = Words{} + static_cast<uint64_t>(missing);
+  int32_t b = 0;
+  for (; b + kLanes <= n; b += kLanes) {
+    score_lanes(bins + b, total, units, before, left + b, score + b);
+  }
+  if (b < n) {
+    int64_t rest[kLanes] = {};
+    std::memcpy(rest, bins + b, (n - b) * sizeof(int64_t));
+    score_lanes(rest, total, units, before, left + b, score + b);
+  }
+  std::fill(score + n, score + n_rough_blocks(n) * kRoughBlock, kNoRough);
+}
+
+// Writes the greatest score of each block, and returns the greatest of all.
+RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, float* greatest) {
+  float of_all = kNoRough;
+  for (int32_t block = 0; block < n_blocks; ++block, score += kRoughBlock) {
+    Lanes best, x;
+    load(best, score);
+    for (int32_t b = kLanes; b < kRoughBlock; b += kLanes) {
+      load(x, score + b);
+      best = x > best ? x : best;
+    }
+    float of_block = best[0];
+    for (int v = 1; v < kLanes; ++v) of_block = best[v] > of_block ? best[v] : of_block;
+    greatest[block] = of_block;
+    of_all = of_block > of_all ? of_block : of_all;
+  }
+  return of_all;
+}
+
+#if RANKGROVE_X86
+
+// The same with sixteen splits at once, half a block, and by the same operations.
+RANKGROVE_AVX512 inline __m512i with_those_before(__m512i words) {
+  const __m512i none = _mm512_setzero_si512();
+  words = _mm512_add_epi64(words, _mm512_alignr_epi64(words, none, 7));
+  words = _mm512_add_epi64(words, _mm512_alignr_epi64(words, none, 6));
+  return _mm512_add_epi64(words, _mm512_alignr_epi64(words, none, 4));
+}
+
+RANKGROVE_AVX512 inline __m512i last_of(__m512i words) {
+  return _mm512_permutexvar_epi64(_mm512_set1_epi64(7), words);
+}
+
+RANKGROVE_AVX512 inline __m512i low_halves_of(__m512i a, __m512i b) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return _mm512_permutex2var_epi32(a, even, b);
+}
+
+// The scores of splits `first` to `first + 15`, kNoRough from n on.
+RANKGROVE_AVX512 inline __m512 score_half(const int64_t* bins, int32_t first, int32_t n,
+                                          int64_t total, RoughUnits units, __m512i& before,
+                                          int64_t* left) {
+  const uint32_t present = n - first >= 16 ? 0xffff : (1u << std::max(n - first, 0)) - 1;
+  const auto low = static_cast<__mmask8>(present);
+  const auto high = static_cast<__mmask8>(present >> 8);
+  __m512i a = with_those_before(_mm512_maskz_loadu_epi64(low, bins + first));
+  __m512i b = with_those_before(_mm512_maskz_loadu_epi64(high, bins + first + 8));
+  const __m512i sum_a = last_of(a);
+  const __m512i sum_b = last_of(b);
+  a = _mm512_add_epi64(a, before);
+  b = _mm512_add_epi64(b, _mm512_add_epi64(before, sum_a));
+  before = _mm512_add_epi64(before, _mm512_add_epi64(sum_a, sum_b));
+  _mm512_storeu_si512(left + first, a);
+  _mm512_storeu_si512(left + first + 8, b);
+  const __m512i g =
+      low_halves_of(_mm512_srli_epi64(a, kHessianBits), _mm512_srli_epi64(b, kHessianBits));
+  const __m512i h =
+      _mm512_and_si512(low_halves_of(a, b), _mm512_set1_epi32(static_cast<int32_t>(kHessianMask)));
+  const __m512i other_g = _mm512_sub_epi32(_mm512_set1_epi32(gradient_field(total)), g);
+  const __m512i other_h = _mm512_sub_epi32(_mm512_set1_epi32(hessian_field(total)), h);
+  const __m512 l2 = _mm512_set1_ps(units.l2);
+  const __m512 gl = _mm512_cvtepi32_ps(g);
+  const __m512 gr = _mm512_cvtepi32_ps(other_g);
+  const __m512 hl = _mm512_add_ps(_mm512_cvtepi32_ps(h), l2);
+  const __m512 hr = _mm512_add_ps(_mm512_cvtepi32_ps(other_h), l2);
+  const __m512 above = _mm512_add_ps(_mm512_mul_ps(_mm512_mul_ps(gl, gl), hr),
+                                     _mm512_mul_ps(_mm512_mul_ps(gr, gr), hl));
+  const __m512i least = _mm512_set1_epi32(units.min_hessian);
+  const __mmask16 heavy = _mm512_cmpge_epi32_mask(h, least) &
+                          _mm512_cmpge_epi32_mask(other_h, least) & static_cast<__mmask16>(present);
+  return _mm512_mask_div_ps(_mm512_set1_ps(kNoRough), heavy, above, _mm512_mul_ps(hl, hr));
+}
+
+RANKGROVE_AVX512 float rough_scores_avx512(const int64_t* bins, int32_t n, int64_t missing,
+                                           int64_t total, RoughUnits units,
+                                           const RoughScores& scores) {
+  __m512i before = _mm512_set1_epi64(missing);
+  float of_all = kNoRough;
+  for (int32_t block = 0; block < n_rough_blocks(n); ++block) {
+    const int32_t first = block * kRoughBlock;
+    const __m512 x = score_half(bins, first, n, total, units, before, scores.left);
+    const __m512 y = score_half(bins, first + 16, n, total, units, before, scores.left);
+    _mm512_storeu_ps(scores.score + first, x);
+    _mm512_storeu_ps(scores.score + first + 16, y);
+    scores.of_block[block] = _mm512_reduce_max_ps(_mm512_max_ps(x, y));
+    of_all = std::max(of_all, scores.of_block[block]);
+  }
+  return of_all;
+}
+
+#endif
+
+}  // namespace
+
+float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t total, RoughUnits units,
+                   const RoughScores& scores) {
+#if RANKGROVE_X86
+  if (has_avx512()) return rough_scores_avx512(bins, n, missing, total, units, scores);
+#endif
+  score_splits(bins, n, missing, total, units, scores.left, scores.score);
+  return greatest_of_blocks(scores.score, n_rough_blocks(n), scores.of_block);
+}
+
+}  // namespace rankgrove

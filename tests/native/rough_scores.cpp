@@ -1,0 +1,71 @@
+#include "trees/rough_scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "check.hpp"
+#include "common/random.hpp"
+#include "trees/packed_gradients.hpp"
+
+namespace {
+
+using namespace rankgrove;
+
+struct Looked {
+  std::vector<int64_t> left;
+  std::vector<float> score, of_block;
+  float greatest;
+};
+
+Looked look(const std::vector<int64_t>& bins, int32_t n, int64_t missing, int64_t total,
+            RoughUnits units) {
+  const auto n_blocks = size_t(n_rough_blocks(n));
+  Looked looked{std::vector<int64_t>(n_blocks * kRoughBlock),
+                std::vector<float>(n_blocks * kRoughBlock), std::vector<float>(n_blocks), 0};
+  looked.greatest = rough_scores(bins.data(), n, missing, total, units,
+                                 {looked.left.data(), looked.score.data(), looked.of_block.data()});
+  return looked;
+}
+
+}  // namespace
+
+CASE("rough scores of the example") {
+  const std::vector<int64_t> bins{packed_word({1, 1}), packed_word({2, 1}), packed_word({-3, 2})};
+  const Looked looked = look(bins, 2, 0, packed_word({0, 4}), {1.0f, 0});
+  CHECK(looked.score[0] == 0.75f);
+  CHECK(looked.score[1] == 6.0f);
+  CHECK(looked.greatest == 6.0f);
+}
+
+CASE("rough scores are near exact ones, for any number of splits") {
+  Random random(5);
+  for (int32_t n = 1; n < 100; ++n) {
+    std::vector<int64_t> bins;
+    const int64_t missing = n % 3 == 0 ? packed_word({-40, 70}) : 0;
+    int64_t total = missing;
+    for (int32_t b = 0; b <= n; ++b) {
+      bins.push_back(packed_word({int64_t(random.below(2001)) - 1000, int64_t(random.below(300))}));
+      total += bins.back();
+    }
+    const Looked looked = look(bins, n, missing, total, {0.5f, 200});
+    int64_t left = missing;
+    float greatest = kNoRough;
+    for (int32_t b = 0; b < n; ++b) {
+      left += bins[size_t(b)];
+      CHECK(looked.left[size_t(b)] == left);
+      const auto [gl, hl] = unpacked(left);
+      const auto [gr, hr] = unpacked(total - left);
+      const float score = looked.score[size_t(b)];
+      greatest = std::max(greatest, score);
+      CHECK((score == kNoRough) == (hl < 200 || hr < 200));
+      if (score == kNoRough) continue;
+      const double exact =
+          double(gl * gl) / (double(hl) + 0.5) + double(gr * gr) / (double(hr) + 0.5);
+      CHECK(std::abs(score - exact) <= kRoughError * exact);
+    }
+    CHECK(looked.greatest == greatest);
+    CHECK(*std::max_element(looked.of_block.begin(), looked.of_block.end()) == greatest);
+    for (size_t b = size_t(n); b < looked.score.size(); ++b) CHECK(looked.score[b] == kNoRough);
+  }
+}
