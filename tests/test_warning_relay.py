@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from rankgrove._warning_relay import relaying_warnings
+from rankgrove._warning_relay import WarningRelay, relaying_warnings
 from rankgrove.errors import DataWarning
 
 
@@ -57,3 +57,20 @@ def test_a_warning_of_another_thread_that_is_ignored_stays_so(relaying_thread, m
 def test_the_filter_can_be_read_as_others_are(relaying_thread):
     message = warnings.filters[0][1]
     assert message.pattern == ""  # as scikit-learn reads it
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "X: 3 of 9 values of 'size' are unknown",
+        "X: 1 of 10 values of 'colour', 2 of 10 values of 'size' are unknown",
+    ],
+)
+def test_what_differs_in_counted_columns_is_shown_once(again):
+    relay = WarningRelay()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        relay.relay("fold 1", "DataWarning", "X: 80 of 748 values of 'colour' are unknown")
+        relay.relay("fold 2", "DataWarning", again)
+        relay.relay("fold 2", "DataWarning", "X: 80 of 748 values of 'colour' are infinite")
+    assert [str(w.message).split(": ")[0] for w in shown] == ["fold 1", "fold 2"]

@@ -68,10 +68,15 @@ def _show(message: Any, category: type[Warning], *place: Any, **more: Any) -> No
         send(category.__name__, str(message))
 
 
+# "3 of 9 values of 'colour', 4 of 9 values of 'size'", without the numbers.
+_COUNTED = re.compile(r"""(# of # values of ('[^']*'|"[^"]*")(, )?)+""")
+
+
 class WarningRelay:
     """Shows the warnings that workers send, each distinct one once.
 
-    Warnings that differ in numbers alone are the same: each worker counts in its own data.
+    Warnings that differ in numbers alone are the same: each worker counts in its own data. So are
+    those that count values of other columns.
     """
 
     def __init__(self) -> None:
@@ -79,7 +84,7 @@ class WarningRelay:
 
     def relay(self, source: str, category: str, text: str) -> None:
         """Show a warning of ``source``, unless an equal one was shown before."""
-        key = category, re.sub(r"\d+([.,]\d+)*", "#", text)
+        key = category, _COUNTED.sub("#", re.sub(r"\d+([.,]\d+)*", "#", text))
         if key in self._shown:
             return
         self._shown.add(key)

@@ -7,6 +7,7 @@ import rankgrove
 from rankgrove import write_letor
 from rankgrove.cli.main import main
 from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,13 @@ def folder(tmp_path_factory):
 def there(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     return ["compare", "judged.txt", "--quiet", "--folds", "3", "--out", str(tmp_path / "results")]
+
+
+def test_names_that_the_data_lack_are_told_once(folder):
+    data = rankgrove.load(folder / "judged.txt")
+    with pytest.warns(DataWarning) as told:
+        rankgrove.compare(data, {"old": f"model:{folder / 'good.rg'}", "two": "random"}, folds=3)
+    assert sum("has no names for its columns" in str(w.message) for w in told) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*has no names for its columns")  # of LETOR text

@@ -213,6 +213,18 @@ def test_out_receives_the_scores():
             Scorer(ensemble).predict(X, out=wrong)
 
 
+def test_an_output_that_cannot_be_written_or_is_part_of_the_input_is_refused():
+    ensemble = random_ensemble(0, 3, 8, 5)
+    X = rows_for(ensemble, 20, 0).astype(np.float64)
+    X = np.ascontiguousarray(X)
+    fixed = np.empty(20)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="not a read-only one"):
+        Scorer(ensemble).predict(X, out=fixed)
+    with pytest.raises(ValueError, match="out shares memory with X"):
+        Scorer(ensemble).predict(X, out=X.reshape(-1)[20:40])
+
+
 def test_other_inputs_are_converted_or_refused():
     ensemble = random_ensemble(1, 4, 8, 3)
     X = np.arange(12).reshape(4, 3)

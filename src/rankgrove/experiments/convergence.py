@@ -45,7 +45,8 @@ def convergence(
     model = ranker.model_
     refuse_other_reading(data, model.absent, "convergence")
     steps = _spread(model.n_steps, n_points)
-    stages = model.stages(model.columns.match(data), data.groups, steps=steps, n_jobs=ranker.n_jobs)
+    matrix = model.columns.match(data, owner=type(ranker).__name__)
+    stages = model.stages(matrix, data.groups, steps=steps, n_jobs=ranker.n_jobs)
     per_query = [prepared.per_query(scores) for scores in stages]
     return Convergence(
         steps,

@@ -81,7 +81,8 @@ TERMS = (
     Term(
         "µs/doc",
         ("µs/doc",),
-        "microseconds to score one document on one thread, features in memory",
+        "microseconds to score one document on one thread, features in memory: the quickest of up "
+        "to three runs over the test part",
     ),
     Term("MB", ("mb",), "largest memory of the process during a training, in MiB; mean over folds"),
 )

@@ -127,7 +127,8 @@ class Scorer:
             the nearest float32, in which all comparisons are made (but by trees with ``precise``
             thresholds: they compare in float64). Other types are converted first. NaN is missing.
         n_jobs : number of threads (None or -1: all)
-        out : C-contiguous float64 array that receives the scores
+        out : C-contiguous, writable float64 array that receives the scores; it shares no memory
+            with X
 
         Returns
         -------
@@ -138,11 +139,8 @@ class Scorer:
         shape = (len(matrix),) if n_outputs == 1 else (len(matrix), n_outputs)
         if out is None:
             out = np.empty(shape)
-        elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise ValueError(
-                f"out must be a C-contiguous float64 array of shape {shape}, "
-                f"not {out.dtype} of shape {out.shape}"
-            )
+        else:
+            _check_out(out, shape, matrix)
         n_threads = resolve_n_jobs(n_jobs)
         if matrix.entries is not None:
             narrow, used = self._narrow
@@ -236,6 +234,17 @@ class Scorer:
             return X  # its columns are matched already
         refuse_other_reading(X, self._absent, "the scorer")
         return self._columns.match(X)
+
+
+def _check_out(out: npt.NDArray[Any], shape: tuple[int, ...], matrix: FeatureMatrix) -> None:
+    fits = out.shape == shape and out.dtype == np.float64 and out.flags.c_contiguous
+    if not fits or not out.flags.writeable:
+        kind = f"{out.dtype} of shape {out.shape}" if not fits else "a read-only one"
+        raise ValueError(
+            f"out must be a C-contiguous, writable float64 array of shape {shape}, not {kind}"
+        )
+    if isinstance(matrix, DenseMatrix) and np.may_share_memory(out, matrix.to_array()):
+        raise ValueError("out shares memory with X, which would change while it is read")
 
 
 def check_ensemble(ensemble: TreeEnsemble) -> None:

@@ -286,7 +286,7 @@ class FittedRanker(SklearnInterface):
         int32 array of shape (documents, trees)
         """
         model = self.fitted_model()
-        matrix = model.columns.match(X)
+        matrix = model.columns.match(X, owner=type(self).__name__)
         refuse_other_reading(X, model.absent, "apply")
         return model.leaves(matrix, self.n_jobs)
 
