@@ -481,3 +481,31 @@ def test_dividing_data_that_bring_their_folds_is_refused(tiny_data, option, word
     with pytest.raises(ValueError, match=f"{words}.* has no effect: .* own folds"):
         make_study(folds, ["random"], **option)
     make_study({"folds": folds, "whole": tiny_data}, ["random"], **option)
+
+
+@pytest.mark.parametrize("layout", ["file", "folder"])
+def test_scores_are_those_of_all_rows_of_the_file_also_of_dropped_ones(tiny_data, tmp_path, layout):
+    labels = np.where(np.arange(tiny_data.n_rows) % 4 == 1, -1.0, tiny_data.y)
+    data = rankgrove.Dataset(tiny_data.X, labels, tiny_data.qid)
+    path, target = tmp_path / "data.txt", tmp_path / "perfect.txt"
+    if layout == "file":
+        rankgrove.write_letor(data, path)
+        np.savetxt(target, labels)
+    else:
+        path, target = tmp_path / "data", tmp_path / "perfect{fold}.txt"
+        for number, fold in enumerate(rankgrove.kfold(data, 3), 1):
+            folder = path / f"Fold{number}"
+            folder.mkdir(parents=True)
+            for part, name in zip(fold, ("train", "vali", "test"), strict=True):
+                rankgrove.write_letor(part, folder / f"{name}.txt")
+            np.savetxt(str(target).format(fold=number), fold.test.y)
+    found = rankgrove.compare(
+        path,
+        [f"mine=scores:{target}", "random"],
+        metrics="ndcg(empty=skip)",
+        negative_labels="drop",
+        folds=3 if layout == "file" else None,
+    )
+    result = next(r for r in found.results("data") if r.ranker == "mine")
+    assert result.failure == ""
+    assert list(result.values.values()) == [1]

@@ -158,7 +158,7 @@ def run_cell(
 
     Parameters
     ----------
-    test_rows : of the fold, for a column of scores of the whole file
+    test_rows : of the fold in their file, for a file of scores
     callbacks : called after each step of rankers that learn in steps
     kept : where cells of the fold keep what they share, see ``views``
     """
@@ -297,7 +297,7 @@ def _scores_of(cell: Cell, test: Dataset, rows: RowsOf | None) -> Fitted:
         given = cell.scores
         return Fitted(lambda data, threads: given)
     path = cell.given_path()
-    if rows is None or "{fold}" in cell.spec.target:
+    if rows is None or (rows.divided and "{fold}" in cell.spec.target):
         scores = read_scores(path, test.n_rows)
     else:
         scores = read_scores(path, rows.n_rows)[rows.rows]

@@ -30,14 +30,19 @@ from rankgrove.experiments.model_categories import with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 from rankgrove.experiments.specs import Spec
 
+Rows = npt.NDArray[np.int64]
 DEFAULT_FOLDS = 5
 
 
 class RowsOf(NamedTuple):
-    """Row numbers of a part in the one file that was divided."""
+    """Row numbers of a part in its file, which also has the rows that reading dropped.
 
-    rows: npt.NDArray[np.int64]
+    ``divided``: it is the file that the folds were cut from, not one of the part alone.
+    """
+
+    rows: Rows
     n_rows: int
+    divided: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,7 @@ class StudyFold:
     number : of the fold, from 1; in a folder, that of its name (Fold3)
     parts : what to learn from, choose on and report
     fingerprint : changes with every value, label, query or name in it
-    test_rows : of the file that the folds were cut from; None if the test part is one of its own
+    test_rows : in the file of the test part; None if they are all of its rows
     scores : of the test rows, by the columns that hold them
     """
 
@@ -95,7 +100,7 @@ class StudyData:
     def is_divided(self) -> bool:
         """Whether the queries are divided here; a folder or a list brings its own folds."""
         if isinstance(self.origin, str | os.PathLike):
-            return not file_path(self.origin).is_dir()
+            return not is_folder(self.origin)
         return isinstance(self.origin, Dataset) or is_table(self.origin)
 
     def folds(self) -> Iterator[StudyFold]:
@@ -103,11 +108,10 @@ class StudyData:
         read = self._reading()
         columns = {name: ScoreColumn(name, read, self.options) for name in self.score_columns}
         numbered = zip(self._numbers(), self._parts(), strict=False)
-        for number, (parts, rows) in islice(numbered, self.max_folds):
+        for number, (parts, places, rows) in islice(numbered, self.max_folds):
             if not parts.validation.n_rows or not parts.test.n_rows:
                 raise DataError(f"{self.name}, fold {number}: a part has no rows")
             shifted = Fold(*(_shifted(part, self.label_shift) for part in parts))
-            places = None if rows is None else rows.rows
             scores = {name: column.of(parts.test, places) for name, column in columns.items()}
             yield StudyFold(self.name, number, shifted, fingerprint(shifted), rows, scores)
 
@@ -122,29 +126,45 @@ class StudyData:
 
     def _numbers(self) -> Iterator[int]:
         """Return the numbers of the folds: those of Fold1, Fold3 of a folder, else from 1."""
-        if self.of_set is None and isinstance(self.origin, str | os.PathLike):
-            numbers = fold_numbers(self.origin) if file_path(self.origin).is_dir() else []
-            if numbers:
-                return iter(numbers)
-        return count(1)
+        own = fold_numbers(self.origin) if self.of_set is None and is_folder(self.origin) else []
+        return iter(own) if own else count(1)
 
-    def _parts(self) -> Iterator[tuple[Fold, RowsOf | None]]:
-        if isinstance(self.origin, Dataset):
-            return self._cut(self.origin)
-        if isinstance(self.origin, str | os.PathLike):
-            if is_folder(self.origin):
-                return ((fold, None) for fold in self._folds_of_folder(self.options))
-            return self._cut(load(self.origin, **self.options))
-        if is_table(self.origin):
-            return self._cut(load(self.origin, **self.options))
-        return ((Fold(*fold), None) for fold in self.origin)
+    def _parts(self) -> Iterator[tuple[Fold, Rows | None, RowsOf | None]]:
+        """Yield the folds, the rows of their test parts among those divided, and in their file."""
+        origin = self.origin
+        if isinstance(origin, Dataset):
+            yield from self._cut(origin, np.arange(origin.n_rows), origin.n_rows)
+        elif is_folder(origin):
+            for fold in self._folds_of_folder(self._keeping()):
+                parts = Fold(*(self._dropped(part)[0] for part in fold))
+                rows = RowsOf(self._dropped(fold.test)[1], fold.test.n_rows, divided=False)
+                yield parts, None, rows
+        elif isinstance(origin, str | os.PathLike) or is_table(origin):
+            loaded = load(origin, **self._keeping())
+            yield from self._cut(*self._dropped(loaded), loaded.n_rows)
+        else:
+            yield from ((Fold(*fold), None, None) for fold in origin)
+
+    def _keeping(self) -> Mapping[str, Any]:
+        """Return the options of reading, with negative labels that ``_dropped`` drops."""
+        drops = self.options.get("negative_labels") == "drop"
+        return {**self.options, "negative_labels": "keep"} if drops else self.options
+
+    def _dropped(self, data: Dataset) -> tuple[Dataset, Rows]:
+        """Drop rows with negative labels, if the options say so; return also the other rows."""
+        if self.options.get("negative_labels") != "drop" or not (data.y < 0).any():
+            return data, np.arange(data.n_rows)
+        rows = np.flatnonzero(data.y >= 0)
+        return data.select_rows(rows), rows
 
     def _folds_of_folder(self, options: Mapping[str, Any]) -> Iterator[Fold]:
         if self.of_set is None:
             return load_folds(self.origin, **options)
         return load_folds_of_set(self.origin, self.of_set, **options)
 
-    def _cut(self, data: Dataset) -> Iterator[tuple[Fold, RowsOf]]:
+    def _cut(
+        self, data: Dataset, in_file: Rows, n_in_file: int
+    ) -> Iterator[tuple[Fold, Rows, RowsOf]]:
         # Row numbers go the way of the rows, in two columns that float32 holds exactly.
         numbers = np.arange(data.n_rows)
         columns = np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
@@ -152,7 +172,8 @@ class StudyData:
         tags = kfold(data.with_features(columns, None), *how, order=self.fold_order)
         for fold, tag in zip(kfold(data, *how, order=self.fold_order), tags, strict=True):
             high, low = np.asarray(tag.test.X).astype(np.int64).T
-            yield fold, RowsOf(high << 16 | low, data.n_rows)
+            rows = high << 16 | low
+            yield fold, rows, RowsOf(in_file[rows], n_in_file)
 
 
 def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> list[StudyData]:
