@@ -94,7 +94,7 @@ def test_the_message_names_the_option(files, words, message, capsys):
         ("predict n.rg t.csv --categorical name", "in --categorical, but the model has no such"),
         ("predict n.rg s.parquet", "'f'; the model was trained with numbers there\n"),
         ("train mart data.txt --categorical f1 --stream --out x.rg", "(--categorical) cannot be"),
-        ("join j.csv r.json --out x.parquet", "--judgment-document or --feature-document names"),
+        ("join j.csv r.json --out x.parquet", "--feature-document names"),
         ("join j.csv f.csv --out x.parquet --disagreement error", ": --disagreement says which"),
         ("join k.csv f.csv --out x.parquet", "lower --min-matched, the least share, which is 0.5"),
         ("compare --study bad.toml", "'fold_order', 'max_folds'"),

@@ -198,7 +198,7 @@ BAD = {
     "null qid": ({"label": [1, 2], "qid": [1, None]}, {}, "query id is missing in row 1"),
     "fraction": ({"label": [1, 2], "qid": [1, 1.5]}, {}, "row 1: 1.5 is not a query id"),
     "null label": ({"label": [1, None], "qid": [1, 1]}, {}, "'label' is missing in row 1"),
-    "nan label": ({"label": [1, np.nan], "qid": [1, 1]}, {}, "y of row 1 is nan"),
+    "nan label": ({"label": [1, np.nan], "qid": [1, 1]}, {}, "'label': the value of row 1 is nan"),
     "text label": ({"label": ["x"], "qid": [1]}, {}, "'label' holds texts, not numbers"),
     "huge": ({"label": [1], "qid": [1], "a": [1e39]}, {}, r"'a', row 0: 1e\+39 is too large"),
     "two labels": ({"label": [1], "Label": [1], "qid": [1]}, {}, "could all be the label"),

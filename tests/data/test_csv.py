@@ -73,8 +73,11 @@ def test_text_columns_can_be_left_out(read):
         ("2,q1,0.5,1\n0,q1,0.7,1\n", "line 1 must hold the names of the columns, but looks like"),
         ("2,q1,1,1\n0,q1,3,1\n", "line 1 must hold the names of the columns, but looks like"),
         ("qid,label,a\n1,0\n", "Expected 3 columns, got 2"),
-        ("qid,label,a\n,0,1\n", "query id is missing in row 0"),
-        ("qid,label,a\n1,,1\n", "the value of column 'label' is missing in row 0"),
+        ("qid,label,a\n,0,1\n", "column 'qid': the query id is missing in line 2"),
+        ("qid,label,a\n1,,1\n", "the value of column 'label' is missing in line 2"),
+        ("qid,label,row 1\n1,0,1\n\n1,,1\n", "the value of column 'label' is missing in row 1"),
+        ("qid,label,a,weight\n1,0,1,1\n1,1,1,-2\n", "sample_weight -2 of line 3 is negative"),
+        ("qid,label,a\n1,0,1\n1,inf,1\n", "'label': the value of line 3 is inf, not a finite"),
         ("qid,label,a\n1,0,1e39\n", "too large for a 32-bit float"),
         ("qid,label,a,a\n1,0,1,1\n", "'a' occurs twice"),
         ("qid,label,a\n1,-1,1\n", "the label -1 is negative"),
@@ -84,6 +87,22 @@ def test_text_columns_can_be_left_out(read):
 def test_bad_files_are_refused(read, text, message):
     with pytest.raises(DataError, match=rf"data\.csv.*{message}"):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("qid", ""), ("label", ""), ("weight", "-1"), ("label", "inf"), ("a", "1e39")],
+)
+def test_a_stream_counts_the_lines_of_the_whole_file(tmp_path, monkeypatch, name, value):
+    monkeypatch.setattr("rankgrove.data.reading.csv_blocks._BLOCK_BYTES", 64)
+    rows = [{"qid": i // 5, "label": i % 2, "a": i, "weight": 1} for i in range(40)]
+    rows[30][name] = value
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "qid,label,a,weight\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows)
+    )
+    with pytest.raises(DataError, match=r"line 32\b"):
+        rg.scan(path, weight="weight").read()
 
 
 def test_damaged_compression_is_refused(read):

@@ -12,6 +12,7 @@ import time
 import zlib
 
 import numpy as np
+import pandas
 import pytest
 
 import rankgrove as rg
@@ -367,6 +368,14 @@ def test_rows_of_weight_0_are_refused(data, tmp_path):
             "batch 1 has other features than batch 0: 3 instead of 2",
         ),
         ([42], "batch 0: cannot load a int"),
+        (
+            [pandas.DataFrame({"label": 1.0, "qid": i, "a": [0.0], f"b{i}": 1.0}) for i in (1, 2)],
+            r"batch 1 has other features than batch 0 \(",
+        ),
+        (
+            [(np.zeros((1, 2)), [1], [query]) for query in (1, 2, 3, 1)],
+            "batch 3: documents of the query 1 do not follow one another",
+        ),
     ],
 )
 def test_bad_batches_are_named(batches, message):

@@ -199,3 +199,15 @@ def test_the_command_writes_training_data_and_says_what_did_not_match(tmp_path):
     )
     assert refused.returncode != 0
     assert (tmp_path / "log.jsonl").read_text() == line
+
+
+def test_options_of_a_side_are_named_as_join_takes_them(tmp_path):
+    judged, features = tmp_path / "judged.csv", tmp_path / "features.csv"
+    judged.write_text("query,document,grade\np,a,1\n")
+    features.write_text("what,sku,x\np,a,0.5\n")
+    with pytest.raises(
+        DataError, match=r"features.csv: .*name it with feature_options={'query': ...}"
+    ):
+        join(judged, features)
+    named = {"query": "what", "document": "sku"}
+    assert join(judged, features, feature_options=named).data.X.tolist() == [[0.5]]

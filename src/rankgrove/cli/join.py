@@ -15,6 +15,9 @@ features, nothing is written (--min-matched).
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import get_args
 
 from rankgrove.cli.data_output import (
@@ -29,6 +32,7 @@ from rankgrove.cli.log_options import add_log_options, given_log_options
 from rankgrove.cli.messages import in_options
 from rankgrove.cli.options import add_json_option, add_threads_option
 from rankgrove.cli.output import print_json
+from rankgrove.errors import DataError
 
 EXAMPLES = """\
   rankgrove join judgments.csv responses.jsonl --out train.parquet
@@ -77,14 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     of_judgments, of_features = accepted_options("judgments"), accepted_options("features")
     alone = of_judgments ^ of_features
-    names: dict[str, list[str]] = {}
-    for added in (
-        add_log_options(parser, "judgments", "judgment", unprefixed=alone),
-        add_log_options(parser, "features", "feature", unprefixed=alone),
-    ):
-        for argument, option in added.items():
-            names.setdefault(argument, []).append(option)
-    parser.set_defaults(option_names={name: " or ".join(given) for name, given in names.items()})
+    parser.set_defaults(
+        options_of_side={
+            "judgment": add_log_options(parser, "judgments", "judgment", unprefixed=alone),
+            "feature": add_log_options(parser, "features", "feature", unprefixed=alone),
+        }
+    )
     add_omit_option(parser)
     add_threads_option(parser)
     add_json_option(parser)
@@ -96,18 +98,19 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.logs.joining import join
 
     check_outputs([arguments.out], arguments, arguments.judgments, arguments.features)
-    joined = join(
-        arguments.judgments,
-        arguments.features,
-        disagreement=arguments.disagreement,
-        repeated_features=arguments.repeated_features,
-        unjudged=arguments.unjudged,
-        min_matched=arguments.min_matched,
-        categorical=arguments.categorical,
-        ignore="texts" if arguments.ignore == ["texts"] else arguments.ignore,
-        judgment_options=given_log_options(arguments, "judgment"),
-        feature_options=given_log_options(arguments, "feature"),
-    )
+    with _naming_options(arguments.options_of_side):
+        joined = join(
+            arguments.judgments,
+            arguments.features,
+            disagreement=arguments.disagreement,
+            repeated_features=arguments.repeated_features,
+            unjudged=arguments.unjudged,
+            min_matched=arguments.min_matched,
+            categorical=arguments.categorical,
+            ignore="texts" if arguments.ignore == ["texts"] else arguments.ignore,
+            judgment_options=given_log_options(arguments, "judgment"),
+            feature_options=given_log_options(arguments, "feature"),
+        )
     write_data(joined.data, arguments.out, arguments)
     summary = output_summary(joined.data, arguments.out)
     counts = [(in_options(reason, arguments), count) for reason, count in joined.rows()]
@@ -117,3 +120,17 @@ def run(arguments: argparse.Namespace) -> None:
     print(summary_text(summary))
     if counts:
         show(counts_table(counts))
+
+
+@contextmanager
+def _naming_options(options_of_side: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+    """Name the options of reading one side as this verb has them."""
+    try:
+        yield
+    except DataError as error:
+        text = re.sub(
+            r"\b(judgment|feature)_options=\{'(\w+)': \.\.\.\}",
+            lambda found: options_of_side[found[1]].get(found[2], found[0]),
+            str(error),
+        )
+        raise DataError(text) from None

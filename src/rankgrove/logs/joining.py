@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +18,7 @@ from rankgrove._counts import counted
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.errors import DataError
 from rankgrove.logs.category_codes import CategoryCodes
-from rankgrove.logs.options import log_options
+from rankgrove.logs.options import LogOptions, log_options
 from rankgrove.logs.reading import LogTable, log_batches, read_judgments
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def join(
         type says so; other columns of texts are left out and counted
     ignore : columns of a table of features that are no features; ``"texts"``: all that hold no
         numbers
-    judgment_options, feature_options : options of reading, such as ``{"format": "qrels"}``
+    judgment_options, feature_options : options of reading, such as ``{"query": "keywords"}``
     """
     if disagreement not in get_args(Disagreement):
         raise ValueError(
@@ -103,11 +105,11 @@ def join(
         )
     if not 0 <= min_matched <= 1:
         raise ValueError(f"min_matched must be a share from 0 to 1, not {min_matched!r}")
-    judged = (
-        judgments
-        if isinstance(judgments, LogTable)
-        else read_judgments(judgments, **judgment_options or {})
-    )
+    if isinstance(judgments, LogTable):
+        judged = judgments
+    else:
+        with _naming_options("judgment_options"):
+            judged = read_judgments(judgments, **judgment_options or {})
     if judged.kind != "judgments":
         raise DataError(f"{judged.source} holds {judged.kind}, not judgments")
     counts = Counter(judged.counts)
@@ -143,7 +145,21 @@ def _feature_batches(
         return
     reading = dict(options)
     format = reading.pop("format", None)
-    yield from log_batches("features", features, format, log_options(reading), counts)
+    with _naming_options("feature_options"):
+        yield from log_batches("features", features, format, log_options(reading), counts)
+
+
+@contextmanager
+def _naming_options(argument: str) -> Iterator[None]:
+    """Name options of reading as ``join`` takes them, in an argument of one of the two sides."""
+    names = "|".join(
+        option.name for option in fields(LogOptions) if option.name not in ("categorical", "ignore")
+    )
+    try:
+        yield
+    except DataError as error:
+        text = re.sub(rf"\b({names})=(?!\w)", rf"{argument}={{'\1': ...}}", str(error))
+        raise DataError(text) from None
 
 
 def _distinct(table: pa.Table, disagreement: Disagreement, counts: Counter[str]) -> pa.Table:

@@ -353,6 +353,13 @@ def _row_numbers(
         for kind in ("weight", "position", "propensity")
         if kind in joined
     }
+    weight = found.get("weight", np.zeros(0))
+    if (weight < 0).any():
+        row = int((weight < 0).argmax())
+        raise DataError(
+            f"column {columns.weight!r}: sample_weight {weight[row]:g} of row {first_row + row} is "
+            "negative"
+        )
     for kind, check in (("position", shown_positions), ("propensity", propensities)):
         if kind in found:
             check(found[kind], len(found[kind]), getattr(columns, kind), first_row)

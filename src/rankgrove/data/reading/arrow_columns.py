@@ -55,6 +55,13 @@ def row_values(
     numbers: npt.NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     if pa.types.is_integer(column.type):
         refuse_rounded(column.to_numpy(), numbers, f"column {name!r}: the value", first_row)
+    infinite = ~np.isfinite(numbers)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise DataError(
+            f"column {name!r}: the value of row {first_row + row} is {numbers[row]}, not a finite "
+            "number"
+        )
     return numbers
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from rankgrove.data.reading.csv_blocks import (
     FALSE,
     MISSING,
     TRUE,
+    LineBlock,
     decimal_hint,
     line_blocks,
     read_block,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 ACCEPTS = accepted_by("table", "csv")
 _HEAD_BYTES = 4 << 20
 _LOOKED_AT_ROWS = 1000
+_ROW = re.compile(r"(?<!['\w])row (\d+)\b(?!')")
 _TRUTHS = frozenset(TRUE + FALSE)
 
 
@@ -73,15 +76,42 @@ def csv_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
         found = _schema(names, rows)
         columns = resolve_columns(found, options)
         types = _types(columns, found)
-        batches = (
-            batch
-            for block in line_blocks(stream, _has_header(options))
-            for batch in read_block(
-                block, names, types, separator, columns.categorical
-            ).to_batches()
-        )
+        lines = _RowLines(int(_has_header(options)))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for block in line_blocks(stream, _has_header(options)):
+                table = read_block(block, names, types, separator, columns.categorical)
+                lines.add(block, table.num_rows)
+                yield from table.to_batches()
+
         schema = pa.schema([(name, types[name]) for name in columns.wanted()])
-        yield Batches(batches, None, columns, schema, str(path), _typed_ids, untyped=True)
+        with lines.named():
+            yield Batches(batches(), None, columns, schema, str(path), _typed_ids, untyped=True)
+
+
+class _RowLines:
+    """Names rows in errors by their lines, as long as each row is one line."""
+
+    def __init__(self, n_header: int) -> None:
+        self._n_header = n_header
+        self._one_each = True
+
+    def add(self, block: LineBlock, n_rows: int) -> None:
+        """Compare the lines of a block with its rows; there may be blank and broken lines."""
+        n_lines = block.text.count(b"\n") + (not block.text.endswith(b"\n"))
+        self._one_each &= n_lines == n_rows + block.has_header
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError as error:
+            if not self._one_each:
+                raise
+            raise DataError(_ROW.sub(self._line, str(error))) from None
+
+    def _line(self, row: re.Match[str]) -> str:
+        return f"line {int(row[1]) + self._n_header + 1}"
 
 
 def _has_header(options: LoadOptions) -> bool:
@@ -198,13 +228,13 @@ def _is_number(text: str) -> bool:
 
 
 def _typed_ids(ids: Any) -> Any:
-    """Return ids as integers if every id is the plain text of one."""
+    """Return ids as integers if every id is the plain text of one; empty ones are missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     empty = pc.equal(ids, "")
     if pc.any(empty).as_py():
-        raise DataError(f"the query id is missing in row {pc.index(empty, True).as_py()}")
+        return pc.if_else(empty, None, ids)
     plain = pc.utf8_trim_whitespace(ids)
     if pc.all(pc.match_substring_regex(plain, r"^(0|-?[1-9][0-9]{0,17})$")).as_py():
         return plain.cast(pa.int64())

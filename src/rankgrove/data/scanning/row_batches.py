@@ -49,7 +49,8 @@ def batch_of_object(batch: Any, number: int, options: LoadOptions) -> RowBatch:
         if options.unread >= {"label", "query"} and hasattr(batch, "__array__"):
             nothing = np.zeros(len(batch))
             return _batch_of_arrays((batch, nothing, nothing), options, what)
-        return batch_of_dataset(load_batch(batch, options), 0, False)
+        loaded = load_batch(batch, options)
+        return replace(batch_of_dataset(loaded, 0, False), source=loaded.source or what)
     except DataError as error:
         raise DataError(f"{what}: {error}") from None
 
@@ -132,6 +133,7 @@ class Judgments:
         self._sides: dict[str, list[npt.NDArray[Any]]] = {}
         # Of each part: ids of runs of rows of one query, and their lengths.
         self._parts: list[tuple[str, list[npt.NDArray[Any]], list[npt.NDArray[np.int64]]]] = []
+        self._sources: list[list[str]] = []  # of the same batches
         self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
 
     def add(self, batch: RowBatch) -> None:
@@ -142,6 +144,7 @@ class Judgments:
         self._refuse_difference(first, batch)
         if batch.part != self._last_part:
             self._parts.append((batch.source, [], []))
+            self._sources.append([])
             self._numbers.append((batch.first_column, batch.first_column))
         self._last_part = batch.part
         if batch.is_text:
@@ -155,6 +158,7 @@ class Judgments:
             starts = np.flatnonzero(np.r_[True, batch.qid[1:] != batch.qid[:-1]])
             _, ids, lengths = self._parts[-1]
             ids.append(batch.qid[starts])
+            self._sources[-1].append(batch.source)
             lengths.append(np.diff(np.r_[starts, len(batch.qid)]))
 
     def _refuse_difference(self, first: RowBatch, batch: RowBatch) -> None:
@@ -235,10 +239,13 @@ class Judgments:
         if one != other and self._shared == "error":
             sources = self._parts[one][0], self._parts[other][0]
             raise DataError(shared_query_message(query, *sources))
+        source, batches, _ = self._parts[other]
+        for name, own in zip(self._sources[other], batches, strict=True):
+            source = name if str(query) in own.astype(str) else source
         raise DataError(
-            f"{self._parts[other][0]}: documents of the query {query!r} do not follow one another: "
-            "data that are streamed must be sorted by query; rankgrove.load (--no-stream on the "
-            "command line) takes any order"
+            f"{source}: documents of the query {query!r} do not follow one another: data that are "
+            "streamed must be sorted by query; rankgrove.load (--no-stream on the command line) "
+            "takes any order"
         )
 
 
