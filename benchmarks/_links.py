@@ -144,7 +144,13 @@ def work(job: dict[str, Any]) -> None:
     with Tracing(joined) as communicator:
         starts: list[int] = []
         ranker = fit_shard(
-            rankgrove.LambdaMART(n_estimators=job["trees"], random_state=1, n_jobs=1),
+            rankgrove.LambdaMART(
+                n_estimators=job["trees"],
+                tree="leafwise",
+                max_leaf_nodes=31,
+                random_state=1,
+                n_jobs=1,
+            ),
             Shard(X, y, qid),
             communicator,
             on_step=None if rank else lambda *_: starts.append(len(communicator.noted)) or False,

@@ -80,7 +80,7 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
       offers.push_back(own_offer(node, search->by_feature));
     }
   }
-  offers = best_offers(state_.share, std::move(offers));
+  offers = best_offers(state_.share, *state_.binned->bins, std::move(offers));
   for (size_t i = 0; i < open.size(); ++i) set_split(*open[i], offers[i]);
 }
 
@@ -157,7 +157,8 @@ SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<S
       count_all_rows(node, by_feature);
       counted.assign(by_feature.size(), 1);
     }
-    const SplitOffer best = best_offers(state_.share, {own_offer(node, by_feature)})[0];
+    const SplitOffer best =
+        best_offers(state_.share, *state_.binned->bins, {own_offer(node, by_feature)})[0];
     const int32_t feature = best.split.rule.feature;
     if (!best.split.found() || counted[feature]) return best;
     const std::vector<int64_t> rows = count_rows(node, feature);

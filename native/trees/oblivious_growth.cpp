@@ -53,7 +53,7 @@ Split ObliviousGrowth::best_rule(const std::vector<LevelNode>& level, int32_t de
                [&](int64_t i) { by_feature[i] = best_of_feature(level, depth, features[i]); });
   SplitOffer best;
   for (const Split& split : by_feature) best.improve(split, preference(level, depth, split));
-  return best_offers(state_.share, {best})[0].split;
+  return best_offers(state_.share, *state_.binned->bins, {best})[0].split;
 }
 
 // By what the best rules of features are compared: their gains, unless noise is wanted.

@@ -1,7 +1,9 @@
 #include "trees/split_offers.hpp"
 
+#include <cmath>
 #include <cstring>
-#include <stdexcept>
+
+#include "distributed/damaged_message.hpp"
 
 namespace rankgrove {
 namespace {
@@ -40,9 +42,18 @@ std::string to_bytes(const std::vector<SplitOffer>& offers) {
   return bytes;
 }
 
-std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n) {
+bool is_split(const Split& split, const Bins& bins) {
+  const CodeRule& rule = split.rule;
+  if (rule.feature >= bins.n_features() || std::isnan(split.gain)) return false;
+  if (rule.categories || bins.is_categorical(rule.feature)) {
+    return rule.categories && bins.is_categorical(rule.feature) && !split.branch;
+  }
+  return rule.bin >= 0 && rule.bin <= bins.n_bins(rule.feature);
+}
+
+std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n, int rank, const Bins& bins) {
   const auto take = [&](void* target, size_t length) {
-    if (bytes.size() < length) throw std::runtime_error("a message between workers is damaged");
+    require_of_message(length <= bytes.size(), rank, "offers of splits that are cut off");
     if (length > 0) std::memcpy(target, bytes.data(), length);
     bytes.remove_prefix(length);
   };
@@ -63,17 +74,22 @@ std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n) {
       take(words.data(), length);
       split.rule.categories = std::make_shared<const std::vector<uint32_t>>(std::move(words));
     }
+    require_of_message(!split.found() || is_split(split, bins), rank,
+                       "a split that the features do not have");
   }
+  require_of_message(bytes.empty(), rank, "more offers of splits than there are nodes");
   return offers;
 }
 
 }  // namespace
 
-std::vector<SplitOffer> best_offers(const RowShare& share, std::vector<SplitOffer> own) {
+std::vector<SplitOffer> best_offers(const RowShare& share, const Bins& bins,
+                                    std::vector<SplitOffer> own) {
   if (share.alone() || own.empty()) return own;
   std::vector<SplitOffer> best(own.size());
+  int rank = 0;
   for (const std::string& part : share.gather(to_bytes(own))) {
-    const std::vector<SplitOffer> theirs = from_bytes(part, own.size());
+    const std::vector<SplitOffer> theirs = from_bytes(part, own.size(), rank++, bins);
     for (size_t i = 0; i < own.size(); ++i) {
       if (theirs[i].split.found() && theirs[i].worth > best[i].worth) best[i] = theirs[i];
     }

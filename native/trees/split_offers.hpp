@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "distributed/row_share.hpp"
+#include "trees/binned_matrix.hpp"
 #include "trees/split.hpp"
 
 namespace rankgrove {
@@ -25,6 +26,7 @@ struct SplitOffer {
 
 // The best offer of all workers for each of the nodes, on every worker: an all-gather. Equal worth
 // goes to the lower worker, and so to the lower feature.
-std::vector<SplitOffer> best_offers(const RowShare& share, std::vector<SplitOffer> own);
+std::vector<SplitOffer> best_offers(const RowShare& share, const Bins& bins,
+                                    std::vector<SplitOffer> own);
 
 }  // namespace rankgrove

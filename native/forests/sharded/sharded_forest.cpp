@@ -1,6 +1,7 @@
 #include "forests/sharded/sharded_forest.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -21,12 +22,36 @@ constexpr int32_t kFewMoreFeatures = 8;  // that a node looks at if all before a
 
 // A split as it travels; the words of a set of categories follow.
 struct SentSplit {
-  SharedSplit::Kind kind;
-  NodeSplit split;
-  bool some_missing;
-  bool categorical;
-  int32_t n_words;
+  double gain;
+  int32_t kind, feature, bin, n_words;
+  uint8_t missing_left, branch, some_missing, categorical;
 };
+
+SharedSplit read_split(ByteReader& message, const OpenNode& node, const Bins& bins) {
+  const auto sent = message.get<SentSplit>();
+  SharedSplit found;
+  found.kind = static_cast<SharedSplit::Kind>(sent.kind);
+  found.split = {sent.feature, sent.bin, sent.missing_left != 0, sent.branch != 0, sent.gain};
+  found.some_missing = sent.some_missing != 0;
+  found.categorical = sent.categorical != 0;
+  found.words = message.get_vector<uint32_t>(sent.n_words);
+  switch (found.kind) {
+    case SharedSplit::Kind::kNone:
+      return found;
+    case SharedSplit::Kind::kMore:
+      message.require(node.n_drawn < bins.n_features(), "more features than there are");
+      return found;
+    case SharedSplit::Kind::kFound:
+      message.require(sent.feature >= 0 && sent.feature < bins.n_features(), "a wrong feature");
+      message.require(found.categorical == bins.is_categorical(sent.feature), "a wrong split");
+      message.require(found.categorical ? !found.split.branch
+                                        : sent.bin >= 0 && sent.bin <= bins.n_bins(sent.feature),
+                      "a wrong bin");
+      return found;
+  }
+  message.require(false, "a wrong kind of split");
+  return found;
+}
 
 }  // namespace
 
@@ -104,6 +129,7 @@ void ShardedForest::open(const int64_t* sums, size_t n_sums, const int64_t* maxi
       node_sums.push_back(sums);
       node_maxima.push_back(maxima);
       summaries.push_back(sums_.summary({&sums, 1}, {&maxima, 1}));
+      require_possible(summaries.back(), made.ranges[part]);
       sums += sums_.n_sums();
       maxima += sums_.n_maxima();
     }
@@ -116,6 +142,16 @@ void ShardedForest::open(const int64_t* sums, size_t n_sums, const int64_t* maxi
     open_children(made, summaries, values);
   }
   new_.clear();
+}
+
+// Sums are of all workers, so that nobody can tell which one has sent wrong numbers.
+void ShardedForest::require_possible(const NodeSummary& node,
+                                     const std::pair<int64_t, int64_t>& own_rows) const {
+  const bool possible = node.n_rows >= own_rows.second - own_rows.first &&
+                        node.n_documents >= node.n_rows &&
+                        node.n_documents <= growth_.largest_sample && std::isfinite(node.low) &&
+                        std::isfinite(node.high) && node.low <= node.high;
+  if (!possible) throw std::runtime_error("sums of all workers cannot be right: a worker is wrong");
 }
 
 void ShardedForest::open_root(const NewNodes& made, const NodeSummary& summary) {
@@ -325,8 +361,17 @@ std::string ShardedForest::search(const int64_t* histograms, size_t n) const {
   for (size_t i = 0; i < searched_.size(); ++i) {
     if (searched_[i].owner != growth_.rank) continue;
     const SharedSplit& one = found[i];
-    message.put(SentSplit{one.kind, one.split, one.some_missing, one.categorical,
-                          static_cast<int32_t>(one.words.size())});
+    SentSplit sent{};
+    sent.gain = one.split.gain;
+    sent.kind = static_cast<int32_t>(one.kind);
+    sent.feature = one.split.feature;
+    sent.bin = one.split.bin;
+    sent.n_words = static_cast<int32_t>(one.words.size());
+    sent.missing_left = one.split.missing_left;
+    sent.branch = one.split.branch;
+    sent.some_missing = one.some_missing;
+    sent.categorical = one.categorical;
+    message.put(sent);
     message.put_all(std::span<const uint32_t>(one.words));
   }
   return message.take();
@@ -337,14 +382,13 @@ void ShardedForest::split(const std::vector<std::string_view>& messages) {
     throw std::invalid_argument("there must be one message of each worker");
   }
   std::vector<SharedSplit> found(searched_.size());
-  std::vector<ByteReader> readers(messages.begin(), messages.end());
+  std::vector<ByteReader> readers = readers_of(messages);
   for (size_t i = 0; i < searched_.size(); ++i) {
-    ByteReader& reader = readers[searched_[i].owner];
-    const auto sent = reader.get<SentSplit>();
-    found[i] = {sent.kind, sent.split, sent.some_missing, sent.categorical, {}};
-    found[i].words.resize(static_cast<size_t>(sent.n_words));
-    reader.get_all(found[i].words.data(), found[i].words.size());
+    const Search& search = searched_[i];
+    found[i] =
+        read_split(readers[search.owner], node_at(search.place), *data_.features.binned->bins);
   }
+  for (const ByteReader& reader : readers) reader.require_end();
   std::vector<NewNodes> made(searched_.size());
   double n_rows = 0;
   for (const Search& search : searched_) {
@@ -427,10 +471,15 @@ std::string ShardedForest::grow(const std::vector<std::string_view>& messages) c
     if (move.owner == growth_.rank) own.push_back(&move);
   }
   std::vector<MovedRows> rows(own.size());
-  std::vector<ByteReader> readers(messages.begin(), messages.end());
-  for (MovedRows& moved : rows) {
-    for (ByteReader& reader : readers) unpack_rows(data_, distinct_, reader, moved);
+  std::vector<ByteReader> readers = readers_of(messages);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const NodeSummary& all = node_at(own[i]->place).all;
+    for (ByteReader& reader : readers) unpack_rows(data_, distinct_, reader, all, rows[i]);
+    if (rows[i].n != all.n_rows || rows[i].n_documents != all.n_documents) {
+      throw std::runtime_error("workers have sent fewer rows of a node than they counted");
+    }
   }
+  for (const ByteReader& reader : readers) reader.require_end();
   std::vector<ByteWriter> grown(own.size());
   const double cost = kNanosecondsPerMovedRow * static_cast<double>(growth_.most_moved_rows);
   parallel_for(
@@ -451,12 +500,13 @@ void ShardedForest::graft(const std::vector<std::string_view>& messages) {
   if (std::ssize(messages) != growth_.size) {
     throw std::invalid_argument("there must be one message of each worker");
   }
-  std::vector<ByteReader> readers(messages.begin(), messages.end());
+  std::vector<ByteReader> readers = readers_of(messages);
   for (const Move& move : moved_) {
     ShardTree& tree = trees_[move.place.tree];
-    forests::graft(readers[move.owner], move.place.node, tree.table);
+    forests::graft(readers[move.owner], *data_.features.binned->bins, move.place.node, tree.table);
     tree.open.erase(move.place.node);
   }
+  for (const ByteReader& reader : readers) reader.require_end();
   moved_.clear();
 }
 

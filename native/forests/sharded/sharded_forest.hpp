@@ -110,6 +110,7 @@ class ShardedForest {
     int owner = 0;
   };
 
+  void require_possible(const NodeSummary& node, const std::pair<int64_t, int64_t>& own_rows) const;
   void open_root(const NewNodes& made, const NodeSummary& summary);
   void open_children(const NewNodes& made, const std::vector<NodeSummary>& summaries,
                      const NodeSummary& values);

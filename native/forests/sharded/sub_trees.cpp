@@ -1,5 +1,7 @@
 #include "forests/sharded/sub_trees.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -8,11 +10,27 @@ namespace {
 
 int64_t code_size(const ForestData& data) { return data.features.binned->wide ? 2 : 1; }
 
-// A node as it travels.
+// A node as it travels; see TableNode.
 struct SentNode {
-  TableNode node;
+  double value, gain;
+  int64_t n_documents;
+  int32_t left, feature;
+  float threshold;
   int32_t n_words;  // of its set of categories; -1: it has none
+  uint8_t missing_left, branch, pure;
 };
+
+template <typename Code>
+bool are_codes(const Bins& bins, const uint8_t* bytes, int64_t n_rows) {
+  const auto* codes = reinterpret_cast<const Code*>(bytes);
+  const int32_t n_features = bins.n_features();
+  for (int64_t i = 0; i < n_rows; ++i) {
+    for (int32_t f = 0; f < n_features; ++f) {
+      if (*codes++ > bins.n_bins(f)) return false;
+    }
+  }
+  return true;
+}
 
 template <typename Code>
 void pack_codes(const ForestFeatures& features, const int32_t* rows, int64_t n,
@@ -83,19 +101,51 @@ void pack_rows(const ForestData& data, const ShardRows& rows, const OpenNode& no
   for (int64_t i = 0; !rows.times.empty() && i < n; ++i) message.put(rows.times[own[i]]);
 }
 
-void unpack_rows(const ForestData& data, bool distinct_rows, ByteReader& message, MovedRows& rows) {
-  const auto n = static_cast<size_t>(message.get<int64_t>());
-  const auto append = [&](auto& values, size_t count) {
-    const size_t old = values.size();
-    values.resize(old + count);
-    message.get_all(values.data() + old, count);
+void unpack_rows(const ForestData& data, bool distinct_rows, ByteReader& message,
+                 const NodeSummary& all, MovedRows& rows) {
+  const auto n = message.get<int64_t>();
+  message.require(n >= 0 && n <= all.n_rows - rows.n, "more rows of a node than were counted");
+  message.require(n * packed_row_size(data, distinct_rows) <= message.n_left(), "it is too short");
+  const auto append = [&](auto& values, int64_t count, auto&& is_right, const char* what) {
+    const auto old = std::ssize(values);
+    values.resize(static_cast<size_t>(old + count));
+    message.get_all(values.data() + old, static_cast<size_t>(count));
+    message.require(std::all_of(values.begin() + old, values.end(), is_right), what);
   };
-  rows.n += static_cast<int64_t>(n);
-  append(rows.codes, n * code_size(data) * data.features.binned->n_features());
-  append(rows.target, n);
-  if (data.targets.has_classes()) append(rows.label, n);
-  if (!data.targets.weight.empty()) append(rows.weight, n);
-  if (distinct_rows) append(rows.times, n);
+  const Bins& bins = *data.features.binned->bins;
+  const ForestTargets& targets = data.targets;
+  const auto any = [](auto) { return true; };
+  const auto old_codes = std::ssize(rows.codes);
+  append(rows.codes, n * code_size(data) * bins.n_features(), any, "");
+  const uint8_t* codes = rows.codes.data() + old_codes;
+  message.require(data.features.binned->wide ? are_codes<uint16_t>(bins, codes, n)
+                                             : are_codes<uint8_t>(bins, codes, n),
+                  "a code that a feature does not have");
+  const bool counted =
+      targets.has_classes() && targets.weight.empty();  // so that no range is known
+  append(
+      rows.target, n,
+      [&](double target) {
+        return counted ? std::isfinite(target) : all.low <= target && target <= all.high;
+      },
+      "a target that the node does not have");
+  if (targets.has_classes()) {
+    append(
+        rows.label, n, [&](uint8_t label) { return label < targets.n_classes(); }, "a wrong class");
+  }
+  if (!targets.weight.empty()) {
+    append(
+        rows.weight, n, [](double weight) { return weight > 0 && std::isfinite(weight); },
+        "a wrong weight");
+  }
+  rows.n += n;
+  int64_t n_documents = n;
+  if (distinct_rows) {
+    append(rows.times, n, [](uint32_t times) { return times > 0; }, "a row that was not drawn");
+    n_documents = std::accumulate(rows.times.end() - n, rows.times.end(), int64_t{0});
+  }
+  rows.n_documents += n_documents;
+  message.require(rows.n_documents <= all.n_documents, "more documents than were counted");
 }
 
 void grow_moved(const ForestData& data, const ForestOptions& options, const CriterionTable& table,
@@ -133,17 +183,16 @@ void grow_moved(const ForestData& data, const ForestOptions& options, const Crit
   for (size_t i = 0; i < nodes.size(); ++i) {
     const GrowingNode& node = nodes[i];
     SentNode sent{};
-    sent.node = {.value = node.value,
-                 .n_documents = node.count,
-                 .gain = gains[i],
-                 .left = node.left,
-                 .feature = node.feature,
-                 .threshold = node.threshold,
-                 .missing_left = node.missing_left,
-                 .branch = node.branch,
-                 .pure = node.pure,
-                 .known = true};
+    sent.value = node.value;
+    sent.gain = gains[i];
+    sent.n_documents = node.count;
+    sent.left = node.left;
+    sent.feature = node.feature;
+    sent.threshold = node.threshold;
     sent.n_words = -1;
+    sent.missing_left = node.missing_left;
+    sent.branch = node.branch;
+    sent.pure = node.pure;
     if (node.set < 0) {
       result.put(sent);
       continue;
@@ -155,22 +204,39 @@ void grow_moved(const ForestData& data, const ForestOptions& options, const Crit
   }
 }
 
-void graft(ByteReader& message, int32_t place, NodeTable& table) {
+void graft(ByteReader& message, const Bins& bins, int32_t place, NodeTable& table) {
   const auto n = message.get<int32_t>();
+  message.require(n > 0 && int64_t{n} * static_cast<int64_t>(sizeof(SentNode)) <= message.n_left(),
+                  "a wrong number of nodes");
+  std::vector<uint8_t> has_parent(static_cast<size_t>(n), 0);
   // The first node is the one at `place`; the others come behind all that are there.
   const auto shift = static_cast<int32_t>(table.nodes.size()) - 1;
   for (int32_t i = 0; i < n; ++i) {
-    auto sent = message.get<SentNode>();
-    if (sent.n_words >= 0) {
-      std::vector<uint32_t> words(static_cast<size_t>(sent.n_words));
-      message.get_all(words.data(), words.size());
-      sent.node.set = table.add_set(std::move(words));
+    const auto sent = message.get<SentNode>();
+    TableNode node{.value = sent.value,
+                   .n_documents = sent.n_documents,
+                   .gain = sent.gain,
+                   .feature = sent.feature,
+                   .threshold = sent.threshold,
+                   .missing_left = sent.missing_left != 0,
+                   .branch = sent.branch != 0,
+                   .pure = sent.pure != 0,
+                   .known = true};
+    if (sent.n_words >= 0) node.set = table.add_set(message.get_vector<uint32_t>(sent.n_words));
+    if (sent.left >= 0) {
+      // Children come behind their parent, and have no other.
+      const bool is_place = sent.left > i && sent.left < n - 1;
+      message.require(is_place && !has_parent[sent.left] && !has_parent[sent.left + 1],
+                      "a wrong child");
+      message.require(sent.feature >= 0 && sent.feature < bins.n_features(), "a wrong feature");
+      message.require(!std::isnan(sent.gain), "a wrong gain");
+      has_parent[sent.left] = has_parent[sent.left + 1] = 1;
+      node.left = sent.left + shift;
     }
-    if (sent.node.left >= 0) sent.node.left += shift;
     if (i == 0) {
-      table.nodes[place] = sent.node;
+      table.nodes[place] = node;
     } else {
-      table.add(sent.node);
+      table.add(node);
     }
   }
 }

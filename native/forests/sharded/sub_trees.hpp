@@ -25,6 +25,7 @@ void pack_rows(const ForestData& data, const ShardRows& rows, const OpenNode& no
 // The rows of a node from all workers, in their order.
 struct MovedRows {
   int64_t n = 0;
+  int64_t n_documents = 0;
   std::vector<uint8_t> codes;  // row by row, of one or two bytes
   std::vector<double> target;
   std::vector<uint8_t> label;
@@ -32,8 +33,9 @@ struct MovedRows {
   std::vector<uint32_t> times;
 };
 
-// Appends the rows of the next node of a message.
-void unpack_rows(const ForestData& data, bool distinct_rows, ByteReader& message, MovedRows& rows);
+// Appends the rows of the next node of a message; `all` is known of the node on all workers.
+void unpack_rows(const ForestData& data, bool distinct_rows, ByteReader& message,
+                 const NodeSummary& all, MovedRows& rows);
 
 // Grows the sub-tree of moved rows; `data` are this worker's, whose bins and targets it shares.
 void grow_moved(const ForestData& data, const ForestOptions& options, const CriterionTable& table,
@@ -41,6 +43,6 @@ void grow_moved(const ForestData& data, const ForestOptions& options, const Crit
                 ByteWriter& result);
 
 // Adds the next sub-tree of a message to the table, below the node at `place`.
-void graft(ByteReader& message, int32_t place, NodeTable& table);
+void graft(ByteReader& message, const Bins& bins, int32_t place, NodeTable& table);
 
 }  // namespace rankgrove::forests
