@@ -21,6 +21,13 @@ _TEMPORARY = ".rankgrove-{}.tmp"
 _STALE_SECONDS = 60.0
 
 
+def reason(error: OSError) -> str:
+    """Return why a file cannot be read or written; one wording for the most frequent reason."""
+    if error.strerror == os.strerror(errno.ENOENT):
+        return "no such file"
+    return error.strerror or str(error)
+
+
 def require_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError unless ``path`` can be written: to be called before long work."""
     place = file_path(path)

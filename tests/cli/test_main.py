@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sys
 import pytest
 
 import rankgrove as package
-from rankgrove.cli.main import VERBS
+from rankgrove.cli.main import VERBS, main
 
 
 def test_version(rankgrove):
@@ -198,3 +199,23 @@ def test_a_plugin_that_exits_is_named(rankgrove, data_file, tmp_path, group, wor
     run = rankgrove(*words.split())
     assert "the plugin leaves = leaves cannot be imported: it calls sys.exit(0)" in run.stderr
     assert (run.returncode == 0) == (tmp_path / "m.rg").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "info absent.txt",
+        "predict absent.txt data.txt",
+        "train mart data.txt --init-model absent.txt --out x.rg",
+        "evaluate absent.txt data.txt",
+        "compare --study absent.toml",
+        "export absent.txt --to c --out x.c",
+        "clicks absent.csv --out x.csv",
+        "join absent.txt data.txt --out x.parquet",
+    ],
+)
+def test_a_file_that_is_not_there_is_told_in_the_same_words(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.txt").write_text("1 qid:1 1:2 # a\n0 qid:1 1:3 # b\n")
+    assert main(words.split()) == 1
+    assert re.search(r": absent\.\w+: no such file$", capsys.readouterr().err.strip())

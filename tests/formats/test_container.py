@@ -141,7 +141,7 @@ def test_damaged_files_are_refused(saved, change, message):
 
 
 def test_missing_file_and_unsaveable_state(tmp_path):
-    with pytest.raises(ModelError, match="No such file"):
+    with pytest.raises(ModelError, match="no such file"):
         load_model(tmp_path / "absent.rgm")
     model = some_model()
     model.source_ = object()

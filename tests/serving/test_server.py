@@ -59,7 +59,7 @@ def test_a_replaced_file_is_loaded_and_a_damaged_one_refused(
     assert served_by(ranker)
     assert "web.rg" in server.client.get("/models/web").json()["problem"]
     model_file.unlink()
-    until(lambda: "No such file" in server.client.get("/models/web").json()["problem"])
+    until(lambda: "no such file" in server.client.get("/models/web").json()["problem"])
     assert served_by(ranker)
     newer.save(model_file)
     until(lambda: served_by(newer))
@@ -369,7 +369,7 @@ def test_what_cannot_be_served_is_reported_at_the_start(model_file, tmp_path):
     (tmp_path / "broken.rg").write_text("no model")
     for arguments, words in (
         ([tmp_path / "broken.rg"], "broken.rg: 8 bytes are too few"),
-        ([tmp_path / "nowhere.rg"], "nowhere.rg: No such file"),
+        ([tmp_path / "nowhere.rg"], "nowhere.rg: no such file"),
         ([model_file, model_file], "two models have the name 'web'"),
         ([f"a b={model_file}"], "'a b' cannot be the name"),
         ([model_file, "--workers", 2, "--port", 70000], "cannot listen on 127.0.0.1 port 70000"),

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from rankgrove import __version__
+from rankgrove._files import reason
 from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.messages import in_options
@@ -204,7 +205,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, RankgroveError | ValueError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        return f"{error.filename}: {reason(error)}" if error.filename else reason(error)
     if isinstance(error, OSError) and str(error):
         return str(error)
     if isinstance(error, MemoryError):

@@ -180,7 +180,7 @@ def _files(path: str) -> list[str]:
         return [path]
     found = sorted(glob.glob(path))
     if not found:
-        raise DataError(f"{path}: there is no such file")
+        raise DataError(f"{path}: no such file")
     return found
 
 

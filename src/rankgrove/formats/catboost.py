@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import file_path
-from rankgrove._files import local_file
+from rankgrove._files import local_file, reason
 from rankgrove._optional import require
 from rankgrove.data.core.categories import MOST_CODES, Categories
 from rankgrove.data.core.category_maps import recoding, typed
@@ -54,7 +54,7 @@ def _model_json(model: Any, pool: Any) -> tuple[bytes, str]:
         try:
             text = file.read_bytes()
         except OSError as error:
-            raise ModelError(f"{file}: {error}") from error
+            raise ModelError(f"{file}: {reason(error)}") from error
         if text.lstrip()[:1] == b"{":
             return text, str(file)
         catboost = require("catboost", "all", "a CatBoost model that is not JSON")

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import Address, file_path, printable
-from rankgrove._files import replacing
+from rankgrove._files import reason, replacing
 from rankgrove.errors import ModelError
 from rankgrove.formats.old_versions import upgraded
 from rankgrove.formats.ranker_state import pack, unpack
@@ -102,7 +102,7 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
                 _check_magic(head, source)  # before reading the rest of a file of any kind and size
                 data = head + stream.read()
     except OSError as error:
-        raise ModelError(f"{source}: {error.strerror or error}") from error
+        raise ModelError(f"{source}: {reason(error)}") from error
     state, arrays = read_container(data, source)
     try:
         return unpack(state, arrays)

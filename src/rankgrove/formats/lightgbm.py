@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import file_path
+from rankgrove._files import reason
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
     ForeignCategories,
@@ -71,10 +72,12 @@ def from_lightgbm(model: Any) -> ImportedRanker:
 
 def _model_text(model: Any) -> tuple[str, str]:
     if isinstance(model, str | os.PathLike):
+        file = file_path(model)
         try:
-            file = file_path(model)
             return file.read_text(encoding="utf-8"), str(file)
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise ModelError(f"{file}: {reason(error)}") from error
+        except UnicodeDecodeError as error:
             raise ModelError(f"{file}: {error}") from error
     booster = getattr(model, "booster_", model)
     if not hasattr(booster, "model_to_string"):

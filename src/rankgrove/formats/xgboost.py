@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import file_path
-from rankgrove._files import local_file
+from rankgrove._files import local_file, reason
 from rankgrove._optional import require
 from rankgrove.errors import ModelError
 from rankgrove.formats.foreign_trees import (
@@ -95,7 +95,7 @@ def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
         try:
             text = file.read_bytes()
         except OSError as error:
-            raise ModelError(f"{file}: {error}") from error
+            raise ModelError(f"{file}: {reason(error)}") from error
         if text[:1] == b"{" and text[1:2] in b' \n\t"':
             return text, str(file), None, math.nan
         xgboost = require("xgboost", "all", "an XGBoost model that is not JSON")

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from rankgrove._addresses import Address, FilePath, OpenObject
+from rankgrove._files import reason
 from rankgrove.errors import DataError
 
 _MAGIC = {
@@ -142,12 +143,10 @@ class RawFile(ByteStream):
     def __init__(self, path: FilePath, descriptor: int | None = None) -> None:
         try:
             self._file, size = _opened(path, descriptor)
-        except FileNotFoundError:
-            raise DataError(f"{path}: no such file") from None
         except IsADirectoryError:
             raise DataError(f"{path}: not a file") from None
         except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from None
+            raise DataError(f"{path}: {reason(error)}") from None
         super().__init__(path, size)
         self._consumed = 0
 

@@ -7,6 +7,7 @@ import os
 import time
 
 from rankgrove._addresses import Address, FilePath
+from rankgrove._files import reason
 from rankgrove.data.reading.side_files import side_file
 from rankgrove.errors import DataError
 
@@ -43,9 +44,7 @@ def _described(path: FilePath) -> str:
             for start in [*range(0, found.st_size, step), max(found.st_size - _PART_BYTES, 0)]:
                 file.seek(start)
                 digest.update(file.read(_PART_BYTES))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
+        raise DataError(f"{path}: {reason(error)}") from None
     times = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
     return f"{os.path.realpath(path)!r} {found.st_size} {times} {digest.hexdigest()}"
