@@ -202,6 +202,22 @@ def test_names_of_columns_are_checked():
         rg.load(FRAME, categorical=["brand"], features=["price"])
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_features_of_text_are_named_by_the_number_before_the_colon(tmp_path, first):
+    path = tmp_path / "data.txt"
+    path.write_text(f"1 qid:1 {first}:0.5 {first + 2}:7\n0 qid:1 {first}:1.5 {first + 2}:9\n")
+    by_number = rg.load(path, categorical=[str(first + 2)])
+    by_name = rg.load(path, categorical=[f"f{first + 2}"])
+    both = rg.load(path, categorical=[f"f{first + 2}", str(first + 2)])
+    for data in (by_number, by_name, both):
+        assert {j: found.values for j, found in data.categories.items()} == {2: (7, 9)}
+        assert data.X[:, 2].tolist() == [0, 1]
+    with pytest.raises(DataError, match="there is no column '7' for categorical="):
+        rg.load(path, categorical=["7"])
+    with pytest.raises(DataError, match="there is no column '2' for categorical="):
+        rg.load(np.ones((2, 3)), [0, 1], qid=[1, 1], categorical=["2"])
+
+
 def test_arrays_and_text_take_whole_numbers(tmp_path):
     X = np.array([[3, 0.5], [7, 0.25], [3, 0.125], [np.nan, 1]])
     data = rg.load(X, [0, 1, 0, 1], qid=[1, 1, 2, 2], categorical=[0])

@@ -15,7 +15,11 @@ _TOLD_APART = 2**24  # whole numbers that float32 tells apart
 
 
 def with_categorical(dataset: Dataset, columns: Sequence[str | int]) -> Dataset:
-    """Take the whole numbers of some columns, given by name or number, as categories."""
+    """Take the whole numbers of some columns as categories.
+
+    Columns are given by name, or by number from 0; features of text also by the text ``"3"``, the
+    number that stands before the colon.
+    """
     if dataset.matrix.entries is not None:
         shown = ", ".join(map(repr, columns))
         raise DataError(
@@ -23,8 +27,7 @@ def with_categorical(dataset: Dataset, columns: Sequence[str | int]) -> Dataset:
             "sparse=False makes an array of it"
         )
     values, categories = np.array(dataset.X), dict(dataset.categories)
-    for given in columns:
-        j = _place(dataset, given)
+    for j in dict.fromkeys(_place(dataset, given) for given in columns):
         name = dataset.feature_names[j]
         largest = np.fmax.reduce(np.abs(values[:, j]), initial=0)
         if largest >= _TOLD_APART:
@@ -40,8 +43,10 @@ def with_categorical(dataset: Dataset, columns: Sequence[str | int]) -> Dataset:
 
 def _place(dataset: Dataset, given: str | int) -> int:
     if isinstance(given, str):
-        if given in dataset.feature_names:
-            return dataset.feature_names.index(given)
+        of_text = dataset.absent is not None and given.isdecimal()  # a feature's number there
+        for name in (given, f"f{int(given)}") if of_text else (given,):
+            if name in dataset.feature_names:
+                return dataset.feature_names.index(name)
     elif 0 <= int(given) < dataset.n_features:
         return int(given)
     shown = ", ".join(map(repr, dataset.feature_names[:5]))

@@ -169,10 +169,11 @@ class ReadingArguments:
     categorical: Sequence[str] | None = _option(
         None,
         "feature columns whose values are categories: texts, whole numbers or booleans (default: "
-        "those whose type says so, and those of the model)",
+        "those whose type says so, and those of the model); LETOR text: feature numbers",
         *_MATRICES,
         note="Types that say so are ``category`` of pandas, ``Categorical`` and ``Enum`` of polars "
-        "and dictionaries of Arrow. Columns of arrays may be given by their numbers",
+        "and dictionaries of Arrow. Columns of arrays may be given by their numbers from 0, "
+        "features of LETOR text as the text counts them: ``'3'`` is ``'f3'``",
         group="features",
         cluster=True,
     )
