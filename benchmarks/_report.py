@@ -105,6 +105,7 @@ class Report:
     def __init__(self, name: str, arguments: argparse.Namespace, libraries: Sequence[str] = ()):
         self.name = name
         self.arguments = arguments
+        self.n_tables = 0
         lines = environment(libraries, arguments.threads)
         print("\n".join(lines), flush=True)
         self.parts = [f"# {name}", "\n".join(f"- {line}" for line in lines)]
@@ -113,6 +114,7 @@ class Report:
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
         """Print an aligned table and keep it for the file."""
+        self.n_tables += 1
         cells = [[_cell(value) for value in row] for row in rows]
         widths = [max(len(row[j]) for row in [list(columns), *cells]) for j in range(len(columns))]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import bench_papers
 from papers import cells
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -47,7 +48,7 @@ def test_every_table_of_the_papers_is_printed_by_one_command_which_resumes(tmp_p
 
     first = printed()
     names = {path.name for path in out.glob("papers-*.quick.md")}
-    assert len(names) == 23
+    assert len(names) == 25
     assert all(": not measured." not in (out / name).read_text() for name in names)
     cells = (out / "papers-cells.quick.jsonl").read_bytes()
     again = printed("--minutes", "0")
@@ -72,3 +73,47 @@ def test_a_cell_is_measured_again_only_where_a_default_has_changed(tmp_path, mon
         cells, "effective_defaults", lambda ranker: {**defaults(ranker), **changed.get(ranker, {})}
     )
     assert kept("fourth") == "fourth"
+
+
+def test_the_page_lists_every_table_under_its_paper(repository):
+    page = (repository / "docs" / "how-to" / "reproducing-papers.md").read_text()
+    lines = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    listed = {cell[1].strip(" `"): cell[2] for cell in lines}
+    for name in (*bench_papers.MEASURED, *bench_papers.OTHERS):
+        papers = [paper for paper, names in bench_papers.PAPERS.items() if name in names]
+        expected = ", ".join(f"`{paper}`" for paper in papers) or "all"
+        assert listed[name].strip() == expected, name
+
+
+def test_again_takes_the_options_of_the_result_file(tmp_path, monkeypatch):
+    parser = bench_papers._parser()
+    words = ["--table", "desa-2016", "--again", "--out", str(tmp_path), "--minutes", "0"]
+    arguments = bench_papers._parsed(parser, words)
+    command = "--threads 1 --minutes 9 --table broof --share 0.3 --runs 2 --only 'WEB10K sample'"
+    head = f"# papers-broof\n\n`python benchmarks/bench_papers.py {command}`\n"
+    (tmp_path / "papers-broof.md").write_text(head)
+    words, options = bench_papers._as_measured(parser, "broof", arguments)
+    assert "--minutes" not in words
+    assert (options.share, options.runs, options.only) == (0.3, 2, ["WEB10K sample"])
+    assert (options.minutes, options.out) == (0, tmp_path)
+    with pytest.raises(SystemExit):
+        bench_papers._as_measured(parser, "broof-figures", arguments)
+
+
+def test_results_are_shown_without_data(tmp_path, monkeypatch, capsys):
+    for name in bench_papers.PAPERS["modry-2016"]:
+        (tmp_path / f"papers-{name}.md").write_text(f"# what {name} found\n")
+    words = ["--table", "modry-2016", "--show", "--out", str(tmp_path), "--data", "nowhere"]
+    monkeypatch.setattr(sys, "argv", ["bench_papers.py", *words])
+    bench_papers.main()
+    assert [line for line in capsys.readouterr().out.splitlines() if line] == [
+        f"# what {name} found" for name in bench_papers.PAPERS["modry-2016"]
+    ]
+
+
+def test_nothing_is_written_where_nothing_was_measured(tmp_path, monkeypatch, capsys):
+    words = ["--table", "rcrank", "--out", str(tmp_path / "out"), "--data", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["bench_papers.py", *words, "--minutes", "0"])
+    bench_papers.main()
+    assert "rcrank: nothing measured" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()

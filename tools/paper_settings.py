@@ -56,14 +56,31 @@ def _measured(name: str) -> list[str]:
         path = RESULTS / f"papers-{table}.md"
         text = path.read_text() if path.is_file() else ""
         if found := _rows(name, text):
+            what = (
+                "What each difference changes, all other parameters by default"
+                if _departing(name)
+                else f"The defaults are those of `{next(iter(ranker_class(name).papers))}`. What "
+                "the values change that it tunes"
+            )
             return [
-                "What each difference changes, all other parameters by default\n"
+                f"{what}\n"
                 f"(`benchmarks/bench_papers.py --table {table}`; "
                 f"`benchmarks/results/papers-{table}.md` says how it was\nmeasured; "
                 "changes of some thousandths are noise):\n",
                 *found,
             ]
+    if not _departing(name):
+        return [f"The defaults are those of `{next(iter(ranker_class(name).papers))}`.\n"]
     return []
+
+
+def _departing(name: str) -> list[str]:
+    """Return the parameters whose defaults are not those of the ranker's first paper."""
+    cls = ranker_class(name)
+    settings = next(iter(cls.papers.values()))
+    defaults = {parameter.name: parameter.default for parameter in parameter_table(cls)}
+    counts = ("n_estimators", "n_trees", "n_forest_trees")
+    return [k for k, v in settings.params.items() if v != defaults[k] and k not in counts]
 
 
 def _rows(name: str, text: str) -> list[str]:

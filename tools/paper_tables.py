@@ -11,8 +11,8 @@ import textwrap
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
-# Methods whose training time is a study of its own, by the study that compares them.
-_TIMED = {"igbrt": "iGBRT", "broof": "BROOF"}
+# Studies whose methods have training times in a study of their own.
+_TIMED = ("igbrt", "broof", "plrank")
 # Studies that compare nothing on folds.
 _OF_ONE_FIT = ("tree-sizes", "contexts")
 # What a result of earlier defaults says of them.
@@ -45,22 +45,9 @@ def quoted(study: str, collections: str) -> str:
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
     how += "".join(f" {line}" for line in _EARLIER.findall(text))
-    return "\n".join([textwrap.fill(how, 100) + "\n", *found, *_training_time(_TIMED.get(study))])
-
-
-def _training_time(method: str | None) -> list[str]:
-    """Say how long a method trains where that was measured; nothing elsewhere."""
-    path = RESULTS / "papers-times.md"
-    text = path.read_text() if path.is_file() else ""
-    row = re.search(rf"^\| ({method}.*?) \|\s*([0-9.]+) \|.*\| (.+?) \|$", text, re.MULTILINE)
-    if row is None:
-        return []
-    what, seconds, paper = row.groups()
-    beside = "" if paper == "-" else f" (the paper: {paper})"
-    sentence = (
-        f"Training time by `--table times`, two threads: {what}: {float(seconds):.0f} s{beside}."
-    )
-    return [textwrap.fill(sentence, 100) + "\n"]
+    if study in _TIMED:
+        how += " Training times are in `benchmarks/results/papers-times.md`."
+    return "\n".join([textwrap.fill(how, 100) + "\n", *found])
 
 
 def _amount(text: str) -> str:

@@ -39,6 +39,11 @@ class Collection:
     preset: str
     max_grade: int
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder of the data has it."""
+        return (DataFolder.path / self.folder).is_dir()
+
     @cached_property
     def folds(self) -> list[Fold]:
         """The five folds; those of a sample are drawn by query."""

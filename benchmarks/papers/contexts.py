@@ -56,47 +56,44 @@ def _readings(report: Report, dataset: Any) -> None:
     queries = [y[a:b] for a, b in pairwise(offsets) if b > a]
     lines = []
     for n, (_, paper) in PAPER.items():
-        sets = np.array([_distinct(query, n, ordered=False) for query in queries])
-        prefixes = np.array([_distinct(query, n, ordered=True) for query in queries])
-        total = sets[:, 1].sum()
-        share, error = sets[:, 0].sum() / total, _standard_error(sets)
-        lines.append(
-            [
-                str(n),
-                f"{share:.4f} ± {error:.4f}",
-                f"{share + 1 / K:.4f}",
-                f"{prefixes[:, 0].sum() / total:.4f}",
-                f"{paper:.4f}",
-                f"{paper - share:+.4f}",
-            ]
-        )
+        readings = [
+            np.array([_distinct(query, n, **reading) for query in queries])
+            for reading in ({}, {"behind": 1}, {"ordered": True})
+        ]
+        shares = [counts[:, 0].sum() / counts[:, 1].sum() for counts in readings]
+        errors = map(_standard_error, readings)
+        values = [f"{share:.4f} ± {error:.4f}" for share, error in zip(shares, errors, strict=True)]
+        lines.append([str(n), *values, f"{paper:.4f}"])
     report.table(
         [
             "permutations",
             "equal sets",
-            "equal sets + 1 term per permutation",
+            "equal sets, also behind the tenth place",
             "equal ordered prefixes",
             "paper: Microsoft 30K",
-            "paper - equal sets",
         ],
         lines,
         caption="WEB10K sample: what may be stored once",
     )
     report.note(
-        "± is the standard error of a ratio over queries. The paper's curve is that of equal sets "
-        "plus nearly 0.1 at every number of permutations: it counts about one more term per "
-        "permutation of ten places than contexts are stored. Ordered prefixes fall off too slowly."
+        "± is the standard error of a ratio over queries. All shares are of ten contexts per "
+        "permutation. The paper's are those of equal sets where the set behind the tenth place is "
+        "counted as well, at every number of permutations within one standard error. Ordered "
+        "prefixes fall off too slowly."
     )
 
 
-def _distinct(labels: Any, n: int, *, ordered: bool) -> tuple[int, int]:
-    """Return the numbers of different and of all contexts of n permutations."""
+def _distinct(labels: Any, n: int, *, ordered: bool = False, behind: int = 0) -> tuple[int, int]:
+    """Return the numbers of different and of all contexts of n permutations.
+
+    ``behind``: so many contexts behind the last place are counted among the different ones.
+    """
     rng = np.random.default_rng(0)
     depth, seen, size = min(K, len(labels)), set[Hashable](), len(labels)
     for _ in range(n):
         order = rng.permutation(size)
         order = order[np.argsort(-labels[order], kind="stable")]
-        for place in range(depth):
+        for place in range(min(depth + behind, size)):
             before = order[:place].tolist()
             seen.add((place, tuple(before) if ordered else frozenset(before)))
     return len(seen), n * depth

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from papers.cells import Method
+from papers.collections import COLLECTIONS
 from rankgrove.rankers.base.registry import ranker_class
 
 # Parameters that count trees of forests; the share of trees applies to them.
@@ -37,8 +38,12 @@ class Settings:
     quick: bool = False
 
     def chosen(self, *names: str) -> list[str]:
-        """Return those collections that are to be measured, all unless ``only`` names some."""
-        found = [name for name in names if not self.only or name in self.only]
+        """Return those collections that are to be measured: all that are there, or ``only``."""
+        found = [
+            name
+            for name in names
+            if (name in self.only if self.only else COLLECTIONS[name].is_there)
+        ]
         return found[:1] if self.quick else found
 
     def rates(self, rates: Sequence[float]) -> Sequence[float]:

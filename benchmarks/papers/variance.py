@@ -26,7 +26,8 @@ def variance(report: Report, arguments: argparse.Namespace) -> None:
         "Mart": "mart:as_in_paper=ibrahim-2016",
         "LambdaMart": "lambdamart:as_in_paper=ibrahim-2016",
     }
-    for name in arguments.only or ("MQ2008", "OHSUMED"):
+    there = [name for name in ("MQ2008", "OHSUMED") if COLLECTIONS[name].is_there]
+    for name in arguments.only or there:
         collection = COLLECTIONS[name]
         study = make_study(
             str(DataFolder.path / collection.folder),
