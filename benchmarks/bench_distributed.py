@@ -1,12 +1,14 @@
-"""One LambdaMART on 1, 2 and 4 worker processes, beside lightgbm.dask and xgboost.dask.
+"""One LambdaMART on 1, 2 and 4 worker processes, beside forests, lightgbm.dask and xgboost.dask.
 
 What it shows: seconds per tree, bytes and messages per tree (which do not grow with the rows), time
 spent waiting, and what two workers of one thread cost over one of two threads, whose fits take
 turns. Every worker is a process that holds whole queries of WEB10K-shaped data and talks over
 loopback. Peers fit fewer rows, each in a process of its own that may take a few minutes::
 
-    python benchmarks/bench_distributed.py            # 2 M rows; needs 6 GB and 20 minutes
+    python benchmarks/bench_distributed.py            # 2 M rows; needs 6 GB and some minutes
     python benchmarks/bench_distributed.py --quick    # a minute or two, to see that it works
+    python benchmarks/bench_distributed.py --peers    # whole fits on Dask, beside peers
+    python benchmarks/bench_distributed.py --forests  # a forest whose rows are shared, and boosting
     python benchmarks/bench_distributed.py --links    # 1 to 16 workers on slow links
     python benchmarks/bench_distributed.py --shards   # bytes per value of a worker
 
@@ -49,7 +51,10 @@ def main() -> None:
     parser.add_argument("--peer-queries", type=int, default=2_500)
     parser.add_argument("--peer-trees", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=3.0, help="for one fit beside peers")
-    parser.add_argument("--alone", action="store_true", help="without the peers on Dask")
+    parser.add_argument("--peers", action="store_true", help="only the table of peers on Dask")
+    parser.add_argument("--forests", action="store_true", help="only the table of forests")
+    parser.add_argument("--forest-queries", type=int, default=4_000)
+    parser.add_argument("--forest-trees", type=int, default=8)
     parser.add_argument("--links", action="store_true", help="only the tables of shaped links")
     parser.add_argument("--linked-workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--linked-queries", type=int, default=300)
@@ -90,15 +95,27 @@ def main() -> None:
         _shards.shards_table(report, args)
         report.write()
         return
-    libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]
-    report = Report("distributed", args, libraries=libraries)
+    if args.forests:
+        report = Report("distributed-forests", args, libraries=[])
+        args.forest_queries = 600 if args.quick else args.forest_queries
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            make_data(Path(folder), args.forest_queries)
+            forests_table(report, folder, args)
+        report.write()
+        return
+    if args.peers:
+        libraries = ["lightgbm", "xgboost-cpu", "dask", "distributed"]
+        report = Report("distributed-peers", args, libraries=libraries)
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            make_data(Path(folder), args.peer_queries)
+            peers_table(report, folder, args)
+        report.write()
+        return
+    report = Report("distributed", args, libraries=[])
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         make_data(Path(folder), args.queries)
         workers_table(report, folder, args)
         rows_table(report, folder, args)
-        if not args.alone:
-            make_data(Path(folder), args.peer_queries)
-            peers_table(report, folder, args)
     report.write()
 
 
@@ -136,16 +153,46 @@ def workers_table(report: Report, folder: str, args: Any) -> None:
     report.table(
         [
             *("workers", "seconds of a fit", "per tree", "against 1 x 2"),
-            *("messages/tree", "MB/tree, hub", "hub waiting"),
+            *("messages/tree", "MB sent/tree, most", "waiting"),
         ],
         rows,
         f"LambdaMART, {args.trees} trees, {run['rows']} rows x 136",
     )
     models = {run["model"] for runs in found.values() for run in runs}
     report.note(
-        f"Different model files: {len(models)} (1: the same bits for all). The hub is worker 0; "
-        "its waiting is the part of the time of a tree that it spends in messages, adding up what "
-        "others send included."
+        f"Different model files: {len(models)} (1: the same bits for all). Most is the worker that "
+        "sends most. Waiting is the part of the time of a tree that worker 0 spends in messages."
+    )
+
+
+def forests_table(report: Report, folder: str, args: Any) -> None:
+    """Print what a forest on shards costs beside one on one machine, and beside boosting."""
+    rows, models = [], {}
+    for ranker in ("rf-point", "lambdamart"):
+        for shape in ((1, 2), (2, 1), (4, 1)):
+            run = fit_in_processes(folder, *shape, args.forest_queries, args.forest_trees, ranker)
+            models.setdefault(ranker, set()).add(run["model"])
+            n_workers, n_threads = shape
+            rows.append(
+                [
+                    f"{ranker}, {n_workers} x {n_threads} thread{'s' * (n_threads > 1)}",
+                    run["seconds"],
+                    run["messages"],
+                    run["sent_mb"],
+                    1e6 * run["sent_mb"] * n_workers / (136 * run["rows"]),
+                ]
+            )
+    report.table(
+        ["ranker, workers", "seconds of a fit", "messages/tree", "MB sent/tree, most",
+         "bytes/value of a shard"],
+        rows,
+        f"{args.forest_trees} trees, {run['rows']} rows x 136",
+    )  # fmt: skip
+    different = ", ".join(f"{name}: {len(found)}" for name, found in models.items())
+    report.note(
+        f"Different model files: {different} (1: the same bits for all). RF-point with the default "
+        "settings (grown to the end); a document of its sample travels once per tree, with all its "
+        "codes, and boosting (31 leaves) sends sums alone. 1 x 2 threads is one machine."
     )
 
 
@@ -155,7 +202,7 @@ def rows_table(report: Report, folder: str, args: Any) -> None:
     for share in (16, 8, 4, 2):
         found = fit_in_processes(folder, 2, 1, args.queries // share, args.trees)
         rows.append([found["rows"], found["per_tree"], found["messages"], found["sent_mb"]])
-    columns = ["rows", "seconds/tree", "messages/tree", "MB/tree, both ways"]
+    columns = ["rows", "seconds/tree", "messages/tree", "MB sent/tree, most"]
     report.table(columns, rows, "Two workers: what is sent does not grow with the rows")
 
 
@@ -216,10 +263,16 @@ def fit_on_dask(job: dict[str, Any]) -> None:
 
 
 def fit_in_processes(
-    folder: str, n_workers: int, n_threads: int, n_queries: int, n_trees: int
+    folder: str,
+    n_workers: int,
+    n_threads: int,
+    n_queries: int,
+    n_trees: int,
+    ranker: str = "lambdamart",
 ) -> dict[str, Any]:
-    """Let worker processes fit together; worker 0 tells what it measured."""
+    """Let worker processes fit together; return what worker 0 measured, and the most sent."""
     job = {
+        "ranker": ranker,
         "folder": folder,
         "size": n_workers,
         "threads": n_threads,
@@ -239,7 +292,8 @@ def fit_in_processes(
     answers = [process.communicate()[0] for process in processes]
     if any(process.returncode for process in processes):
         raise RuntimeError("a worker process failed")
-    result: dict[str, Any] = json.loads(answers[0].splitlines()[-1])
+    told: list[dict[str, Any]] = [json.loads(answer.splitlines()[-1]) for answer in answers]
+    result = told[0] | {"sent_mb": max(one["sent_mb"] for one in told)}
     print(f"{n_workers} x {n_threads}:", result, file=sys.stderr)
     return result
 
@@ -259,6 +313,7 @@ def work(job: dict[str, Any]) -> None:
     import rankgrove
     from rankgrove.distributed import Hub, Shard, fit_shard, join
     from rankgrove.formats.container import to_bytes
+    from rankgrove.workers.run_exchange import RunExchange
 
     rank, size, token = job["rank"], job["size"], bytes.fromhex(job["token"])
     sizes = np.load(f"{job['folder']}/sizes.npy")[: job["queries"]]
@@ -271,37 +326,43 @@ def work(job: dict[str, Any]) -> None:
     hub = Hub("127.0.0.1", job["port"]) if rank == 0 else None
     address = f"127.0.0.1:{job['port']}"
     joined = hub.accept(size, token) if hub else join(address, rank, size, token)
-    moments: list[tuple[float, Any]] = []
+    moments: list[float] = []
     with joined as communicator:
+        noted = [communicator.traffic]  # the last one: when bins were found
+        exchange = RunExchange.run
+
+        def noting(self: Any, make: Any) -> Any:
+            found = exchange(self, make)
+            noted.append(communicator.traffic)
+            return found
+
+        RunExchange.run = noting  # type: ignore[method-assign]
         communicator.barrier()
         start = time.perf_counter()
+        common = {"n_estimators": job["trees"], "random_state": 1, "n_jobs": job["threads"]}
+        if job["ranker"] == "lambdamart":
+            common |= {
+                "tree": "leafwise", "max_leaf_nodes": LEAVES, "learning_rate": LEARNING_RATE,
+            }  # fmt: skip
         ranker = fit_shard(
-            rankgrove.LambdaMART(
-                n_estimators=job["trees"],
-                tree="leafwise",
-                max_leaf_nodes=LEAVES,
-                learning_rate=LEARNING_RATE,
-                random_state=1,
-                n_jobs=job["threads"],
-            ),
+            rankgrove.make_ranker(job["ranker"], **common),
             Shard(X, y, qid),
             communicator,
-            on_step=lambda *_: moments.append((time.perf_counter(), communicator.traffic)) or False,
+            on_step=lambda *_: moments.append(time.perf_counter()) or False,
         )
         seconds = time.perf_counter() - start
-    if rank > 0:
-        return
-    (t0, before), (t1, after), n_trees = moments[0], moments[-1], len(moments) - 1
-    sent = after.bytes_sent + after.bytes_received - before.bytes_sent - before.bytes_received
+        before, after, n_trees = noted[-1], communicator.traffic, job["trees"]
+    per_tree = (moments[-1] - moments[0]) / max(len(moments) - 1, 1) if moments else 0.0
     print(
         json.dumps(
             {
                 "rows": int(ends[-1]),
                 "seconds": seconds,
-                "per_tree": (t1 - t0) / n_trees,
+                "per_tree": per_tree,
                 "messages": (after.messages - before.messages) / n_trees,
-                "sent_mb": sent / n_trees / 1e6,
-                "waiting": (after.seconds_waiting - before.seconds_waiting) / (t1 - t0),
+                "sent_mb": (after.bytes_sent - before.bytes_sent) / n_trees / 1e6,
+                "waiting": (after.seconds_waiting - before.seconds_waiting)
+                / max(n_trees * per_tree, 1e-9),
                 "model": hashlib.sha256(to_bytes(ranker)).hexdigest(),
             }
         )

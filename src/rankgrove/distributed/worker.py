@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rankgrove._memory import release_memory
 from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.row_batch import RowBatch
@@ -113,6 +114,7 @@ def _run(
         parts, spool = [], None
         held = [whole_queries(one, communicator, task.split_queries) for one in others]
         others.clear()
+        release_memory()  # what reading took is not needed for learning
         if not by_rows:
             assert isinstance(train, RowBatch)
             batches = [train, *held]
