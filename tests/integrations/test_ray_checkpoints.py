@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -104,3 +105,58 @@ def test_a_study_of_ray_tune(tmp_path):
         ray.shutdown()
     local = rankgrove.MART(n_estimators=best.config["n"], random_state=3).fit(DATA, eval_set=SETS)
     assert to_bytes(found) == to_bytes(local)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_a_worker_of_ray_train_that_is_killed_goes_on_after_its_checkpoint(tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    train = pytest.importorskip("ray.train")
+    trainers = pytest.importorskip("ray.train.v2.api.data_parallel_trainer")
+    monkeypatch.setenv("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "300")  # on a busy machine
+    marker = tmp_path / "killed"
+
+    def loop(config):
+        import ray.train as session
+
+        report, steps = session.report, []
+
+        def killed_once(metrics, **options):
+            report(metrics, **options)
+            steps.append(metrics["step"])
+            if len(steps) == 8 and not marker.exists():
+                marker.touch()
+                os._exit(1)
+
+        session.report = killed_once
+        try:
+            fit_in_ray(ranker(), DATA, eval_set=SETS, every=3, train=True)
+        finally:
+            session.report = report
+        assert steps[0] == 7  # after the checkpoint of step 6
+
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        _node_ip_address="127.0.0.2",
+        object_store_memory=100 << 20,
+    )
+    try:
+        result = trainers.DataParallelTrainer(
+            loop,
+            train_loop_config={},
+            scaling_config=train.ScalingConfig(num_workers=1),
+            run_config=train.RunConfig(
+                storage_path=str(tmp_path / "results"),
+                failure_config=train.FailureConfig(max_failures=1),
+            ),
+        ).fit()
+        found = ranker_of_checkpoint(result.checkpoint)
+    finally:
+        ray.shutdown()
+    assert marker.exists()
+    assert result.metrics["step"] == 12
+    assert "valid/ndcg@10" in result.metrics
+    assert to_bytes(found) == to_bytes(ranker().fit(DATA, eval_set=SETS))
