@@ -184,7 +184,7 @@ def forests_table(report: Report, folder: str, args: Any) -> None:
             )
     report.table(
         ["ranker, workers", "seconds of a fit", "messages/tree", "MB sent/tree, most",
-         "bytes/value of a shard"],
+         "bytes sent/tree per value of a shard"],
         rows,
         f"{args.forest_trees} trees, {run['rows']} rows x 136",
     )  # fmt: skip
