@@ -132,3 +132,22 @@ def test_unknown_targets_are_usage_errors(folder):
     with pytest.raises(SystemExit) as stop:
         run(folder, "--to", "weka", "--out", "m")
     assert stop.value.code == 2
+
+
+def test_the_file_that_was_checked_is_the_one_that_is_put_in_place(folder, monkeypatch, capsys):
+    """A target whose files differ from one writing to the next shows which one it is."""
+    from dataclasses import replace
+
+    from rankgrove.formats import exporting
+
+    target, written = exporting.target_of("lightgbm"), []
+
+    def write(plain):
+        written.append(target.write(plain) + f"# {len(written)}\n".encode())
+        return written[-1]
+
+    monkeypatch.setitem(exporting.TARGETS, "lightgbm", replace(target, write=write))
+    out, test = str(folder / "once.txt"), str(folder / "test.txt")
+    assert run(folder, "--to", "lightgbm", "--out", out, "--check", test) == 0
+    assert len(written) == 1
+    assert (folder / "once.txt").read_bytes() == written[0]

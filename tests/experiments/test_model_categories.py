@@ -89,3 +89,18 @@ def test_a_frame_is_read_as_data_in_memory_are():
         found = rankgrove.compare(given, ["model:both.rg"], folds=3, metrics="ndcg@5")
         (result,) = found.results(found.datasets[0])
         assert result.values["ndcg@5"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_model_whose_categories_the_data_lack_is_named(tmp_path, capsys):
+    pd.read_csv("data.csv").drop(columns="brand").to_csv(tmp_path / "without.csv", index=False)
+    words = [
+        "compare",
+        str(tmp_path / "without.csv"),
+        "--quiet",
+        "--out",
+        str(tmp_path / "results"),
+    ]
+    assert main([*words, "--ranker", "random", "--ranker", "model:brand.rg"]) == 1
+    said = capsys.readouterr().err
+    assert "there is no column 'brand'" in said
+    assert "The model brand.rg was trained with the categories of 'brand'" in said

@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import file_path, printable
-from rankgrove._files import require_place
+from rankgrove._files import replacing, require_place
 from rankgrove.cli.options import add_column_options, add_json_option, reading_options
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import data_path, out_path, refuse_overwriting
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the file; if it is to be compared, only after that."""
+    """Write the file; if it is to be compared, put it in place only after that."""
     from rankgrove import load_model
 
     named = (arguments.feature_names, arguments.known_features)
@@ -109,14 +109,23 @@ def run(arguments: argparse.Namespace) -> None:
 
             log_name = arguments.feature_log_name
             found += check_response(ranker.model_, export, response, log_name=log_name)
-    try:
-        _refuse_differences(found, arguments)
-    except RankgroveError:
-        _report(export, found, arguments.json, written=False)
-        raise
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were shown the first time
-        _report(_export(ranker, arguments.out, arguments), found, arguments.json)
+        try:
+            _refuse_differences(found, arguments)
+        except RankgroveError:
+            _report(export, found, arguments.json, written=False)
+            raise
+        export = _put_in_place(export, arguments.out)
+    _report(export, found, arguments.json)
+
+
+def _put_in_place(export: Export, out: str) -> Export:
+    """Copy the files that were checked to where they belong."""
+    place = file_path(out)
+    places = [place, *(place.with_name(path.name) for path in export.requests)]
+    for checked, path in zip([export.path, *export.requests], places, strict=True):
+        with replacing(path) as stream:
+            stream.write(checked.read_bytes())
+    return replace(export, path=place, requests=tuple(places[1:]))
 
 
 def _export(ranker: Any, path: str, arguments: argparse.Namespace) -> Export:

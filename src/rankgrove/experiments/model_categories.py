@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rankgrove.errors import DataError, ModelError
 from rankgrove.experiments.specs import MODEL, Spec
 
 
-def with_model_categories(reading: Mapping[str, Any], specs: Sequence[Spec]) -> dict[str, Any]:
+def with_model_categories(
+    reading: Mapping[str, Any], specs: Sequence[Spec]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the options of reading, in which the categorical columns of all models are named.
 
+    The second value has the model of each column that ``categorical=`` did not name before.
     Models that disagree on a column, or with ``categorical=``, are an error. A file that cannot be
     read says so where it is measured.
     """
@@ -36,14 +40,28 @@ def with_model_categories(reading: Mapping[str, Any], specs: Sequence[Spec]) -> 
             )
     left_out = reading.get("ignore") or ()
     features = reading.get("features")
-    names = [
-        name
-        for name in categorical
-        if name not in left_out and (features is None or name in features)
-    ]
-    if not names:
-        return dict(reading)
-    return {**reading, "categorical": list(dict.fromkeys([*named, *names]))}
+    added = {
+        name: model
+        for name, model in categorical.items()
+        if name not in (*named, *left_out) and (features is None or name in features)
+    }
+    if not added:
+        return dict(reading), {}
+    return {**reading, "categorical": [*named, *added]}, added
+
+
+@contextmanager
+def naming_models(model_of_column: Mapping[str, str]) -> Iterator[None]:
+    """Name the model that needs a column that the data lack."""
+    try:
+        yield
+    except DataError as error:
+        for name, model in model_of_column.items():
+            if f"there is no column {name!r}" in str(error):
+                raise DataError(
+                    f"{error}. The model {model} was trained with the categories of {name!r}"
+                ) from None
+        raise
 
 
 def _add_columns(path: str, categorical: dict[str, str], numeric: dict[str, str]) -> None:

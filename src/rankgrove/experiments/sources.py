@@ -26,7 +26,7 @@ from rankgrove.data.reading.folds import (
 )
 from rankgrove.data.reading.loading import is_folder, is_table, load
 from rankgrove.errors import DataError
-from rankgrove.experiments.model_categories import with_model_categories
+from rankgrove.experiments.model_categories import naming_models, with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 from rankgrove.experiments.specs import Spec
 
@@ -83,6 +83,7 @@ class StudyData:
     options : how to read files, as of ``load``
     score_columns : columns that hold scores made elsewhere
     of_set : one of several data sets in the folder (``set1``); None: it holds one
+    model_of_column : the model for which a column is read as categories
     """
 
     name: str
@@ -95,6 +96,7 @@ class StudyData:
     options: Mapping[str, Any] = field(default_factory=dict)
     score_columns: tuple[str, ...] = ()
     of_set: str | None = None
+    model_of_column: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_divided(self) -> bool:
@@ -131,6 +133,10 @@ class StudyData:
 
     def _parts(self) -> Iterator[tuple[Fold, Rows | None, RowsOf | None]]:
         """Yield the folds, the rows of their test parts among those divided, and in their file."""
+        with naming_models(self.model_of_column):
+            yield from self._read_parts()
+
+    def _read_parts(self) -> Iterator[tuple[Fold, Rows | None, RowsOf | None]]:
         origin = self.origin
         if isinstance(origin, Dataset):
             yield from self._cut(origin, np.arange(origin.n_rows), origin.n_rows)
@@ -195,7 +201,7 @@ def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> li
         raise ValueError("there is no data to compare rankers on")
     reading = options.get("options") or {}
     if not all(_in_memory(origin) for _, origin in named):
-        options["options"] = with_model_categories(reading, specs)
+        options["options"], options["model_of_column"] = with_model_categories(reading, specs)
     elif reading:
         raise ValueError(
             f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
