@@ -78,6 +78,7 @@ def rows_from_bytes(
     import pyarrow as pa
 
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    batch.validate(full=True)  # another worker has sent it
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     X: FeatureMatrix = DenseMatrix(np.empty((len(batch), 0), np.float32))
     if "columns" in columns:

@@ -15,7 +15,7 @@ from rankgrove.data.scanning.scan import Scan
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
 from rankgrove.distributed.shard import Shard
 from rankgrove.errors import DataError
-from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.communicator import Communicator, reading_message
 
 
 def refuse_other_builds(communicator: Communicator) -> None:
@@ -25,7 +25,10 @@ def refuse_other_builds(communicator: Communicator) -> None:
 
 def refuse_differences(communicator: Communicator, own: Mapping[str, Any]) -> None:
     """Refuse workers whose settings of the same name differ."""
-    said = [json.loads(part) for part in communicator.gather(json.dumps(own).encode())]
+    said = []
+    for rank, part in enumerate(communicator.gather(json.dumps(own).encode())):
+        with reading_message(rank):
+            said.append(dict(json.loads(part)))
     for rank, other in enumerate(said):
         for name, value in said[0].items():
             if other.get(name) != value:

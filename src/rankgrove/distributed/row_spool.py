@@ -36,7 +36,7 @@ from rankgrove.distributed.partitions import Partition
 from rankgrove.distributed.query_plan import Numbers, PartitionSummary, QueryPlan, refuse_unlike
 from rankgrove.distributed.whole_queries import LocalPartition, agreed_plan
 from rankgrove.errors import DataError
-from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.communicator import Communicator, reading_message
 
 Sides = dict[str, npt.NDArray[Any]]
 
@@ -216,8 +216,8 @@ def stored_shard(spool: RowSpool, communicator: Communicator, split_queries: str
     X = head.X
     owner = np.searchsorted(plan.bounds, query, side="right") - 1
     moved = _Moved(plan, [*sides])
-    for message in _exchanged(X, sides, owner, communicator):
-        moved.add(*rows_from_bytes(message))
+    for arrived in _exchanged(X, sides, owner, communicator):
+        moved.add(*arrived)
     kept = np.flatnonzero(owner == communicator.rank)
     sides, source = _in_order(sides, kept, moved)
     if moved.n_rows or not np.array_equal(source, np.arange(len(X))):
@@ -250,7 +250,7 @@ def _concatenated(arrays: list[Numbers]) -> Numbers:
 
 def _exchanged(
     X: FeatureMatrix, sides: Mapping[str, npt.NDArray[Any]], owner: Numbers, workers: Communicator
-) -> Iterator[bytes]:
+) -> Iterator[tuple[FeatureMatrix, dict[str, npt.NDArray[Any]]]]:
     """Send rows to the workers that own them, some at a time; yield what others send here."""
     n_rows = max(1, _MOVED_BYTES // (4 * max(X.n_columns, 1)))
     leaving = np.flatnonzero(owner != workers.rank)
@@ -265,8 +265,10 @@ def _exchanged(
             some = {name: side[chosen[own]] for name, side in sides.items()}
             rows = [rows_to_bytes(DenseMatrix(values[own]), some)] if own.any() else []
             parts.append(to_frames(rows))
-        for message in workers.exchange(parts):
-            yield from from_frames(message)
+        for worker, message in enumerate(workers.exchange(parts)):
+            with reading_message(worker):
+                found = [rows_from_bytes(frame) for frame in from_frames(message)]
+            yield from found
 
 
 def _taken(X: FeatureMatrix, rows: Numbers) -> npt.NDArray[np.float32]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,7 @@ from rankgrove.distributed.arrow_bytes import (
 from rankgrove.distributed.common_categories import common_categories
 from rankgrove.distributed.partitions import Partition
 from rankgrove.distributed.query_plan import Numbers, PartitionSummary, QueryPlan, make_plans
-
-if TYPE_CHECKING:
-    from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.communicator import Communicator, reading_message
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,14 @@ def agreed_plan(
     described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
     plans = [b""] * n_workers
     if communicator.rank == 0:
-        workers = [PartitionSummary.read(worker, data) for worker, data in enumerate(described)]
+        workers = []
+        for worker, data in enumerate(described):
+            with reading_message(worker):
+                workers.append(PartitionSummary.read(worker, data))
         plans = make_plans(workers, split_queries)
-    return QueryPlan.read(communicator.exchange(plans)[0])
+    message = communicator.exchange(plans)[0]
+    with reading_message(0):
+        return QueryPlan.read(message)
 
 
 def _description(located: Sequence[LocalPartition]) -> bytes:

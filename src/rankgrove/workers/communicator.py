@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from rankgrove.errors import WorkerFailed
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,16 @@ class Traffic:
     bytes_sent: int
     bytes_received: int
     seconds_waiting: float
+
+
+@contextmanager
+def reading_message(rank: int) -> Iterator[None]:
+    """Context in which bytes that do not mean what they should are an error of their sender."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, ArithmeticError, StopIteration) as error:
+        cause = f"worker {rank} sent a message that cannot be read: {type(error).__name__}: {error}"
+        raise WorkerFailed(cause, rank) from error
 
 
 class Communicator(ABC):

@@ -8,6 +8,7 @@ how rows are divided: real numbers are summed as integers, which give the same b
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.errors import DataError
-from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.communicator import Communicator, reading_message
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -57,8 +58,8 @@ class RowShard:
         if communicator is None:
             _refuse_too_many(own[:1])
             return cls(int(own[0]), int(own[1]), n_nonempty_queries=int(own[2]))
-        gathered = b"".join(communicator.gather(_bytes(own)))
-        counts = np.frombuffer(gathered, np.int64).reshape(-1, 3)
+        parts = _arrays_of(communicator.gather(_bytes(own)), np.int64, 3)
+        counts = np.stack(parts)
         _refuse_too_many(counts[:, 0])
         n_rows, n_queries, n_nonempty = counts.sum(axis=0).tolist()
         row, query, nonempty = counts[: communicator.rank].sum(axis=0).tolist()
@@ -187,7 +188,21 @@ class RowShard:
         if self.communicator is None:
             return values
         parts = self.communicator.gather(_bytes(np.asarray(values, np.float64)))
-        return np.concatenate([np.frombuffer(part, np.float64) for part in parts])
+        return np.concatenate(_arrays_of(parts, np.float64))
+
+
+def _arrays_of(
+    messages: Sequence[bytes], kind: type, length: int | None = None
+) -> list[npt.NDArray[Any]]:
+    """Return the numbers that each worker has sent, as many as ``length`` says."""
+    found = []
+    for rank, message in enumerate(messages):
+        with reading_message(rank):
+            array: npt.NDArray[Any] = np.frombuffer(message, kind)
+            if length is not None and len(array) != length:
+                raise ValueError(f"{len(array)} numbers instead of {length}")
+            found.append(array)
+    return found
 
 
 def _refuse_too_many(rows: Integers) -> None:

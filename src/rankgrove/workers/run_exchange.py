@@ -25,7 +25,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
-from rankgrove.workers.communicator import Communicator
+from rankgrove.workers.communicator import Communicator, reading_message
 
 Keys = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
@@ -139,9 +139,10 @@ class RunExchange:
         told = self.communicator.gather(_packed([plan.arrays() for plan in plans.values()]))
         bounds: dict[int, Keys] = {}
         asked: dict[int, Keys] = {}
-        for columns, message in zip(owned, told, strict=True):
-            for j, (ends, candidates) in zip(columns, _unpacked(message), strict=True):
-                bounds[j], asked[j] = ends, candidates
+        for owner, (columns, message) in enumerate(zip(owned, told, strict=True)):
+            with reading_message(owner):
+                for j, (ends, candidates) in zip(columns, _unpacked(message), strict=True):
+                    bounds[j], asked[j] = ends, candidates
         found: dict[int, Consumer] = {}
         for number in range(1 + max(map(len, bounds.values()))):
             ranges = self._sent(
@@ -175,7 +176,15 @@ class RunExchange:
 
     def _sent(self, parts: list[list[list[npt.NDArray[Any]]]]) -> list[list[Any]]:
         """Send each worker its part; return what every worker has sent this one."""
-        return [_unpacked(data) for data in self.communicator.exchange([*map(_packed, parts)])]
+        own = parts[self.communicator.rank]
+        found = []
+        for rank, data in enumerate(self.communicator.exchange([*map(_packed, parts)])):
+            with reading_message(rank):
+                arrays = _unpacked(data)
+                if [*map(len, arrays)] != [*map(len, own)]:
+                    raise ValueError("another number of columns than were asked for")
+                found.append(arrays)
+        return found
 
 
 @dataclass(frozen=True)
