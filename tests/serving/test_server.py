@@ -283,6 +283,21 @@ def test_a_worker_that_ends_is_reported_and_replaced(start, model_file):
     assert server.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.parametrize("drain_seconds", [0, 0.2])
+def test_a_worker_that_is_terminated_leaves_the_listening_to_the_others(
+    start, model_file, drain_seconds
+):
+    server = start(model_file, "--workers", 2, "--drain-seconds", drain_seconds)
+    for _ in range(2):  # so that the first worker that replaces another is alone for a while
+        pid = all_processes(server)[1]
+        os.kill(pid, signal.SIGTERM)
+        assert server.said(f"worker {pid} ended with code 0")
+        for _ in range(4):  # a new connection each
+            answer = httpx.get(f"{server.address}/health", timeout=PATIENCE)
+            assert answer.status_code == 200
+    assert server.stop() == 0
+
+
 @pytest.mark.parametrize("damage", ["cut", "absent"])
 def test_a_worker_that_cannot_load_a_model_leaves_the_others_alone(start, model_file, damage):
     server = start(model_file, "--workers", 2, "--reload-seconds", 0.05)

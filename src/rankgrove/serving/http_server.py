@@ -32,6 +32,8 @@ class HttpServer:
     ----------
     connections : those that are open
     large_bytes : bytes of large bodies that are held now
+    owns_listener : whether no other process goes on listening on the socket: the end of one worker
+        must not keep connections from the others
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class HttpServer:
         service: Service,
         listener: socket.socket,
         *,
+        owns_listener: bool = True,
         drain_seconds: float = 0.0,
         stop_seconds: float = 30.0,
         access_log: bool = False,
@@ -47,6 +50,7 @@ class HttpServer:
         self.access_log = access_log
         self.connections: set[HttpConnection] = set()
         self.large_bytes = 0
+        self.owns_listener = owns_listener
         self._listener = listener
         self._drain_seconds = drain_seconds
         self._stop_seconds = stop_seconds
@@ -68,7 +72,8 @@ class HttpServer:
             logger.info("draining for %g seconds", self._drain_seconds)
             await self._reach(lambda: self._stage >= CLOSE, self._drain_seconds)
         self.stop(CLOSE)
-        stop_handshakes(self._listener)
+        if self.owns_listener:
+            stop_handshakes(self._listener)
         if drains:
             await self._reach(lambda: self._stage >= ABORT, HANDSHAKE_SECONDS)
         loop.remove_reader(self._listener)

@@ -39,13 +39,14 @@ class Settings:
 
         return Service(self.models, self.limits, self.n_jobs, self.reload_seconds)
 
-    def server(self, listener: socket.socket) -> HttpServer:
+    def server(self, listener: socket.socket, *, owns_listener: bool = True) -> HttpServer:
         """Load the models and return a server on the socket."""
         from rankgrove.serving.http_server import HttpServer
 
         return HttpServer(
             self.service(),
             listener,
+            owns_listener=owns_listener,
             drain_seconds=self.drain_seconds,
             stop_seconds=self.stop_seconds,
             access_log=self.access_log,

@@ -3,7 +3,8 @@
 The processes of a pool share one listening socket. Each is connected to the parent by a pipe:
 through it the worker says that it is ready, or why it is not, and the parent which stage of the
 stop is reached; its end tells the worker that the parent is gone. A signal to a worker itself only
-begins the draining, since service managers send SIGTERM to all processes of a service at once.
+begins its draining, since service managers send SIGTERM to all processes of a service at once; the
+socket stays open for the others, and for the worker that replaces it.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def run_server(
         with contextlib.suppress(EOFError, OSError):
             while True:
                 call(server.stop, parent.recv())
+        server.owns_listener = True  # the parent is gone: nobody else ends the listening
         call(server.stop, CLOSE)
 
     def handle(number: signal.Signals) -> None:
@@ -105,7 +107,7 @@ def _work(
 def _server(settings: Settings, listener: socket.socket, parent: Connection) -> HttpServer | None:
     """Load the models and return a server; tell the parent why there is none."""
     try:
-        return settings.server(listener)
+        return settings.server(listener, owns_listener=False)
     except (RankgroveError, OSError, MemoryError) as error:
         parent.send(str(error) or type(error).__name__)
         return None
@@ -121,7 +123,7 @@ def _patient_server(
     told = ""
     while True:
         try:
-            return settings.server(listener)
+            return settings.server(listener, owns_listener=False)
         except (RankgroveError, OSError, MemoryError) as error:
             problem = str(error) or type(error).__name__
         if problem != told:
@@ -224,26 +226,27 @@ class WorkerPool:
         drain = self._settings.drain_seconds if self._signals[0] == signal.SIGTERM else 0.0
         closing = time.monotonic() + drain
         killing = closing + self._settings.stop_seconds + _KILL_SECONDS
-        refusing = math.inf
+        refusing = math.inf  # when connections are refused, once no new ones begin
         while alive := [w.process.sentinel for w in self._workers if w.process.is_alive()]:
             for number in self._signals:
-                self._pass_on(number)
-            self._signals.clear()
+                self._stage = max(_STAGES[number], self._stage + 1)
             now = time.monotonic()
             if now >= killing:
                 logger.error("workers did not stop in time and are killed")
                 return
             if refusing == math.inf and (now >= closing or self._stage >= CLOSE):
-                stop_handshakes(self._listener)
+                stop_handshakes(self._listener)  # before workers look for the last connections
                 refusing = now + HANDSHAKE_SECONDS
+            if self._signals:
+                self._signals.clear()
+                self._tell_stage()
             if now >= refusing:
                 self._refuse_connections()
             next_step = min(time for time in (closing, refusing, killing) if time > now)
             if woken in wait([woken, *alive], next_step - now):
                 woken.recv(100)
 
-    def _pass_on(self, number: signal.Signals) -> None:
-        self._stage = max(_STAGES[number], self._stage + 1)
+    def _tell_stage(self) -> None:
         for worker in self._workers:
             with contextlib.suppress(OSError):  # it has ended
                 worker.pipe.send(self._stage)
