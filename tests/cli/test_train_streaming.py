@@ -97,3 +97,13 @@ def test_positions_of_clicks_are_streamed(tmp_path):
         tables.append(rg.load_model(out).position_bias_)
     for name, values in tables[0].items():
         np.testing.assert_array_equal(values, tables[1][name])
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+def test_names_that_validation_data_lack_are_told_once(how, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rg.write_parquet(make_ranking(20, seed=1), "named.parquet")
+    rg.write_letor(make_ranking(10, seed=2), "valid.txt")
+    words = "train mart named.parquet --valid valid.txt --n-estimators 2 --quiet --out m.rg"
+    assert main([*words.split(), how]) == 0
+    assert capsys.readouterr().err.count("has no names for its columns") == 1

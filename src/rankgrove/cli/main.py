@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    warnings.showwarning = partial(_show_warning, arguments, warnings.showwarning)
+    warnings.showwarning = partial(_show_warning, arguments, set(), warnings.showwarning)
     try:
         arguments.run(arguments)
         sys.stdout.flush()
@@ -122,11 +122,18 @@ def _drop_unwritten() -> None:
 
 
 def _show_warning(
-    arguments: argparse.Namespace, usual: Callable[..., None], message: Any, *where: Any
+    arguments: argparse.Namespace,
+    shown: set[str],
+    usual: Callable[..., None],
+    message: Any,
+    *where: Any,
 ) -> None:
+    """Show a warning about data once, whatever part of the command comes to it again."""
     if isinstance(message, DataWarning):
         said = in_options(str(message), arguments)
-        print(f"rankgrove {arguments.verb}: {said}", file=sys.stderr)
+        if said not in shown:
+            shown.add(said)
+            print(f"rankgrove {arguments.verb}: {said}", file=sys.stderr)
     else:
         usual(message, *where)
 
