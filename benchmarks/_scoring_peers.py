@@ -37,8 +37,34 @@ def maker(name: str, model: Any, own: Any, folder: Path) -> Callable[[int], Pred
         "onnxruntime": lambda n: onnx_predict(ensemble, n),
         "lleaves": lambda n: lleaves_predict(own, folder, n),
         "tl2cgen": lambda n: tl2cgen_predict(own, folder, n),
+        "rankgrove.h": lambda n: header_predict(model, folder),
     }
     return makers[name]
+
+
+def header_predict(model: Any, folder: Path) -> Predict:
+    """Return rankgrove's own C header, which walks the trees of a file in one thread."""
+    import ctypes
+    import subprocess
+
+    import rankgrove
+
+    library, path = folder / "librankgrove.so", folder / "model.rg"
+    header = rankgrove.get_include() + "/rankgrove.h"
+    flags = ["-O2", "-shared", "-fPIC", "-DRANKGROVE_IMPLEMENTATION", "-x", "c"]
+    subprocess.run(["cc", *flags, header, "-o", str(library), "-lm"], check=True)
+    model.save(path)
+    loaded = ctypes.CDLL(str(library))
+    loaded.rankgrove_open.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(loaded.rankgrove_open(str(path).encode(), None, 0))
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        scores = np.empty(len(X))
+        place, n, stride = ctypes.c_void_p(X.ctypes.data), *map(ctypes.c_size_t, X.shape)
+        loaded.rankgrove_score(handle, place, n, stride, ctypes.c_void_p(scores.ctypes.data))
+        return scores
+
+    return predict
 
 
 def sklearn_predict(forest: Any, n_threads: int) -> Predict:

@@ -80,7 +80,7 @@ def forest(data: Any, quick: bool) -> Any:
 
 
 MODELS: dict[str, tuple[str, Callable[[Any, bool], Any]]] = {
-    "500x31": ("trees of 31 leaves", boosted(500, 31, [*BOOSTED_PEERS, "lleaves"])),
+    "500x31": ("trees of 31 leaves", boosted(500, 31, [*BOOSTED_PEERS, "lleaves", "rankgrove.h"])),
     "1000x64": ("trees of 64 leaves", boosted(1000, 64, BOOSTED_PEERS)),
     "oblivious": ("oblivious trees of depth 6", oblivious),
     "forest": ("full trees of a forest", forest),

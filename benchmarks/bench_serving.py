@@ -142,7 +142,7 @@ def measure(
     subprocess.run([*command, "-d", "1s", f"{address}/score"], capture_output=True, check=True)
     before, generator = seconds_spent(address), cpu_of_ended_children()
     run = subprocess.run(
-        [*command, "-d", "2s" if quick else "15s", f"{address}/score"],
+        [*command, "-d", "2s" if quick else "10s", f"{address}/score"],
         capture_output=True,
         text=True,
         check=True,

@@ -130,10 +130,12 @@ class DiskMatrix:
             first = max(int(numbers[begin]), block.first_column)
             last = min(int(numbers[end - 1]) + 1, block.last_column)
             place = begin + first - int(numbers[begin])
-            out[begin:end] = self._absent
             if first >= last:
+                out[begin:end] = self._absent
                 continue
-            part = np.empty((last - first, block.n_rows), np.float32)
+            out[begin:place] = out[place + last - first : end] = self._absent
+            target = out[place : place + last - first]
+            part = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
             offset = block.offset + 4 * block.n_rows * (first - block.first_column)
             rest = part.reshape(-1).view(np.uint8).data
             while rest:
@@ -141,7 +143,8 @@ class DiskMatrix:
                 if got == 0:
                     raise DataError(f"{self._folder}: a temporary file was cut short")
                 rest, offset = rest[got:], offset + got
-            out[place : place + last - first] = part
+            if part is not target:
+                target[:] = part
 
     def _write(self, n_rows: int) -> None:
         """Write the first buffered rows as one block."""
@@ -156,11 +159,13 @@ class DiskMatrix:
         first = min(first for _, first in taken)
         last = max(first + X.shape[1] for X, first in taken)
         total = sum(len(X) for X, _ in taken)
-        values = np.full((last - first, total), self._absent, np.float32)
+        values = np.empty((last - first, total), np.float32)
         start = 0
         for X, own_first in taken:
-            place = own_first - first
-            values[place : place + X.shape[1], start : start + len(X)] = X.T
+            own = values[:, start : start + len(X)]
+            begin, end = own_first - first, own_first - first + X.shape[1]
+            own[:begin] = own[end:] = self._absent
+            own[begin:end] = X.T
             start += len(X)
         with naming_folder(self._folder):
             rest = values.reshape(-1).view(np.uint8).data

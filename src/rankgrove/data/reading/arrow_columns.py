@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 def refuse_overflow(
     written: npt.NDArray[np.float32], column: pa.Array, name: str, start: int
 ) -> None:
-    """Refuse finite numbers that overflow float32."""
+    """Refuse finite numbers that overflow float32, as only wider floats and decimals do."""
+    import pyarrow as pa
+
+    if not pa.types.is_float64(column.type) and not pa.types.is_decimal(column.type):
+        return
     rows = np.flatnonzero(np.isinf(written))
     if not len(rows):
         return
