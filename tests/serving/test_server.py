@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -337,6 +338,21 @@ def test_a_file_that_is_damaged_while_workers_start_is_named(model_file):
         pytest.raises(ModelError, match=r"web\.rg: 8 bytes"),
     ):
         WorkerPool(Settings(models={"web": str(model_file)}, workers=2), listener).run(lambda: None)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_that_another_thread_receives_stops_the_server(start, model_file, workers):
+    """As the kernel may do after a pause; handlers of Python run in the main thread."""
+    server = start(model_file, "--workers", workers, "--drain-seconds", 0)
+    pid = server.process.pid
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.is_dir():
+        pytest.skip("there is no /proc to find the threads")
+    others = [int(task.name) for task in tasks.iterdir() if int(task.name) != pid]
+    assert others
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.tgkill(pid, others[0], int(signal.SIGTERM)) == 0
+    assert server.process.wait(PATIENCE) == 0
 
 
 def test_workers_end_with_their_parent(start, model_file):

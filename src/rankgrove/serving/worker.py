@@ -66,8 +66,10 @@ def run_server(
         numbers.append(signal.SIGINT)
     else:
         threading.Thread(target=obey, args=(parent,), daemon=True).start()
-    with _handling(handle, *numbers), contextlib.closing(loop):
+    with _handling(handle, *numbers) as woken, contextlib.closing(loop):
+        loop.add_reader(woken, woken.recv, 100)
         loop.run_until_complete(server.run(on_ready))
+        loop.remove_reader(woken)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -79,18 +81,30 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 @contextmanager
-def _handling(handle: Callable[[signal.Signals], None], *numbers: signal.Signals) -> Iterator[None]:
-    """Handle signals while the block runs."""
+def _handling(
+    handle: Callable[[signal.Signals], None], *numbers: signal.Signals
+) -> Iterator[socket.socket]:
+    """Handle signals while the block runs; the socket is readable once one has arrived.
+
+    The kernel may hand a signal to any thread (after a pause of the process, say), but handlers of
+    Python run in the main thread, which may be waiting: it must wait for this socket, too.
+    """
 
     def handler(number: int, frame: Any) -> None:
         handle(signal.Signals(number))
 
-    before = {number: signal.signal(number, handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)
+    woken, waker = socket.socketpair()
+    woken.setblocking(False)
+    waker.setblocking(False)
+    with woken, waker:
+        former_waker = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        before = {number: signal.signal(number, handler) for number in numbers}
+        try:
+            yield woken
+        finally:
+            for number, former in before.items():
+                signal.signal(number, former)
+            signal.set_wakeup_fd(former_waker)
 
 
 def _work(
@@ -153,15 +167,7 @@ class WorkerPool:
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Run until SIGTERM or SIGINT; ``on_ready`` is called when all workers are ready."""
-        woken, waker = socket.socketpair()
-        waker.setblocking(False)
-
-        def remember(number: signal.Signals) -> None:
-            self._signals.append(number)
-            with contextlib.suppress(BlockingIOError):
-                waker.send(b"!")
-
-        with woken, waker, _handling(remember, signal.SIGTERM, signal.SIGINT):
+        with _handling(self._signals.append, signal.SIGTERM, signal.SIGINT) as woken:
             try:
                 self._workers = [self._start() for _ in range(self._settings.workers)]
                 self._supervise(woken, on_ready)
