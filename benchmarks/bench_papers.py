@@ -161,8 +161,12 @@ def _print_table(name: str, options: argparse.Namespace, cells: Cells, *, alone:
     else:
         settings = Settings(options.share, options.sample_share, tuple(options.only), options.quick)
         report.note(" ".join((MEASURED[name].__doc__ or "").split()))
+        cells.lacks_some = False
         MEASURED[name](report, cells, settings)
-    if report.n_tables:
+    path = options.out / f"papers-{name}.md"
+    if report.n_tables and name in MEASURED and cells.lacks_some and path.is_file():
+        print(f"\n{name}: not all is measured; {path} is left as it is")
+    elif report.n_tables:
         report.write(options.out)
     else:
         print(f"\n{name}: nothing measured (no time, or no data in {DataFolder.path}): no file")

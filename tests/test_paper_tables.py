@@ -111,6 +111,25 @@ def test_results_are_shown_without_data(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_a_table_with_gaps_replaces_no_result(tmp_path, monkeypatch, capsys):
+    def table(report, cells, settings):
+        """A table."""
+        cells.kept(["a cell"], lambda: 1)
+        report.table(["x"], [["y"]])
+
+    monkeypatch.setitem(bench_papers.MEASURED, "forests", table)
+    path = tmp_path / "papers-forests.md"
+    for before, minutes, replaced in (("whole", "0", False), ("", "0", True), ("old", "9", True)):
+        path.unlink(missing_ok=True)
+        if before:
+            path.write_text(before)
+        words = ["--table", "forests", "--out", str(tmp_path), "--minutes", minutes]
+        monkeypatch.setattr(sys, "argv", ["bench_papers.py", *words])
+        bench_papers.main()
+        assert (path.read_text() != before) == replaced
+    assert "forests: not all is measured" in capsys.readouterr().out
+
+
 def test_nothing_is_written_where_nothing_was_measured(tmp_path, monkeypatch, capsys):
     words = ["--table", "rcrank", "--out", str(tmp_path / "out"), "--data", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["bench_papers.py", *words, "--minutes", "0"])

@@ -103,6 +103,7 @@ class Cells:
         for line in lines:
             cell = json.loads(line)
             self.known[_key(_completed(cell["key"]))] = cell["value"]
+        self.lacks_some = False  # a value was asked for when the time was over
         self._forest: tuple[str, Any, dict[str, float]] = ("", None, {})  # fitted last
 
     @property
@@ -115,6 +116,7 @@ class Cells:
         text = _key(key)
         if text not in self.known:
             if self.time_is_over:
+                self.lacks_some = True
                 return None
             value = compute()
             self.known[text] = value
