@@ -131,7 +131,7 @@ def test_export_and_check(ranker, target, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_cluster(ranker):
     distributed = pytest.importorskip("dask.distributed")
     frames = pytest.importorskip("dask.dataframe")

@@ -22,7 +22,7 @@ from rankgrove.distributed import fit
 from rankgrove.errors import DataError, RankgroveError
 from rankgrove.formats.container import to_bytes
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.slow]
 
 DATA = make_ranking(40, seed=3)
 PATIENCE = 60.0

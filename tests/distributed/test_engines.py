@@ -29,7 +29,8 @@ from rankgrove.distributed.engines import find_engine
 from rankgrove.distributed.messages import MessageKind
 from rankgrove.formats.container import to_bytes
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.cluster]
+# Ray takes minutes on a machine with ten processes per core; what hangs, hangs for longer.
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.cluster]
 
 
 @dataclass

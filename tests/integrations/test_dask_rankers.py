@@ -10,7 +10,7 @@ from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.integrations.dask_rankers import DaskRanker
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.cluster]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.cluster]
 
 
 @pytest.fixture(scope="module")

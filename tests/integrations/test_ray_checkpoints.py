@@ -75,7 +75,7 @@ def test_refusals(monkeypatch, tmp_path):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_a_study_of_ray_tune(tmp_path):
     ray = pytest.importorskip("ray")
     tune = pytest.importorskip("ray.tune")
@@ -108,7 +108,7 @@ def test_a_study_of_ray_tune(tmp_path):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_worker_of_ray_train_that_is_killed_goes_on_after_its_checkpoint(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     train = pytest.importorskip("ray.train")

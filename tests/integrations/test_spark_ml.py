@@ -14,7 +14,7 @@ from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.cluster]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.cluster]
 
 DATA = make_ranking(20, seed=3)
 NAMES = [name for name in to_arrow(DATA).column_names if name not in ("label", "qid")]
