@@ -107,3 +107,17 @@ def test_bad_input_is_refused():
         interleave(["a"], ["b"], examination=[1.0])
     with pytest.raises(DataError, match="at least 2 sessions, not 1"):
         analyse_interleaving([1], [0.5])
+
+
+@pytest.mark.parametrize(
+    ("session", "credit", "message"),
+    [
+        (["a", None], [1, -1], "session of row 1 is missing"),
+        ([1, np.nan, 2], [1, 0, 0], "session of row 1 is missing"),
+        ([1, 2, 3], [1, np.nan, 0], "credit of row 1 is nan"),
+        ([1, 2], [1], r"same length: they have the shapes \(2,\) and \(1,\)"),
+    ],
+)
+def test_bad_rows_of_an_interleaving_log_are_named(session, credit, message):
+    with pytest.raises(DataError, match=message):
+        analyse_interleaving(session, credit)

@@ -79,6 +79,24 @@ def test_probabilities_hold_on_new_queries_and_keep_the_order(data, valid, metho
         raw(test.y, 10 * ranker.predict(test), groups=test.groups)
 
 
+def test_ece_is_asked_for_the_labels_that_the_probabilities_are_of(data, valid):
+    ranker = calibrated(relevant_from=2).fit(data, eval_set=valid)
+    with pytest.raises(ValueError, match=r"ask for ece\(relevant_from=2\)"):
+        ranker.score(valid, metric="ece")
+    found = ranker.score(valid, metric="ece(relevant_from=2)")
+    expected = rankgrove.metric("ece(relevant_from=2)")(
+        valid.y, ranker.predict_proba(valid)[:, 1], groups=valid.groups
+    )
+    assert found == expected
+
+
+def test_a_stream_is_measured_by_its_probabilities(data, valid, tmp_path):
+    rankgrove.write_parquet(valid, tmp_path / "valid.parquet")
+    ranker = calibrated().fit(data, eval_set=valid)
+    streamed = ranker.score(rankgrove.scan(tmp_path / "valid.parquet"), metric="ece")
+    assert streamed == ranker.score(valid, metric="ece")
+
+
 def test_scores_are_those_of_the_ranker(data, valid):
     ranker = calibrated().fit(data, eval_set=valid)
     seed = ranker.draw_seed()

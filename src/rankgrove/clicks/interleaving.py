@@ -174,10 +174,19 @@ def analyse_interleaving(
     from scipy import stats
 
     check_confidence(confidence)
-    ids, number = np.unique(np.asarray(session), return_inverse=True)
-    values = np.asarray(credit, np.float64)
-    if values.shape != number.shape or not np.isfinite(values).all():
-        raise DataError("session and credit must be lists of the same length; credits are finite")
+    sessions, values = np.asarray(session), np.asarray(credit, np.float64)
+    if values.ndim != 1 or values.shape != sessions.shape:
+        raise DataError(
+            "session and credit must be lists of the same length: they have the shapes "
+            f"{sessions.shape} and {values.shape}"
+        )
+    if not (finite := np.isfinite(values)).all():
+        row = int(np.argmin(finite))
+        raise DataError(f"credit of row {row} is {values[row]}: it must be a finite number")
+    for row, one in enumerate(sessions.tolist()):
+        if one is None or one != one:
+            raise DataError(f"session of row {row} is missing: drop rows of unknown sessions")
+    ids, number = np.unique(sessions, return_inverse=True)
     n = len(ids)
     if n < 2:
         raise DataError(f"an experiment needs at least 2 sessions, not {n}")

@@ -33,8 +33,9 @@ def register_metric(
     name : how the metric is called: letters, digits, ``-`` and ``_``, without regard to case
     other_names : names that mean the same
     of : what a function takes: ``"ranked"`` is ``function(labels)`` with the labels of a query from
-        the best score to the worst, equal scores in the order of the data; ``"scores"`` is
-        ``function(labels, scores)`` in the order of the data. Further parameters need defaults and
+        the best score to the worst; ``"scores"`` is ``function(labels, scores)``. Documents of
+        equal score, or all of them, come in a random order that depends on the query id alone,
+        since the order of the data may know the labels. Further parameters need defaults and
         become the metric's; one that bears the name of a parameter in
         ``docs/reference/metrics.md``, such as ``k`` or ``relevant_from``, has its meaning
     greater_is_better : whether larger values of a function are better (True unless given)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rankgrove._svg import Drawing
     from rankgrove.explain.explanation import Explanation
     from rankgrove.formats.exporting import Export
+    from rankgrove.metrics.metric import Metric
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
@@ -210,7 +211,8 @@ class FittedRanker(SklearnInterface):
             _refuse_beside_scan("score", y=y, qid=qid, group_sizes=group_sizes)
             found = scanned_scores(self.fitted_model(), X, self.n_jobs, labels=True, what="score")
             assert found.y is not None
-            return measure(found.y, found.scores, groups=found.groups, n_jobs=self.n_jobs)
+            scores = self._measured(found.scores, measure)
+            return measure(found.y, scores, groups=found.groups, n_jobs=self.n_jobs)
         if qid is None and group_sizes is None and not isinstance(X, Dataset):
             raise DataError(
                 "score needs the queries: pass qid (one query id per row) or group_sizes, or a "
@@ -223,11 +225,23 @@ class FittedRanker(SklearnInterface):
         if y is None and not isinstance(X, Dataset):
             raise DataError("score needs the labels: pass y, or a Dataset")
         labels = row_values(X.y if isinstance(X, Dataset) else y, len(matrix), "y", "score")
-        scores = self.model_.scores(matrix, groups, self.n_jobs)
-        if measure.of_probabilities:
-            scores = self.probability_of(scores)
+        scores = self._measured(self.model_.scores(matrix, groups, self.n_jobs), measure)
         doc_ids = X.doc_ids if isinstance(X, Dataset) and measure.ranks_by_doc_id else None
         return measure(labels, scores, groups=groups, doc_ids=doc_ids, n_jobs=self.n_jobs)
+
+    def _measured(self, scores: Floats, measure: Metric) -> Floats:
+        """Return the scores, or the probabilities, as the metric takes them."""
+        if not measure.of_probabilities:
+            return scores
+        probabilities = self.probability_of(scores)
+        own, asked = getattr(self, "relevant_from", None), getattr(measure, "relevant_from", None)
+        if own is not None and asked != own:
+            raise ValueError(
+                f"{measure.name} counts labels from {asked} on as relevant, and these "
+                f"probabilities are those of labels from {own:g} on: ask for "
+                f"{measure.name}(relevant_from={own:g})"
+            )
+        return probabilities
 
     def compile(self) -> Scorer:
         """Return one prepared scorer for serving, with the scores of ``predict``.
