@@ -415,3 +415,24 @@ class TestGoingOn:
         with pytest.raises(DataError, match="documents of the last fit"):
             again.fit(other)
         again.fit(data)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("num_iteration", r"use predict\(X, n_steps=\.\.\.\)"),
+        ("iteration_range", r"use predict\(X, n_steps=\.\.\.\)"),
+        ("pred_contrib", r"use explain\(X\)\.values"),
+        ("raw_score", "it knows qid, group_sizes, n_jobs, n_steps"),
+    ],
+)
+def test_options_of_predict_in_other_libraries_are_answered(option, message):
+    ranker = rankgrove.MART(n_estimators=1)
+    with pytest.raises(TypeError, match=f"MART.predict has no option '{option}'.*{message}"):
+        ranker.predict([[1.0]], **{option: 1})
+
+
+@pytest.mark.parametrize("option", ["sample_weight_eval_set", "eval_sample_weight"])
+def test_weights_of_evaluation_sets_are_not_mistaken_for_those_of_training(option):
+    with pytest.raises(TypeError, match="evaluation sets weigh queries alike"):
+        rankgrove.MART().fit([[1.0]], [1], qid=[1], **{option: [1]})

@@ -85,7 +85,7 @@ class HelpParser(argparse.ArgumentParser):
             return "did you mean --seed?"
         if name in ADVICE:
             return ADVICE[name]
-        near = difflib.get_close_matches(option, known, n=1)
+        near = difflib.get_close_matches(option, known, n=1, cutoff=0.75)
         return f"did you mean {near[0]}?" if near else None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -20,6 +20,7 @@ from rankgrove.models.model import Model
 from rankgrove.models.scoring import scanned_scores, warn_of_rounded_values
 from rankgrove.rankers.base.provenance import checked_provenance, make_provenance
 from rankgrove.rankers.base.sklearn_interface import SklearnInterface
+from rankgrove.rankers.base.wording import refuse_predict_options
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 
@@ -66,6 +67,7 @@ class FittedRanker(SklearnInterface):
         group_sizes: Any = None,
         n_jobs: int | None = None,
         n_steps: int | None = None,
+        **unknown: Any,
     ) -> Floats:
         """Score documents: the higher, the more relevant.
 
@@ -87,6 +89,7 @@ class FittedRanker(SklearnInterface):
         -------
         float64 array, one score per row of X, in the order of X
         """
+        refuse_predict_options(type(self).__name__, unknown)
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
         X = as_scan(X)
         if isinstance(X, Scan):

@@ -117,6 +117,7 @@ _KINDS_OF_BOOSTING = (
 )
 _SUBSAMPLE = "each tree draws a sample anew; subsample is its size, and sampling what is drawn"
 _NO_COUNTERPART = "rankgrove has no counterpart; leave it out"
+_EVAL_WEIGHTS = "metrics of evaluation sets weigh queries alike; leave it out"
 _PROCESSOR = "training uses the processor, with n_jobs threads and histograms of max_bins bins"
 
 # Names of other libraries that are no parameter of any ranker -> what to do instead.
@@ -149,6 +150,7 @@ ADVICE = {
         _ENCODING,
     ),
     **dict.fromkeys(("bagging_freq", "subsample_freq"), _SUBSAMPLE),
+    **dict.fromkeys(("sample_weight_eval_set", "eval_sample_weight"), _EVAL_WEIGHTS),
     **dict.fromkeys(("device", "device_type", "task_type", "tree_method", "gpu_id"), _PROCESSOR),
     **dict.fromkeys(
         (
@@ -203,7 +205,7 @@ def refuse_fit_options(owner: str, given: Iterable[str], known: Iterable[str]) -
         if name in parameters:
             raise TypeError(f"{name} is a parameter of the ranker: {owner}({name}=...).fit(...)")
         meant = _FIT_OPTIONS.get(name)
-        if meant is None:
+        if meant is None and name not in ADVICE:
             near = difflib.get_close_matches(name, _FIT_NAMES, n=1)
             meant = near[0] if near else None
         if meant is None and name in PARAMETERS_ELSEWHERE:
@@ -212,3 +214,20 @@ def refuse_fit_options(owner: str, given: Iterable[str], known: Iterable[str]) -
         if meant is None and name in ADVICE:
             hint = f": {ADVICE[name]}"
         raise TypeError(f"{owner}.fit has no option {name!r}{hint}")
+
+
+# Options of predict in other libraries, and what is called here.
+_PREDICT_OPTIONS = {
+    **dict.fromkeys(("num_iteration", "iteration_range", "ntree_end"), "predict(X, n_steps=...)"),
+    **dict.fromkeys(("pred_contrib", "pred_contribs"), "explain(X).values"),
+    **dict.fromkeys(("num_threads", "nthread", "thread_count"), "predict(X, n_jobs=...)"),
+    "group": "predict(X, group_sizes=...)",
+}
+
+
+def refuse_predict_options(owner: str, given: Iterable[str]) -> None:
+    """Raise TypeError for the first option of predict that is unknown, with a suggestion."""
+    for name in given:
+        meant = _PREDICT_OPTIONS.get(name)
+        hint = f": use {meant}" if meant else "; it knows qid, group_sizes, n_jobs, n_steps"
+        raise TypeError(f"{owner}.predict has no option {name!r}{hint}")
