@@ -7,8 +7,7 @@ Values per query are kept in ``--store`` as they come, so that the same command 
 stopped. A difference is ours minus the peer, paired over the queries of a collection after each
 query's values are averaged over the seeds; p-values (paired t test) are corrected by Holm over all
 comparisons of a table. Our trees and the candidates of ``Auto`` were chosen on the collections of
-``_judgments.py``, and ``Auto`` is a blend of bags: the tables say so. Those of ``_held_out.py`` had
-no say.
+``_judgments.py``, and ``Auto`` is a bag: the tables say so. Those of ``_held_out.py`` had no say.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ NOTES = {
     "figure on them.",
 }
 A_BAG = (
-    f"auto is a blend of bags of {N_BAGS} models, of a linear ranker and of a forest, as a race "
-    "decides, where lambdamart and the peers are single models: the table bagged has bags of the "
-    "peers."
+    f"auto is a bag of {N_BAGS} models after a race of up to four, where lambdamart and the peers "
+    "are single models: the table bagged has bags of the peers."
 )
 SAMPLES = (
     f"Bags of the peers are the mean of {N_BAGS} fits, each to {SHARE:.0%} of the training queries "
@@ -169,8 +167,8 @@ def run(report: Report, args: argparse.Namespace) -> None:
         )
         if lacking:
             report.note(f"Not measured: {'; '.join(lacking)}.")
-        if any(system.use == "auto" for system in systems):
-            report.note(SAMPLES if table == "bagged" else A_BAG)
+        if table in ("defaults", "bagged"):
+            report.note(A_BAG if table == "defaults" else SAMPLES)
         show(report, table, values, seeds)
 
 

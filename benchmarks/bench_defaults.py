@@ -12,7 +12,6 @@ command goes on where it was stopped, and more repeats reuse those that are ther
     python benchmarks/bench_defaults.py --study shape
     python benchmarks/bench_defaults.py --study single --repeats 3
     python benchmarks/bench_defaults.py --study held-out --repeats 5
-    python benchmarks/bench_defaults.py --study auto
     python benchmarks/bench_defaults.py --quick --no-write
 
 The first study, ``settings``, starts from leaf-wise trees of 31 leaves and forests grown to the
@@ -20,8 +19,7 @@ end. The second one, ``shape``, takes the shape of trees and the limits of leave
 boosted ranker, and has four more synthetic collections. The defaults were chosen by both: none of
 the collections is held out any more. ``single`` asks what a single LambdaMART gains by what
 CatBoost does by default. ``held-out`` asks the changed defaults again on the collections of
-``_held_out.py``, which had no say. ``auto`` asks whether the winner of its race alone is as good as
-the blend of those that are level. In these three, each repeat divides the queries anew.
+``_held_out.py``, which had no say. In these two, each repeat divides the queries anew.
 """
 
 from __future__ import annotations
@@ -156,15 +154,8 @@ SINGLE = [
     ),
     Change("noise on splits", "yetirank", {}, {"random_strength": 1.0}),
 ]
-AUTO = [Change("the winner of the race alone", "auto", {}, {"blend": False})]
-STUDIES = {
-    "settings": SETTINGS,
-    "shape": SHAPE,
-    "single": SINGLE,
-    "held-out": HELD_OUT,
-    "auto": AUTO,
-}
-DIVIDED_ANEW = ("single", "held-out", "auto")
+STUDIES = {"settings": SETTINGS, "shape": SHAPE, "single": SINGLE, "held-out": HELD_OUT}
+DIVIDED_ANEW = ("single", "held-out")
 
 
 def main() -> None:
@@ -179,7 +170,7 @@ def main() -> None:
     report = Report("defaults" if args.study == "settings" else f"defaults-{args.study}", args)
     changes = STUDIES[args.study]
     given = held_out(args.data) if args.study == "held-out" else collections(args.data)
-    if args.study in ("shape", "single", "auto"):
+    if args.study in ("shape", "single"):
         given |= more_synthetic()
     if args.only:
         given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
@@ -195,7 +186,7 @@ def main() -> None:
 
 def settings_of(change: Change, changed: bool) -> dict[str, Any]:
     """Return all settings of one side of a comparison."""
-    common = FOREST if change.ranker in FORESTS else {} if change.ranker == "auto" else BOOSTED
+    common = FOREST if change.ranker in FORESTS else BOOSTED
     params = {**common, **change.base, **(change.changed if changed else {})}
     if params.get("tree") == "oblivious":  # max_depth says how large they are
         params.pop("max_leaf_nodes", None)

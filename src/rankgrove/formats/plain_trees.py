@@ -152,7 +152,7 @@ def plain_trees(model: Model) -> PlainTrees:
         reasons = {
             "pairs": "it scores a document against the others of its query",
             "linear": "it has weights, not trees",
-            "sum": "its parts are not all trees: blend trees alone, or train Auto with blend=False",
+            "sum": "its parts are not all trees: blend trees alone",
         }
         why = reasons.get(model.kind, "it is no sum of trees")
         raise model.refusal("be exported as trees", why)

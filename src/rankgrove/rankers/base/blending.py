@@ -54,7 +54,7 @@ def blend_weights(
         comparable = np.stack([places(row, groups) for row in scores])
         scales = np.ones(len(scores))
     else:
-        scales = np.array([spread(row, groups) for row in scores])
+        scales = np.array([_spread(row, groups) for row in scores])
         comparable = scores / np.where(scales > 0, scales, 1.0)[:, None]
     singles = np.array([measure(row) for row in comparable])
     order = sign * np.where(np.isnan(singles), -sign * np.inf, singles)
@@ -72,7 +72,7 @@ def blend_weights(
     return BlendWeights(weights / weights.sum(), scales, sign * best, singles)
 
 
-def spread(scores: Floats, groups: QueryGroups) -> float:
+def _spread(scores: Floats, groups: QueryGroups) -> float:
     """Return the standard deviation of scores within queries."""
     filled = np.flatnonzero(groups.sizes)
     if not len(filled):
