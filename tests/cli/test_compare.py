@@ -50,6 +50,16 @@ def test_a_best_that_cannot_be_saved_costs_no_table(rankgrove, folder):
     assert not (folder / "best.rg").exists()
 
 
+def test_a_ranker_that_fails_beside_others_ends_in_exit_code_1(rankgrove, folder):
+    run = rankgrove(
+        *("compare", "all.txt", "--folds", 3, "--ranker", "random"),
+        *("--ranker", "rf-list:sampling=bootstrap"),
+    )
+    assert run.returncode == 1
+    assert "rf-list has no result on all: " in run.stderr
+    assert "random" in run.stdout
+
+
 def test_json_and_other_formats(rankgrove, folder):
     command = ("compare", "all.txt", *QUICK, "--folds", 3, "--repeats", 2, "--out", "r")
     found = json.loads(rankgrove(*command, "--json").stdout)

@@ -201,6 +201,7 @@ def run(arguments: argparse.Namespace) -> None:
             show(f"{ranker.ranker_name} is written to {printable(arguments.save_best)}")
     if gate is not None:
         _raise_if_worse(comparison, gate)
+    _raise_if_failed(comparison)
 
 
 def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:
@@ -273,6 +274,23 @@ def _raise_if_worse(comparison: Comparison, metric: str) -> None:
     if worse:
         raise GateError(
             f"significantly worse than {comparison.baseline} by {metric}: {', '.join(worse)}"
+        )
+
+
+def _raise_if_failed(comparison: Comparison) -> None:
+    """End with exit code 1 if a ranker has no result, so that scripts notice."""
+    failed = [
+        (data, result)
+        for data in comparison.datasets
+        for result in comparison.results(data)
+        if result.failure
+    ]
+    if failed:
+        data, result = failed[0]
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise DataError(
+            f"{result.ranker} has no result on {data}: {result.failure}{more} (--retry runs failed "
+            "fits once more)"
         )
 
 
