@@ -43,7 +43,7 @@ def maker(name: str, model: Any, own: Any, folder: Path) -> Callable[[int], Pred
 
 
 def header_predict(model: Any, folder: Path) -> Predict:
-    """Return rankgrove's own C header, which walks the trees of a file in one thread."""
+    """Return rankgrove's own C header, which scores a model file in one thread."""
     import ctypes
     import subprocess
 

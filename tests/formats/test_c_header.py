@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.fuzz.mutate_models import mutant
-from tests.oracles.ensembles import random_ensemble, rows_with_codes, with_sets
+from tests.oracles.ensembles import random_ensemble, rows_for, rows_with_codes, with_sets
 
 import rankgrove
 from rankgrove.data.core.categories import Categories
@@ -52,14 +53,12 @@ class Header:
         return scores
 
 
-@pytest.fixture(scope="module")
-def header(tmp_path_factory):
+def compiled(folder, *options):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("there is no C compiler")
-    folder = tmp_path_factory.mktemp("header")
     library = folder / "librankgrove.so"
-    command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", *options]
     command += ["-shared", "-fPIC", "-DRANKGROVE_IMPLEMENTATION", "-x", "c"]
     source = f"{rankgrove.get_include()}/rankgrove.h"
     run = subprocess.run(
@@ -67,6 +66,11 @@ def header(tmp_path_factory):
     )
     assert run.returncode == 0, run.stderr
     return Header(library)
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("header"))
 
 
 def data():
@@ -114,16 +118,76 @@ def test_same_bits(header, name, tmp_path):
     np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), ranker.predict(X))
 
 
+def save(trees, path):
+    """Write an ensemble whose features 0, 2 and 4 have 70 categories where sets ask for them."""
+    categories = dict.fromkeys(trees.categorical_features.tolist(), Categories.of(range(70)))
+    model = TreesModel(columns=Columns(None, N_FEATURES, categories=categories), ensemble=trees)
+    ranker = fitted(rankgrove.MART(n_estimators=1, random_state=0))
+    ranker.model_ = model
+    ranker.save(path)
+    return model
+
+
 @pytest.mark.process
 def test_categories_are_codes(header, tmp_path):
     trees = with_sets(random_ensemble(3, n_leaves=40, n_features=N_FEATURES), 3, 70)
-    columns = Columns(None, N_FEATURES, categories={j: Categories.of(range(70)) for j in (0, 2, 4)})
-    model = TreesModel(columns=columns, ensemble=trees)
-    ranker = fitted(rankgrove.MART(n_estimators=1, random_state=0))
-    ranker.model_ = model
-    ranker.save(tmp_path / "m.rg")
+    model = save(trees, tmp_path / "m.rg")
     X = rows_with_codes(trees, 500, 4, 70)
     np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), model.scores(X))
+
+
+def all_shapes(with_categories):
+    """Trees in one and two words of bits and trees that are walked, in turns."""
+    parts = [
+        random_ensemble(n_leaves, 3, n_leaves, N_FEATURES, shape)
+        for shape in ("random", "chain", "oblivious")
+        for n_leaves in (1, 2, 31, 32, 33, 63, 64, 65, 130)
+    ]
+    if not with_categories:
+        return parts[0].followed_by(*parts[1:])
+    # Even features become categories, which two parts of three do not test.
+    for i, part in enumerate(parts):
+        if i % 3:
+            odd = np.where(part.feature >= 0, part.feature | 1, -1).astype(part.feature.dtype)
+            parts[i] = replace(part, feature=odd)
+    return with_sets(parts[0].followed_by(*parts[1:]), 5, 70)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("vector_bytes", [0, 16, 32, 64])
+@pytest.mark.parametrize("with_categories", [False, True])
+def test_same_bits_of_every_shape_and_number_of_documents(vector_bytes, with_categories, tmp_path):
+    header = compiled(tmp_path, f"-DRANKGROVE_VECTOR_BYTES={vector_bytes}")
+    trees = all_shapes(with_categories)
+    model = save(trees, tmp_path / "m.rg")
+    X = rows_with_codes(trees, 300, 6, 70) if with_categories else rows_for(trees, 300, 6)
+    expected = model.scores(X)
+    assert len(np.unique(expected)) > 200
+    for n in (*range(41), *range(60, 72), 128, 131, 300):
+        found = header.score(tmp_path / "m.rg", X[:n])
+        np.testing.assert_array_equal(found.view(np.int64), expected[:n].view(np.int64))
+
+
+@pytest.mark.process
+def test_nodes_with_two_parents_and_thresholds_that_are_nan(header, tmp_path):
+    """rankgrove does not write such trees, but a file may hold them: walks say what is right."""
+    trees = random_ensemble(1, 4, 20, N_FEATURES)
+    save(trees, tmp_path / "m.rg")
+    state, arrays = pack(rankgrove.load_model(tmp_path / "m.rg"))
+    X = rows_for(trees, 50, 2)
+    left = arrays["model/trees/left"].copy()
+    threshold = arrays["model/trees/threshold"].copy()
+    offsets = arrays["model/trees/tree_offsets"]
+    for tree in range(2):
+        inner = np.flatnonzero(left[offsets[tree] : offsets[tree + 1]] >= 0) + offsets[tree]
+        left[inner] = left[inner].max()  # all splits share the last pair of leaves
+    threshold[offsets[2] : offsets[3]] = np.nan
+    changed = {"model/trees/left": left, "model/trees/threshold": threshold}
+    with (tmp_path / "m.rg").open("wb") as stream:
+        write_container(stream, state, {**arrays, **changed})
+    walks = compiled(tmp_path, "-DRANKGROVE_VECTOR_BYTES=0")
+    expected = walks.score(tmp_path / "m.rg", X)
+    np.testing.assert_array_equal(header.score(tmp_path / "m.rg", X), expected)
 
 
 @pytest.mark.process

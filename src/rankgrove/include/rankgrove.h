@@ -1,4 +1,5 @@
-/* Scores rankgrove's model files (.rg, format versions 3 and 4) from C, with the bits of rankgrove itself.
+/* Scores rankgrove's model files (.rg, format versions 3 and 4) from C, with the bits of rankgrove
+ * itself.
  *
  * One file and no dependency. In exactly one source file of a program:
  *
@@ -13,6 +14,13 @@
  * open (rankgrove never does that: it renames a new file into place). Everything that scoring
  * relies on is checked by rankgrove_open, checksums too. A model may be used by any number of
  * threads.
+ *
+ * Trees of up to 64 leaves without sets of categories are scored for many documents at once: with
+ * GCC and Clang by vector instructions, on x86-64 by those of AVX-512 or AVX2 if the processor has
+ * them. rankgrove_open makes a copy of these trees for that, of about 12 bytes per node, and a call
+ * of rankgrove_score takes up to 256 bytes per feature. Other trees are walked node by node in the
+ * mapped file, and so are all trees if fewer than four documents are left to score, or
+ * if -DRANKGROVE_VECTOR_BYTES=0 is given.
  *
  * Models of trees with one output and no link are taken: every boosted ranker but McRank, every
  * forest but RF-pair, and imported models. Others are refused with a message.
@@ -76,6 +84,33 @@ void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_r
 #define RANKGROVE_MAPS 0
 #endif
 
+/* Bytes of the widest vectors that are used: 16, 32, 64, or 0, with which all trees are walked. */
+#ifndef RANKGROVE_VECTOR_BYTES
+#ifdef __GNUC__ /* Clang, too */
+#define RANKGROVE_VECTOR_BYTES 64
+#else
+#define RANKGROVE_VECTOR_BYTES 0
+#endif
+#endif
+
+/* A test of a tree in bits, and the leaves that stay possible for a document that goes right. */
+typedef struct {
+  float threshold;
+  int32_t column;
+  uint32_t stay[2]; /* leaves 0 to 31, 32 to 63 */
+} rankgrove_split;
+
+typedef struct {
+  int64_t first_split, first_value;
+  int32_t n_missing_right; /* splits that send missing values right come first */
+  int32_t n_splits;
+  int32_t n_words; /* of 32 leaves; 0: the tree is not in bits */
+} rankgrove_bit_tree;
+
+/* Adds the values of trees in bits to the sums of a block of documents. */
+typedef void (*rankgrove_kernel)(const rankgrove_model* model, int64_t tree, int64_t last_tree,
+                                 const float* columns, size_t n_rows, double* sums);
+
 struct rankgrove_model {
   unsigned char* data;
   size_t size;
@@ -96,7 +131,14 @@ struct rankgrove_model {
   const int64_t* set_offsets;
   const uint32_t* set_words;
   int64_t n_sets;
-  char** names; /* or NULL */
+  char** names;                  /* or NULL */
+  rankgrove_bit_tree* bit_trees; /* or NULL: all trees are walked */
+  rankgrove_split* splits;
+  double* values;          /* of the leaves of bit_trees, weighted */
+  int32_t* column_feature; /* features that splits test, ascending */
+  int64_t n_columns;
+  size_t block_rows;          /* documents that a kernel takes */
+  rankgrove_kernel kernel[2]; /* for trees of one and of two words */
 };
 
 /* ---- what went wrong ---- */
@@ -410,8 +452,8 @@ static int rankgrove_check(const rankgrove_model* model, rankgrove_error* error)
       const int64_t left = model->left[node], feature = rankgrove_feature(model, node);
       const int64_t set = model->set_of_node != NULL ? model->set_of_node[node] : -1;
       if (left < 0) continue;
-      if (set < -1 || set >= model->n_sets || left <= node - first || left + 1 >= last - first || feature < 0 ||
-          feature >= model->n_features) {
+      if (set < -1 || set >= model->n_sets || left <= node - first || left + 1 >= last - first ||
+          feature < 0 || feature >= model->n_features) {
         return rankgrove_fail(error, "node %lld of tree %lld makes no sense",
                               (long long)(node - first), (long long)tree);
       }
@@ -559,6 +601,278 @@ static int rankgrove_read(rankgrove_model* model, const char* path, rankgrove_er
   return rankgrove_read_trees(model, header, end, 24 + (size_t)length, error);
 }
 
+/* ---- trees that are walked ---- */
+
+static double rankgrove_value(const rankgrove_model* model, int64_t node) {
+  return model->value32 != NULL ? (double)model->value32[node] : model->value64[node];
+}
+
+/* Values of up to this size are missing; none are if it is negative, but for NaN. */
+static float rankgrove_up_to(const rankgrove_model* model, int64_t feature) {
+  return model->missing_up_to != NULL ? model->missing_up_to[feature] : -1.0f;
+}
+
+/* What stands for a missing value: NaN goes the way of each node's missing values. */
+static float rankgrove_fill(const rankgrove_model* model, int64_t feature) {
+  return model->fill != NULL ? model->fill[feature] : NAN;
+}
+
+/* Whether a category is in the set of a node; values that are no code go the way of missing ones.
+ */
+static int rankgrove_in_set(const rankgrove_model* model, int64_t node, float x, float up_to) {
+  const int64_t* words = model->set_offsets + model->set_of_node[node];
+  uint32_t code;
+  if (!(fabsf(x) > up_to && x >= 0.0f && x < 16777216.0f)) return model->missing_left[node];
+  code = (uint32_t)x;
+  if ((float)code != x) return model->missing_left[node];
+  if (code / 32 >= words[1] - words[0]) return 0;
+  return model->set_words[words[0] + code / 32] >> code % 32 & 1;
+}
+
+static int rankgrove_goes_left(const rankgrove_model* model, int64_t node, const float* row) {
+  const int64_t feature = rankgrove_feature(model, node);
+  const float up_to = rankgrove_up_to(model, feature);
+  float x = row[feature];
+  if (model->set_of_node != NULL && model->set_of_node[node] >= 0) {
+    return rankgrove_in_set(model, node, x, up_to);
+  }
+  if (!(fabsf(x) > up_to)) x = rankgrove_fill(model, feature);
+  return x == x ? x <= model->threshold[node] : model->missing_left[node];
+}
+
+/* The weighted value of a document's leaf. */
+static double rankgrove_walk(const rankgrove_model* model, int64_t tree, const float* row) {
+  const int64_t first = model->tree_offsets[tree];
+  int64_t node = first;
+  /* volatile: the product is rounded before it is added, also where a compiler would fuse */
+  volatile double product;
+  while (model->left[node] >= 0) {
+    node = first + model->left[node] + !rankgrove_goes_left(model, node, row);
+  }
+  product = model->tree_weights[tree] * rankgrove_value(model, node);
+  return product;
+}
+
+/* ---- trees in bits ----
+ *
+ * The leaves of a tree are bits, numbered from left to right. All splits of the tree are tested,
+ * whatever the outcomes of others. If a document goes right at a split, it cannot come to the
+ * leaves on the left of that split: their bits are cleared. The lowest bit that stays is its leaf,
+ * because each leaf before it is on the left of a split where the document goes right. An example:
+ *
+ *              a <= 5                 goes right at      leaves that stay
+ *             /      \                a <= 5             100  (leaf 2)
+ *        b <= 2      leaf 2           b <= 2             110  (leaves 2 and 1)
+ *       /      \
+ *   leaf 0    leaf 1
+ *
+ * a = 3, b = 4 goes left at a <= 5 and right at b <= 2:  111 & 110 = 110, leaf 1.
+ * a = 7, b = 4 goes right at both:                 111 & 100 & 110 = 100, leaf 2.
+ *
+ * No step depends on an earlier one, so that one instruction takes a step of many documents. Splits
+ * with the same test are one split, so that an oblivious tree has one per level. This is
+ * QuickScorer (Lucchese et al. 2015) with documents side by side.
+ */
+
+#if RANKGROVE_VECTOR_BYTES > 0
+
+enum { RANKGROVE_MOST_LEAVES = 64, RANKGROVE_MOST_NODES = 2 * RANKGROVE_MOST_LEAVES - 1 };
+
+/* A tree that is brought into bits. Features stand for columns, which are not known yet. */
+typedef struct {
+  const rankgrove_model* model;
+  int64_t tree, n_nodes_left;
+  int32_t n_leaves, n_splits;
+  double values[RANKGROVE_MOST_LEAVES];
+  rankgrove_split splits[RANKGROVE_MOST_LEAVES];
+  unsigned char missing_left[RANKGROVE_MOST_LEAVES];
+} rankgrove_growth;
+
+static void rankgrove_add_split(rankgrove_growth* growth, int64_t node, uint64_t stay) {
+  const int32_t feature = (int32_t)rankgrove_feature(growth->model, node);
+  const float threshold = growth->model->threshold[node];
+  const unsigned char missing_left = growth->model->missing_left[node] != 0;
+  rankgrove_split* split = growth->splits;
+  int32_t i = 0;
+  for (; i < growth->n_splits; ++i, ++split) {
+    if (split->column == feature && split->threshold == threshold &&
+        growth->missing_left[i] == missing_left) {
+      break;
+    }
+  }
+  if (i == growth->n_splits) {
+    split->column = feature;
+    split->threshold = threshold;
+    split->stay[0] = split->stay[1] = 0xffffffffu;
+    growth->missing_left[i] = missing_left;
+    ++growth->n_splits;
+  }
+  split->stay[0] &= (uint32_t)stay;
+  split->stay[1] &= (uint32_t)(stay >> 32);
+}
+
+/* Adds a node and those below it. Returns 0 if the tree must be walked. */
+static int rankgrove_add_node(rankgrove_growth* growth, int64_t node) {
+  const rankgrove_model* model = growth->model;
+  const int64_t left = model->tree_offsets[growth->tree] + model->left[node];
+  const int32_t first_leaf = growth->n_leaves;
+  if (growth->n_nodes_left-- == 0) return 0; /* nodes with two parents */
+  if (model->left[node] < 0) {
+    if (growth->n_leaves == RANKGROVE_MOST_LEAVES) return 0;
+    growth->values[growth->n_leaves++] =
+        model->tree_weights[growth->tree] * rankgrove_value(model, node);
+    return 1;
+  }
+  if (model->set_of_node != NULL && model->set_of_node[node] >= 0) return 0;
+  if (model->threshold[node] != model->threshold[node]) return 0;
+  if (!rankgrove_add_node(growth, left) || growth->n_leaves == RANKGROVE_MOST_LEAVES) return 0;
+  rankgrove_add_split(growth, node,
+                      ~(((uint64_t)1 << growth->n_leaves) - ((uint64_t)1 << first_leaf)));
+  return rankgrove_add_node(growth, left + 1);
+}
+
+static int rankgrove_compare(const void* a, const void* b) {
+  const int32_t x = *(const int32_t*)a, y = *(const int32_t*)b;
+  return (x > y) - (x < y);
+}
+
+/* Gives each feature that splits test a column. */
+static int rankgrove_number_columns(rankgrove_model* model, int64_t n_splits) {
+  int32_t* features = (int32_t*)malloc(((size_t)n_splits + 1) * sizeof(int32_t));
+  if (features == NULL) return 0;
+  model->column_feature = features;
+  for (int64_t i = 0; i < n_splits; ++i) features[i] = model->splits[i].column;
+  qsort(features, (size_t)n_splits, sizeof(int32_t), rankgrove_compare);
+  for (int64_t i = 0; i < n_splits; ++i) {
+    if (i == 0 || features[i] != features[model->n_columns - 1]) {
+      features[model->n_columns++] = features[i];
+    }
+  }
+  for (int64_t i = 0; i < n_splits; ++i) {
+    const void* found = bsearch(&model->splits[i].column, features, (size_t)model->n_columns,
+                                sizeof(int32_t), rankgrove_compare);
+    model->splits[i].column = (int32_t)((const int32_t*)found - features);
+  }
+  return (uint64_t)model->n_columns < SIZE_MAX / 1024; /* the columns of a block can be counted */
+}
+
+/* Brings the trees into bits that can be, after all nodes were checked. Returns 0 if there is not
+ * enough memory. */
+static int rankgrove_grow_bits(rankgrove_model* model) {
+  rankgrove_growth growth;
+  size_t room = 0;
+  int64_t n_splits = 0, n_values = 0;
+  for (int64_t tree = 0; tree < model->n_trees; ++tree) {
+    const int64_t n_nodes = model->tree_offsets[tree + 1] - model->tree_offsets[tree];
+    if (n_nodes <= RANKGROVE_MOST_NODES) room += (size_t)n_nodes / 2 + 1;
+  }
+  if (room == 0) return 1;
+  model->bit_trees =
+      (rankgrove_bit_tree*)calloc((size_t)model->n_trees, sizeof(rankgrove_bit_tree));
+  model->splits = (rankgrove_split*)malloc(room * sizeof(rankgrove_split));
+  model->values = (double*)malloc(room * sizeof(double));
+  if (model->bit_trees == NULL || model->splits == NULL || model->values == NULL) return 0;
+  growth.model = model;
+  for (int64_t tree = 0; tree < model->n_trees; ++tree) {
+    rankgrove_bit_tree* bits = model->bit_trees + tree;
+    growth.tree = tree;
+    growth.n_nodes_left = model->tree_offsets[tree + 1] - model->tree_offsets[tree];
+    growth.n_leaves = growth.n_splits = 0;
+    if (growth.n_nodes_left > RANKGROVE_MOST_NODES ||
+        !rankgrove_add_node(&growth, model->tree_offsets[tree])) {
+      continue;
+    }
+    bits->n_words = growth.n_leaves <= 32 ? 1 : 2;
+    bits->n_splits = growth.n_splits;
+    bits->first_split = n_splits;
+    bits->first_value = n_values;
+    for (int missing_left = 0; missing_left < 2; ++missing_left) {
+      for (int32_t i = 0; i < growth.n_splits; ++i) {
+        if (growth.missing_left[i] != missing_left) continue;
+        model->splits[n_splits++] = growth.splits[i];
+        bits->n_missing_right += !missing_left;
+      }
+    }
+    memcpy(model->values + n_values, growth.values, (size_t)growth.n_leaves * sizeof(double));
+    n_values += growth.n_leaves;
+  }
+  return rankgrove_number_columns(model, n_splits);
+}
+
+/* A kernel for vectors of `width` bytes and trees of `word_count` words. It takes four vectors of
+ * documents, whose values of a column lie side by side. Missing values are NaN: `x <= threshold`
+ * sends them right, `!(x > threshold)` left. */
+#ifdef __clang__
+#define RANKGROVE_EACH(v) for (int v = 0; v < 4; ++v)
+#else
+#define RANKGROVE_EACH(v) _Pragma("GCC unroll 4") for (int v = 0; v < 4; ++v)
+#endif
+#define RANKGROVE_TEST(goes_left)                                         \
+  {                                                                       \
+    const vector* x = (const vector*)columns + 4 * (size_t)split->column; \
+    RANKGROVE_EACH(v) {                                                   \
+      const words left = (words)(goes_left);                              \
+      low[v] &= left | split->stay[0];                                    \
+      if (n_words == 2) high[v] &= left | split->stay[1];                 \
+    }                                                                     \
+  }
+#define RANKGROVE_KERNEL(name, target, width, word_count)                                    \
+  target static void name(const rankgrove_model* model, int64_t tree, int64_t last_tree,     \
+                          const float* columns, size_t n_rows, double* sums) {               \
+    typedef float vector __attribute__((vector_size(width), may_alias));                     \
+    typedef uint32_t words __attribute__((vector_size(width)));                              \
+    enum { n_words = word_count };                                                           \
+    const words none = {0};                                                                  \
+    for (; tree < last_tree; ++tree) {                                                       \
+      const rankgrove_bit_tree* bits = model->bit_trees + tree;                              \
+      const rankgrove_split* split = model->splits + bits->first_split;                      \
+      const rankgrove_split* middle = split + bits->n_missing_right;                         \
+      const rankgrove_split* last = split + bits->n_splits;                                  \
+      const double* values = model->values + bits->first_value;                              \
+      words low[4], high[4];                                                                 \
+      uint32_t lows[width], highs[width];                                                    \
+      RANKGROVE_EACH(v) low[v] = high[v] = ~none;                                            \
+      for (; split < middle; ++split) RANKGROVE_TEST(x[v] <= split->threshold)               \
+      for (; split < last; ++split) RANKGROVE_TEST(~(x[v] > split->threshold))               \
+      memcpy(lows, low, sizeof lows);                                                        \
+      memcpy(highs, high, sizeof highs);                                                     \
+      for (size_t i = 0; i < n_rows; ++i) {                                                  \
+        const uint64_t leaves = n_words == 2 ? (uint64_t)highs[i] << 32 | lows[i] : lows[i]; \
+        sums[i] += values[__builtin_ctzll(leaves)];                                          \
+      }                                                                                      \
+    }                                                                                        \
+  }
+
+RANKGROVE_KERNEL(rankgrove_kernel_16_1, , 16, 1)
+RANKGROVE_KERNEL(rankgrove_kernel_16_2, , 16, 2)
+#if defined(__x86_64__) && !defined(_WIN32) /* where GCC does not align wide vectors on the stack \
+                                             */
+#define RANKGROVE_WIDE 1
+RANKGROVE_KERNEL(rankgrove_kernel_32_1, __attribute__((target("avx2"))), 32, 1)
+RANKGROVE_KERNEL(rankgrove_kernel_32_2, __attribute__((target("avx2"))), 32, 2)
+RANKGROVE_KERNEL(rankgrove_kernel_64_1, __attribute__((target("avx512f"))), 64, 1)
+RANKGROVE_KERNEL(rankgrove_kernel_64_2, __attribute__((target("avx512f"))), 64, 2)
+#endif
+
+static void rankgrove_choose_kernels(rankgrove_model* model) {
+  model->block_rows = 16;
+  model->kernel[0] = rankgrove_kernel_16_1;
+  model->kernel[1] = rankgrove_kernel_16_2;
+#ifdef RANKGROVE_WIDE
+  if (RANKGROVE_VECTOR_BYTES >= 64 && __builtin_cpu_supports("avx512f")) {
+    model->block_rows = 64;
+    model->kernel[0] = rankgrove_kernel_64_1;
+    model->kernel[1] = rankgrove_kernel_64_2;
+  } else if (RANKGROVE_VECTOR_BYTES >= 32 && __builtin_cpu_supports("avx2")) {
+    model->block_rows = 32;
+    model->kernel[0] = rankgrove_kernel_32_1;
+    model->kernel[1] = rankgrove_kernel_32_2;
+  }
+#endif
+}
+
+#endif /* RANKGROVE_VECTOR_BYTES > 0 */
+
 /* ---- what callers see ---- */
 
 rankgrove_model* rankgrove_open(const char* path, char* error, size_t error_size) {
@@ -572,6 +886,14 @@ rankgrove_model* rankgrove_open(const char* path, char* error, size_t error_size
     rankgrove_close(model);
     return NULL;
   }
+#if RANKGROVE_VECTOR_BYTES > 0
+  rankgrove_choose_kernels(model);
+  if (!rankgrove_grow_bits(model)) {
+    rankgrove_fail(&failure, "not enough memory");
+    rankgrove_close(model);
+    return NULL;
+  }
+#endif
   return model;
 }
 
@@ -581,6 +903,10 @@ void rankgrove_close(rankgrove_model* model) {
     for (int64_t i = 0; i < model->n_features; ++i) free(model->names[i]);
     free(model->names);
   }
+  free(model->bit_trees);
+  free(model->splits);
+  free(model->values);
+  free(model->column_feature);
 #if RANKGROVE_MAPS
   if (model->data != NULL) munmap(model->data, model->size);
 #else
@@ -596,50 +922,62 @@ const char* rankgrove_feature_name(const rankgrove_model* model, int feature) {
   return model->names[feature];
 }
 
-/* Whether a category is in the set of a node; values that are no code go the way of missing ones. */
-static int rankgrove_in_set(const rankgrove_model* model, int64_t node, float x, float up_to) {
-  const int64_t* words = model->set_offsets + model->set_of_node[node];
-  uint32_t code;
-  if (!(fabsf(x) > up_to && x >= 0.0f && x < 16777216.0f)) return model->missing_left[node];
-  code = (uint32_t)x;
-  if ((float)code != x) return model->missing_left[node];
-  if (code / 32 >= words[1] - words[0]) return 0;
-  return model->set_words[words[0] + code / 32] >> code % 32 & 1;
+/* Scores a document by walks alone. */
+static double rankgrove_score_row(const rankgrove_model* model, const float* row) {
+  double sum = model->base_score;
+  for (int64_t tree = 0; tree < model->n_trees; ++tree) sum += rankgrove_walk(model, tree, row);
+  return sum;
 }
 
-static int rankgrove_goes_left(const rankgrove_model* model, int64_t node, const float* row) {
-  const int64_t feature = rankgrove_feature(model, node);
-  const float x = row[feature];
-  const float up_to = model->missing_up_to != NULL ? model->missing_up_to[feature] : -1.0f;
-  if (model->set_of_node != NULL && model->set_of_node[node] >= 0) {
-    return rankgrove_in_set(model, node, x, up_to);
+/* Scores a block of documents: trees in bits by kernels, others by walks, in the order of trees.
+ * `columns` has room for block_rows values of each column. */
+static void rankgrove_score_block(const rankgrove_model* model, const float* rows, size_t n_rows,
+                                  size_t stride, float* columns, double* scores) {
+  for (int64_t column = 0; column < model->n_columns; ++column) {
+    const int32_t feature = model->column_feature[column];
+    const float up_to = rankgrove_up_to(model, feature), fill = rankgrove_fill(model, feature);
+    float* values = columns + (size_t)column * model->block_rows;
+    for (size_t i = 0; i < n_rows; ++i) {
+      const float x = rows[i * stride + (size_t)feature];
+      values[i] = fabsf(x) > up_to ? x : fill;
+    }
   }
-  if (fabsf(x) > up_to) return x <= model->threshold[node]; /* false for NaN */
-  if (model->fill != NULL && model->fill[feature] == model->fill[feature]) {
-    return model->fill[feature] <= model->threshold[node];
+  for (size_t i = 0; i < n_rows; ++i) scores[i] = model->base_score;
+  for (int64_t tree = 0, next; tree < model->n_trees; tree = next) {
+    const int32_t n_words = model->bit_trees[tree].n_words;
+    for (next = tree + 1; next < model->n_trees; ++next) {
+      if (model->bit_trees[next].n_words != n_words) break;
+    }
+    if (n_words > 0) {
+      model->kernel[n_words - 1](model, tree, next, columns, n_rows, scores);
+      continue;
+    }
+    for (size_t i = 0; i < n_rows; ++i) {
+      for (int64_t t = tree; t < next; ++t) {
+        scores[i] += rankgrove_walk(model, t, rows + i * stride);
+      }
+    }
   }
-  return model->missing_left[node];
 }
 
 void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_rows, size_t stride,
                      double* scores) {
-  for (size_t i = 0; i < n_rows; ++i) {
-    const float* row = rows + i * stride;
-    double sum = model->base_score;
-    for (int64_t tree = 0; tree < model->n_trees; ++tree) {
-      const int64_t first = model->tree_offsets[tree];
-      int64_t node = first;
-      /* volatile: the product is rounded before it is added, also where a compiler would fuse */
-      volatile double product;
-      while (model->left[node] >= 0) {
-        node = first + model->left[node] + !rankgrove_goes_left(model, node, row);
-      }
-      product = model->tree_weights[tree] *
-                (model->value32 != NULL ? (double)model->value32[node] : model->value64[node]);
-      sum += product;
+  const size_t vector = 64; /* bytes, of the widest */
+  const size_t size = (size_t)model->n_columns * model->block_rows * sizeof(float);
+  /* A block takes about as long as walks of three documents. Without memory, walks do. */
+  void* memory = model->bit_trees == NULL || n_rows < 4 ? NULL : calloc(1, size + vector);
+  size_t done = 0;
+  if (memory != NULL) {
+    float* columns = (float*)(((uintptr_t)memory + vector - 1) / vector * vector);
+    while (n_rows - done >= 4) {
+      const size_t left = n_rows - done;
+      const size_t n = left < model->block_rows ? left : model->block_rows;
+      rankgrove_score_block(model, rows + done * stride, n, stride, columns, scores + done);
+      done += n;
     }
-    scores[i] = sum;
+    free(memory);
   }
+  for (; done < n_rows; ++done) scores[done] = rankgrove_score_row(model, rows + done * stride);
 }
 
 #endif /* RANKGROVE_IMPLEMENTATION */
