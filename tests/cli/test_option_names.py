@@ -66,6 +66,10 @@ def test_options_with_one_meaning_have_one_name():
     ("words", "answer"),
     [
         ("train mart d.txt --out m.rg --random-state 1", "did you mean --seed?"),
+        (
+            "train lambdamart:n_estimators=5,learning_rate=0.1 d.txt --out m.rg",
+            "parameters are options here: lambdamart --n-estimators 5 --learning-rate 0.1",
+        ),
         ("train mart d.txt --out m.rg --bagging-seed 1", "did you mean --seed?"),
         ("train mart d.txt --out m.rg --metrics map", "did you mean --metric?"),
         ("train mart d.txt --out m.rg --jobs 2", "did you mean --n-jobs?"),

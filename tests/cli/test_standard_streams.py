@@ -61,7 +61,7 @@ def test_a_full_disk_is_an_error_that_names_the_stream(folder, unbuffered):
         )
         _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors == "rankgrove predict: No space left on device: standard output\n"
+    assert errors == "rankgrove predict: standard output: No space left on device\n"
 
 
 @pytest.mark.process
@@ -71,7 +71,7 @@ def test_a_full_disk_is_one_line_for_short_texts_too(folder, arguments):
         run = start(folder, *arguments, unbuffered=False, stdout=full, stderr=subprocess.PIPE)
         error = run.communicate(timeout=60)[1].decode()
     assert (run.returncode, error.count("\n")) == (1, 1)
-    assert error.endswith("No space left on device: standard output\n")
+    assert error.endswith("standard output: No space left on device\n")
 
 
 @pytest.mark.process
@@ -101,4 +101,4 @@ def test_closed_standard_output_is_an_error(folder):
     command = f"{sys.executable} -m rankgrove predict model.rg data.txt >&-"
     run = subprocess.run(command, shell=True, cwd=folder, stderr=subprocess.PIPE, text=True)
     assert run.returncode == 1
-    assert run.stderr == "rankgrove predict: Bad file descriptor: standard output\n"
+    assert run.stderr == "rankgrove predict: standard output: Bad file descriptor\n"

@@ -169,8 +169,8 @@ def test_training_continues_a_model(run):
         ("train lambdamart none.txt --out x.rg", "none.txt: no such file"),
         (f"{TRAIN} --learning-rate -1 --out x.rg", "--learning-rate must be"),
         ("predict none.rg test.txt", "none.rg"),
-        ("train mart none.txt --out absent/x.rg", "no folder for this file: absent/x.rg"),
-        ("train mart none.txt --out .", "this is a folder, not a file to write: ."),
+        ("train mart none.txt --out absent/x.rg", "absent/x.rg: there is no folder for this file"),
+        ("train mart none.txt --out .", ".: this is a folder, not a file to write"),
     ],
 )
 def test_failures_are_one_line_and_write_nothing(run, folder, command, message):

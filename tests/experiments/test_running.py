@@ -420,6 +420,18 @@ def test_another_function_of_the_same_name_is_another_ranker(tiny_data, tmp_path
     assert values(part_of(1.0)) == first
 
 
+def test_folds_are_known_by_positions_and_propensities(tiny_data):
+    n = tiny_data.n_rows
+
+    def known_as(**shown):
+        return fingerprint([rankgrove.Dataset(tiny_data.X, tiny_data.y, tiny_data.qid, **shown)])
+
+    ones, twos = np.full(n, 1), np.full(n, 2)
+    every = [{}, {"position": ones}, {"position": twos}, {"propensity": ones}]
+    every.append({"propensity": np.full(n, 0.5)})
+    assert len({known_as(**shown) for shown in every}) == len(every)
+
+
 def test_folds_are_known_by_document_ids_and_sparse_entries(tiny_data, monkeypatch):
     def known_as(X, ids=None):
         return fingerprint([rankgrove.Dataset(X, tiny_data.y, tiny_data.qid, doc_ids=ids)])

@@ -58,6 +58,41 @@ def test_the_best_has_the_best_mean_on_validation_parts(study, tiny_data):
     assert found.best.params["n_estimators"] == 4
 
 
+def without_relevance(data, number):
+    """Set the labels of the validation part of one of three folds to 0."""
+    _, valid, _ = list(rankgrove.kfold(data, 3, seed=2))[number]
+    y = np.where(np.isin(data.qid, valid.qid), 0, data.y)
+    return rankgrove.Dataset(data.X, y, data.qid, feature_names=data.feature_names)
+
+
+def test_a_fold_without_a_query_that_counts_has_no_say(tiny_data):
+    data = without_relevance(tiny_data, 1)
+    options = {"folds": 3, "metrics": "ndcg@5(empty=skip)", "seed": 2}
+    study = make_study(data, ["lambdamart:n_estimators=2"], **options)
+    with Store(None) as store, pytest.warns(rankgrove.DataWarning):
+        found = tune(study, store, n_trials=6)
+    whole = [trial for trial in found.trials if not trial.pruned]
+    assert np.isnan(found.best.values[1])
+    assert found.best.value == max(trial.value for trial in whole)
+
+
+def test_a_search_without_any_query_that_counts_is_an_error(tiny_data):
+    data = rankgrove.Dataset(tiny_data.X, 0 * tiny_data.y, tiny_data.qid)
+    options = {"folds": 3, "metrics": "ndcg@5(empty=skip)", "seed": 2}
+    study = make_study(data, ["lambdamart:n_estimators=2"], **options)
+    with (
+        Store(None) as store,
+        pytest.warns(rankgrove.DataWarning),
+        pytest.raises(ValueError, match="no trial has a value of ndcg@5"),
+    ):
+        tune(study, store, n_trials=2)
+
+
+def test_metrics_of_probabilities_are_refused(tiny_data):
+    with pytest.raises(ValueError, match="ece measures probabilities, and rankers are compared"):
+        make_study(tiny_data, ["mart"], metrics=["ndcg@5", "ece"])
+
+
 def test_a_search_goes_on_where_it_was_stopped_with_the_same_bits(study, tmp_path, monkeypatch):
     with Store(None) as store:
         wanted = tune(study, store, n_trials=6)

@@ -49,6 +49,13 @@ def test_a_function_of_ranked_labels_sees_ties_in_an_order_that_knows_no_labels(
     np.testing.assert_array_equal(part, whole[:9])
 
 
+def test_file_order_of_labels_beyond_an_exponential_gain():
+    groups = QueryGroups.from_sizes(SIZES)
+    found = file_order(30 * by_relevance(), groups)
+    assert found.predicts_labels
+    assert found.in_file_order == pytest.approx(1.0)
+
+
 def test_file_order_that_predicts_labels_is_found():
     groups = QueryGroups.from_sizes(SIZES)
     y = by_relevance()

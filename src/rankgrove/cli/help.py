@@ -96,6 +96,15 @@ class HelpParser(argparse.ArgumentParser):
             near = difflib.get_close_matches(value, action.choices, n=1)
             meant = OBJECTIVES_ELSEWHERE.get(value.lower())
             near = [meant] if meant in action.choices else near
+            head, colon, params = value.partition(":")
+            if colon and head in action.choices:
+                options = " ".join(
+                    "--{} {}".format(name.strip().replace("_", "-"), given)
+                    for name, _, given in (param.partition("=") for param in params.split(","))
+                )
+                raise argparse.ArgumentError(
+                    action, f"{value!r}: parameters are options here: {head} {options}"
+                )
             if near:
                 raise argparse.ArgumentError(
                     action, f"unknown choice {value!r}: did you mean {near[0]!r}?"

@@ -54,7 +54,7 @@ class StudyFold:
     data : name of the data set
     number : of the fold, from 1; in a folder, that of its name (Fold3)
     parts : what to learn from, choose on and report
-    fingerprint : changes with every value, label, query or name in it
+    fingerprint : changes with every value, label, weight, position, query or name in it
     test_rows : in the file of the test part; None if they are all of its rows
     scores : of the test rows, by the columns that hold them
     """
@@ -233,6 +233,9 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
             digest.update(repr(sorted(part.categories.items())).encode())
         for column in (*part.matrix.arrays(), part.y, part.sample_weight):
             digest.update(b"-" if column is None else np.ascontiguousarray(column).data)
+        for name, shown in (("position", part.position), ("propensity", part.propensity)):
+            if shown is not None:
+                digest.update(name.encode() + np.ascontiguousarray(shown).data)
         if part.has_own_doc_ids and (ids := part.doc_ids) is not None:
             digest.update(repr(ids.tolist()).encode())
         digest.update(repr(part.groups.ids.tolist()).encode())

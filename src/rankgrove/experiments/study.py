@@ -245,6 +245,13 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
     """
     options, reading = split_options(given)
     metrics = options.chosen_metrics
+    for one in metrics:
+        if one.of_probabilities:
+            raise ValueError(
+                f"{one} measures probabilities, and rankers are compared by their scores: "
+                "ranker.score(test, metric=...) measures it (rankgrove predict --proba, then "
+                "rankgrove evaluate, on the command line)"
+            )
     texts = [rankers] if isinstance(rankers, str) else rankers
     if isinstance(texts, Mapping):
         texts = [replace(as_spec(value), label=str(label)) for label, value in texts.items()]

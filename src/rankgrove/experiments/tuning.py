@@ -12,7 +12,7 @@ goes on from there with the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,8 @@ class Trial:
 
     Attributes
     ----------
-    values : the metric on the validation part of each fold that was fitted
+    values : the metric on the validation part of each fold that was fitted; NaN where no query
+        counts
     pruned : whether it was given up before the last fold
     error : why it failed, "" if it did not
     """
@@ -51,8 +52,8 @@ class Trial:
 
     @property
     def value(self) -> float:
-        """Mean over the folds; NaN for a failed trial."""
-        return float(np.mean(self.values)) if self.values and not self.error else float("nan")
+        """Mean over the folds that count; NaN if none does, and for a failed trial."""
+        return float("nan") if self.error else _mean(self.values)
 
 
 @dataclass(frozen=True)
@@ -130,12 +131,24 @@ def tune(
     whole = [trial for trial in trials if not trial.pruned and not trial.error]
     if not whole:
         raise ValueError(f"every trial failed: {trials[0].error}")
+    if all(np.isnan(trial.value) for trial in whole):
+        raise ValueError(
+            f"no trial has a value of {study.metrics[0]}: no validation query of any fold counts"
+        )
     best = max(whole, key=lambda trial: trial.value if greater else -trial.value)
     return Tuning(best, tuple(trials), replace(spec, settings=(best.params,)))
 
 
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean of the values that are numbers, NaN without any."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
 def _told(trial: Trial, state: Any) -> dict[str, Any]:
-    return {"state": state.PRUNED} if trial.pruned else {"values": trial.value}
+    if trial.pruned:
+        return {"state": state.PRUNED}
+    return {"state": state.FAIL} if np.isnan(trial.value) else {"values": trial.value}
 
 
 def _run(asked: Any, spec: Spec, folds: list[StudyFold], fit: _Fits) -> Trial:
@@ -146,7 +159,8 @@ def _run(asked: Any, spec: Spec, folds: list[StudyFold], fit: _Fits) -> Trial:
         if outcome.error:
             return Trial(params, tuple(values), False, outcome.error)
         values.append(outcome.validation)
-        asked.report(float(np.mean(values)), number)
+        if not np.isnan(mean := _mean(values)):
+            asked.report(mean, number)
         if number + 1 < len(folds) and asked.should_prune():
             return Trial(params, tuple(values), True)
     return Trial(params, tuple(values), False)

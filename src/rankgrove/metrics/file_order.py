@@ -15,6 +15,7 @@ from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.ndcg import NDCG
 
 _METRIC = NDCG(k=10)
+_LARGEST_LABEL = 53  # of an exponential gain; larger ones have a linear gain
 # The order predicts labels if it changes the NDCG@10 of a constant score by at least this gap,
 # and the mean change over queries is this many standard errors away from 0.
 _LEAST_GAP, _STANDARD_ERRORS = 0.01, 4.0
@@ -23,6 +24,8 @@ _LEAST_GAP, _STANDARD_ERRORS = 0.01, 4.0
 @dataclass(frozen=True)
 class FileOrder:
     """NDCG@10 of a score that is the same for all documents.
+
+    The gain is exponential, or linear if labels are too large for that.
 
     Attributes
     ----------
@@ -47,8 +50,9 @@ def file_order(y: npt.ArrayLike, groups: QueryGroups) -> FileOrder:
     labels = np.asarray(y, np.float64)
     labels = labels - min(float(labels.min(initial=0.0)), 0.0)  # gains must not be negative
     scores = np.zeros(len(labels))
+    gain = "linear" if labels.max(initial=0.0) > _LARGEST_LABEL else "exp"
     given, drawn = (
-        _METRIC.replace(ties=ties).prepare(labels, groups, part=True).per_query(scores)
+        _METRIC.replace(ties=ties, gain=gain).prepare(labels, groups, part=True).per_query(scores)
         for ties in ("input", "average")
     )
     gaps = given - drawn

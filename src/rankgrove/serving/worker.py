@@ -58,18 +58,16 @@ def run_server(
         server.owns_listener = True  # the parent is gone: nobody else ends the listening
         call(server.stop, CLOSE)
 
-    def handle(number: signal.Signals) -> None:
-        call(server.stop if parent else server.stop_sooner, _STAGES[number])
-
-    numbers = [signal.SIGTERM]
+    numbers, stop = [signal.SIGTERM], server.stop
     if parent is None:
         numbers.append(signal.SIGINT)
+        stop = server.stop_sooner
     else:
         threading.Thread(target=obey, args=(parent,), daemon=True).start()
-    with _handling(handle, *numbers) as woken, contextlib.closing(loop):
-        loop.add_reader(woken, woken.recv, 100)
+    with _restoring(*numbers), contextlib.closing(loop):
+        for number in numbers:  # through the loop: a signal wakes it whichever thread receives it
+            loop.add_signal_handler(number, stop, _STAGES[number])
         loop.run_until_complete(server.run(on_ready))
-        loop.remove_reader(woken)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -78,6 +76,17 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.SelectorEventLoop()
     return uvloop.new_event_loop()
+
+
+@contextmanager
+def _restoring(*numbers: signal.Signals) -> Iterator[None]:
+    """Give signals their former handlers back at the end of the block."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 @contextmanager
@@ -96,14 +105,13 @@ def _handling(
     woken, waker = socket.socketpair()
     woken.setblocking(False)
     waker.setblocking(False)
-    with woken, waker:
+    with woken, waker, _restoring(*numbers):
         former_waker = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        before = {number: signal.signal(number, handler) for number in numbers}
+        for number in numbers:
+            signal.signal(number, handler)
         try:
             yield woken
         finally:
-            for number, former in before.items():
-                signal.signal(number, former)
             signal.set_wakeup_fd(former_waker)
 
 
