@@ -293,7 +293,7 @@ def test_points_that_cannot_be_measured_are_told(tiny_data):
         ("n-min", "mart:n_estimators=2", "mart has no parameter min_samples_split"),
         ("levels", "rf-point:n_estimators=2", "rf-point has no parameter listwise_levels"),
         ("learning", "mart:n_estimators=2,monotone=[1]", "has no point: .*1 entries"),
-        ("features", "mart:n_estimators=2,monotone=[1]", "has no point: .*1 entries"),
+        ("features", "mart:n_estimators=2,monotone=[1]", r"mart: monotone=\[1\] counts features"),
     ],
 )
 def test_rankers_without_a_curve_are_told_and_the_others_drawn(kind, other, reason, tiny_data):

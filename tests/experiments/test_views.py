@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,49 @@ def test_what_a_curve_varies_cannot_be_given(kind, options, message, tiny_data):
 def test_impossible_parts_are_refused(options, message, tiny_data):
     with pytest.raises(ValueError, match=message):
         make_study(tiny_data, "mart", **options)
+
+
+BY_NUMBER = (
+    "single-feature:feature=4",
+    "single-feature:feature=f2|4",
+    rankgrove.SingleFeature(feature=4),
+    "mart:monotone=[1,0,-1,0]",
+    rankgrove.LambdaMART(interactions=[[0, 1], ["f3"]]),
+    "bagged:ranker=[single-feature:feature=4]",
+    rankgrove.Bagged(ranker=rankgrove.SingleFeature(feature=4)),
+    "blend:rankers=[mart;single-feature:feature=4]",
+    "lightgbm:lambdarank:interaction_constraints=[[0,1],[2,3]]",
+)
+
+
+@pytest.mark.parametrize("ranker", BY_NUMBER, ids=str)
+def test_features_by_number_are_refused_where_each_fold_keeps_its_own(ranker, tiny_data):
+    with pytest.raises(ValueError, match="counts features, and each fold keeps its own"):
+        make_study(tiny_data, ranker, folds=3, best_features=4)
+    study = make_study(tiny_data, ranker, folds=3)
+    study = replace(study, specs=[replace(s, settings=s.settings[-1:]) for s in study.specs])
+    with (
+        Store(None) as store,
+        pytest.raises(ValueError, match="counts features, and each fold keeps its own"),
+    ):
+        run_curve("features", study, store, Run(), [4])
+
+
+def test_features_by_name_are_those_of_the_whole_data(tiny_data):
+    rankers = [
+        "single-feature",
+        "single-feature:feature=dwell_time",
+        "bagged:n_bags=2,ranker=[mart:n_estimators=2]",
+        rankgrove.MART(
+            n_estimators=2,
+            interactions=[["lm_jm_url", "dwell_time"]],
+            monotone={"dwell_time": 1},
+        ),
+    ]
+    found = rankgrove.compare(tiny_data, rankers, folds=3, metrics="ndcg", best_features=12)
+    whole = rankgrove.compare(tiny_data, rankers, folds=3, metrics="ndcg")
+    assert not any(found.frame()["failure"])
+    assert found.frame()["ndcg"].tolist() == whole.frame()["ndcg"].tolist()
 
 
 @pytest.mark.parametrize("order", ["lambdamart", "study"])

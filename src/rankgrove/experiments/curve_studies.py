@@ -178,7 +178,11 @@ def _varied(spec: Spec, kind: Kind, value: Any) -> Spec | str:
     label = f"{spec.label} @ {value:g}"
     if kind.view is not None:
         varied: dict[str, Any] = {kind.view: float(value)}
-        return replace(spec, label=label, view=replace(spec.view, **varied))
+        try:
+            seen = replace(spec, view=replace(spec.view, **varied))
+        except ValueError as error:  # it counts features
+            return str(error)
+        return replace(seen, label=label)
     (setting,) = spec.settings
     name = str(kind.parameter)
     known = spec.parameters()

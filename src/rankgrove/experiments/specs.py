@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankgrove.errors import ModelError
+from rankgrove.experiments.feature_numbers import refuse_feature_numbers
 from rankgrove.experiments.views import WHOLE, View
 from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.paper_settings import OWN, find_settings
@@ -75,6 +76,12 @@ class Spec:
     settings: tuple[Mapping[str, Any], ...] = ({},)
     estimator: Any = field(default=None, compare=False)
     view: View = WHOLE
+
+    def __post_init__(self) -> None:
+        if self.view.n_features is not None:
+            refuse_feature_numbers(
+                self.label, self.settings, self.estimator, of_peer=self.library is not None
+            )
 
     @property
     def library(self) -> str | None:
