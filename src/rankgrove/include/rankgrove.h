@@ -18,7 +18,7 @@
  * Trees of up to 64 leaves without sets of categories are scored for many documents at once: with
  * GCC and Clang by vector instructions, on x86-64 by those of AVX-512 or AVX2 if the processor has
  * them. rankgrove_open makes a copy of these trees for that, of about 12 bytes per node, and a call
- * of rankgrove_score takes up to 256 bytes per feature. Other trees are walked node by node in the
+ * of rankgrove_score takes up to 512 bytes per feature. Other trees are walked node by node in the
  * mapped file, and so are all trees if fewer than four documents are left to score, or
  * if -DRANKGROVE_VECTOR_BYTES=0 is given.
  *
@@ -96,13 +96,12 @@ void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_r
 /* A test of a tree in bits, and the leaves that stay possible for a document that goes right. */
 typedef struct {
   float threshold;
-  int32_t column;
+  uint32_t column;
   uint32_t stay[2]; /* leaves 0 to 31, 32 to 63 */
 } rankgrove_split;
 
 typedef struct {
   int64_t first_split, first_value;
-  int32_t n_missing_right; /* splits that send missing values right come first */
   int32_t n_splits;
   int32_t n_words; /* of 32 leaves; 0: the tree is not in bits */
 } rankgrove_bit_tree;
@@ -134,8 +133,8 @@ struct rankgrove_model {
   char** names;                  /* or NULL */
   rankgrove_bit_tree* bit_trees; /* or NULL: all trees are walked */
   rankgrove_split* splits;
-  double* values;          /* of the leaves of bit_trees, weighted */
-  int32_t* column_feature; /* features that splits test, ascending */
+  double* values;    /* of the leaves of bit_trees, weighted */
+  uint32_t* columns; /* what splits test: 2 * feature + missing_left, ascending */
   int64_t n_columns;
   size_t block_rows;          /* documents that a kernel takes */
   rankgrove_kernel kernel[2]; /* for trees of one and of two words */
@@ -678,33 +677,27 @@ static double rankgrove_walk(const rankgrove_model* model, int64_t tree, const f
 
 enum { RANKGROVE_MOST_LEAVES = 64, RANKGROVE_MOST_NODES = 2 * RANKGROVE_MOST_LEAVES - 1 };
 
-/* A tree that is brought into bits. Features stand for columns, which are not known yet. */
+/* A tree that is brought into bits. `column` of a split is 2 * feature + missing_left so far. */
 typedef struct {
   const rankgrove_model* model;
   int64_t tree, n_nodes_left;
   int32_t n_leaves, n_splits;
   double values[RANKGROVE_MOST_LEAVES];
   rankgrove_split splits[RANKGROVE_MOST_LEAVES];
-  unsigned char missing_left[RANKGROVE_MOST_LEAVES];
 } rankgrove_growth;
 
 static void rankgrove_add_split(rankgrove_growth* growth, int64_t node, uint64_t stay) {
-  const int32_t feature = (int32_t)rankgrove_feature(growth->model, node);
-  const float threshold = growth->model->threshold[node];
-  const unsigned char missing_left = growth->model->missing_left[node] != 0;
+  const rankgrove_model* model = growth->model;
+  const uint32_t column =
+      2 * (uint32_t)rankgrove_feature(model, node) + (model->missing_left[node] != 0);
+  const float threshold = model->threshold[node];
   rankgrove_split* split = growth->splits;
-  int32_t i = 0;
-  for (; i < growth->n_splits; ++i, ++split) {
-    if (split->column == feature && split->threshold == threshold &&
-        growth->missing_left[i] == missing_left) {
-      break;
-    }
-  }
-  if (i == growth->n_splits) {
-    split->column = feature;
+  rankgrove_split* last = split + growth->n_splits;
+  while (split < last && (split->column != column || split->threshold != threshold)) ++split;
+  if (split == last) {
+    split->column = column;
     split->threshold = threshold;
     split->stay[0] = split->stay[1] = 0xffffffffu;
-    growth->missing_left[i] = missing_left;
     ++growth->n_splits;
   }
   split->stay[0] &= (uint32_t)stay;
@@ -732,28 +725,28 @@ static int rankgrove_add_node(rankgrove_growth* growth, int64_t node) {
 }
 
 static int rankgrove_compare(const void* a, const void* b) {
-  const int32_t x = *(const int32_t*)a, y = *(const int32_t*)b;
+  const uint32_t x = *(const uint32_t*)a, y = *(const uint32_t*)b;
   return (x > y) - (x < y);
 }
 
-/* Gives each feature that splits test a column. */
+/* Numbers what splits test. */
 static int rankgrove_number_columns(rankgrove_model* model, int64_t n_splits) {
-  int32_t* features = (int32_t*)malloc(((size_t)n_splits + 1) * sizeof(int32_t));
-  if (features == NULL) return 0;
-  model->column_feature = features;
-  for (int64_t i = 0; i < n_splits; ++i) features[i] = model->splits[i].column;
-  qsort(features, (size_t)n_splits, sizeof(int32_t), rankgrove_compare);
+  uint32_t* columns = (uint32_t*)malloc(((size_t)n_splits + 1) * sizeof(uint32_t));
+  if (columns == NULL) return 0;
+  model->columns = columns;
+  for (int64_t i = 0; i < n_splits; ++i) columns[i] = model->splits[i].column;
+  qsort(columns, (size_t)n_splits, sizeof(uint32_t), rankgrove_compare);
   for (int64_t i = 0; i < n_splits; ++i) {
-    if (i == 0 || features[i] != features[model->n_columns - 1]) {
-      features[model->n_columns++] = features[i];
+    if (i == 0 || columns[i] != columns[model->n_columns - 1]) {
+      columns[model->n_columns++] = columns[i];
     }
   }
   for (int64_t i = 0; i < n_splits; ++i) {
-    const void* found = bsearch(&model->splits[i].column, features, (size_t)model->n_columns,
-                                sizeof(int32_t), rankgrove_compare);
-    model->splits[i].column = (int32_t)((const int32_t*)found - features);
+    const void* found = bsearch(&model->splits[i].column, columns, (size_t)model->n_columns,
+                                sizeof(uint32_t), rankgrove_compare);
+    model->splits[i].column = (uint32_t)((const uint32_t*)found - columns);
   }
-  return (uint64_t)model->n_columns < SIZE_MAX / 1024; /* the columns of a block can be counted */
+  return (uint64_t)model->n_columns < SIZE_MAX / 1024; /* the bytes of a block can be counted */
 }
 
 /* Brings the trees into bits that can be, after all nodes were checked. Returns 0 if there is not
@@ -786,13 +779,9 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
     bits->n_splits = growth.n_splits;
     bits->first_split = n_splits;
     bits->first_value = n_values;
-    for (int missing_left = 0; missing_left < 2; ++missing_left) {
-      for (int32_t i = 0; i < growth.n_splits; ++i) {
-        if (growth.missing_left[i] != missing_left) continue;
-        model->splits[n_splits++] = growth.splits[i];
-        bits->n_missing_right += !missing_left;
-      }
-    }
+    memcpy(model->splits + n_splits, growth.splits,
+           (size_t)growth.n_splits * sizeof(rankgrove_split));
+    n_splits += growth.n_splits;
     memcpy(model->values + n_values, growth.values, (size_t)growth.n_leaves * sizeof(double));
     n_values += growth.n_leaves;
   }
@@ -800,22 +789,12 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
 }
 
 /* A kernel for vectors of `width` bytes and trees of `word_count` words. It takes four vectors of
- * documents, whose values of a column lie side by side. Missing values are NaN: `x <= threshold`
- * sends them right, `!(x > threshold)` left. */
+ * documents, whose values of a column lie side by side. */
 #ifdef __clang__
 #define RANKGROVE_EACH(v) for (int v = 0; v < 4; ++v)
 #else
 #define RANKGROVE_EACH(v) _Pragma("GCC unroll 4") for (int v = 0; v < 4; ++v)
 #endif
-#define RANKGROVE_TEST(goes_left)                                         \
-  {                                                                       \
-    const vector* x = (const vector*)columns + 4 * (size_t)split->column; \
-    RANKGROVE_EACH(v) {                                                   \
-      const words left = (words)(goes_left);                              \
-      low[v] &= left | split->stay[0];                                    \
-      if (n_words == 2) high[v] &= left | split->stay[1];                 \
-    }                                                                     \
-  }
 #define RANKGROVE_KERNEL(name, target, width, word_count)                                    \
   target static void name(const rankgrove_model* model, int64_t tree, int64_t last_tree,     \
                           const float* columns, size_t n_rows, double* sums) {               \
@@ -826,14 +805,19 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
     for (; tree < last_tree; ++tree) {                                                       \
       const rankgrove_bit_tree* bits = model->bit_trees + tree;                              \
       const rankgrove_split* split = model->splits + bits->first_split;                      \
-      const rankgrove_split* middle = split + bits->n_missing_right;                         \
       const rankgrove_split* last = split + bits->n_splits;                                  \
       const double* values = model->values + bits->first_value;                              \
       words low[4], high[4];                                                                 \
       uint32_t lows[width], highs[width];                                                    \
       RANKGROVE_EACH(v) low[v] = high[v] = ~none;                                            \
-      for (; split < middle; ++split) RANKGROVE_TEST(x[v] <= split->threshold)               \
-      for (; split < last; ++split) RANKGROVE_TEST(~(x[v] > split->threshold))               \
+      for (; split < last; ++split) {                                                        \
+        const vector* x = (const vector*)columns + 4 * (size_t)split->column;                \
+        RANKGROVE_EACH(v) {                                                                  \
+          const words left = (words)(x[v] <= split->threshold);                              \
+          low[v] &= left | split->stay[0];                                                   \
+          if (n_words == 2) high[v] &= left | split->stay[1];                                \
+        }                                                                                    \
+      }                                                                                      \
       memcpy(lows, low, sizeof lows);                                                        \
       memcpy(highs, high, sizeof highs);                                                     \
       for (size_t i = 0; i < n_rows; ++i) {                                                  \
@@ -906,7 +890,7 @@ void rankgrove_close(rankgrove_model* model) {
   free(model->bit_trees);
   free(model->splits);
   free(model->values);
-  free(model->column_feature);
+  free(model->columns);
 #if RANKGROVE_MAPS
   if (model->data != NULL) munmap(model->data, model->size);
 #else
@@ -930,16 +914,19 @@ static double rankgrove_score_row(const rankgrove_model* model, const float* row
 }
 
 /* Scores a block of documents: trees in bits by kernels, others by walks, in the order of trees.
- * `columns` has room for block_rows values of each column. */
+ * `columns` has room for block_rows values of each column. For splits that send missing values left
+ * these are -infinity, which is <= every threshold; for others they are NaN, which is <= none. */
 static void rankgrove_score_block(const rankgrove_model* model, const float* rows, size_t n_rows,
                                   size_t stride, float* columns, double* scores) {
   for (int64_t column = 0; column < model->n_columns; ++column) {
-    const int32_t feature = model->column_feature[column];
+    const uint32_t feature = model->columns[column] / 2;
+    const int missing_left = model->columns[column] % 2;
     const float up_to = rankgrove_up_to(model, feature), fill = rankgrove_fill(model, feature);
+    const float missing = missing_left && fill != fill ? -INFINITY : fill;
     float* values = columns + (size_t)column * model->block_rows;
     for (size_t i = 0; i < n_rows; ++i) {
-      const float x = rows[i * stride + (size_t)feature];
-      values[i] = fabsf(x) > up_to ? x : fill;
+      const float x = rows[i * stride + feature];
+      values[i] = fabsf(x) > up_to ? x : missing;
     }
   }
   for (size_t i = 0; i < n_rows; ++i) scores[i] = model->base_score;
