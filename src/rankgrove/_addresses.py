@@ -268,7 +268,8 @@ class Address(os.PathLike[str]):
         shown = str(self)
         core = require("fsspec.core", "remote", f"{shown}: an address")
         try:
-            yield core.url_to_fs(self._url)
+            local = self._url.startswith(("file://", "local://"))
+            yield core.url_to_fs(self._url, **({"auto_mkdir": True} if local else {}))
         except ImportError as error:
             raise MissingDependencyError(
                 f"{shown}: {self._cleaned(str(error))} (pip install 'rankgrove[remote]' installs "

@@ -173,3 +173,13 @@ def test_texts_of_metrics_and_rankers_stay_as_they_are():
         "fit: use gain='linear' with sigma=2, ignore=['a', 'b'] or eval_set", arguments
     )
     assert said == "use --gain linear with --sigma 2, --ignore a b or --valid"
+
+
+def test_join_names_the_option_of_queries(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "j.csv").write_text("query,document,grade\na,b,1\n")
+    document = '{"_id": "b", "fields": {"_ltrlog": [{"log_entry1": [{"name": "f", "value": 1}]}]}}'
+    (tmp_path / "r.jsonl").write_text(f'{{"hits": {{"hits": [{document}]}}}}\n' * 2)
+    assert main(["join", "j.csv", "r.jsonl", "--out", "w.parquet"]) == 1
+    said = capsys.readouterr().err
+    assert "give the queries in order with --feature-queries, or write" in said

@@ -346,3 +346,9 @@ def test_only_addresses_are_taken_for_addresses(tmp_path):
     for path in ("train.txt", "/a//b", "C:/x", "a:b/c", "./s3:/b", str(tmp_path)):
         assert not is_address(path), path
         assert file_path(path) == Path(path)
+
+
+def test_a_file_address_makes_its_folder(tmp_path):
+    ranker = rg.MART(n_estimators=1).fit([[1.0], [2.0]], [0, 1], qid=[1, 1])
+    ranker.save(f"file://{tmp_path}/new/deeper/model.rg")
+    assert (tmp_path / "new/deeper/model.rg").is_file()

@@ -158,7 +158,9 @@ def _naming_options(argument: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        text = re.sub(rf"\b({names})=(?!\w)", rf"{argument}={{'\1': ...}}", str(error))
+        text = re.sub(
+            rf"\b({names})=(?:\[\.\.\.\])?(?!\w)", rf"{argument}={{'\1': ...}}", str(error)
+        )
         raise DataError(text) from None
 
 

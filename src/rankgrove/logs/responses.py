@@ -117,8 +117,8 @@ def _stem(path: FilePath) -> str:
 def _no_query(place: str) -> DataError:
     return DataError(
         f"{place}: the response does not say its query: put it beside the response "
-        '({"query": "...", "response": {...}}), give the queries in order with queries=[...] '
-        "(--feature-queries FILE on the command line), or write one file per query"
+        '({"query": "...", "response": {...}}), give the queries in order with queries=[...], '
+        "or write one file per query"
     )
 
 
