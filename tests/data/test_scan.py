@@ -408,5 +408,5 @@ def test_text_from_0_may_leave_feature_0_out(tmp_path, monkeypatch):
 
 def test_a_pipe_is_refused_since_data_are_read_twice(tmp_path):
     os.mkfifo(tmp_path / "pipe.txt")
-    with pytest.raises(DataError, match="pipe.txt: a pipe cannot be streamed"):
+    with pytest.raises(DataError, match=r"pipe\.txt: a pipe cannot be streamed"):
         rg.scan(tmp_path / "pipe.txt")
