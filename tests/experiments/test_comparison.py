@@ -95,6 +95,28 @@ def test_less_is_better_where_the_metric_says_so():
     assert [r.ranker for r in found.results("d")] == ["b", "a"]
 
 
+@pytest.mark.parametrize("metric", ["rmse", "class-error"])
+def test_a_metric_over_documents_is_shown_as_the_mean_that_is_tested(metric):
+    data = make_ranking(30, docs_per_query=10, n_features=6, seed=1)
+    rankers = {"a": rankgrove.MART(n_estimators=5), "b": rankgrove.MART(n_estimators=1)}
+    found = rankgrove.compare(data, rankers, folds=3, metrics=[metric, "ndcg"], baseline="b")
+    rows = found.frame().set_index("ranker")
+    shown = found.metrics[0]
+    for ranker in rankers:
+        values = found.per_query("data", ranker, shown)
+        assert rows[shown][ranker] == pytest.approx(values.mean(), rel=1e-12)
+    gap = rows[shown]["a"] - rows[shown]["b"]
+    assert rows["difference"]["a"] == pytest.approx(gap, rel=1e-9)
+    for by in ("fold", "cell"):
+        frame = found.frame(by).query("ranker == 'a' and fold == 2")
+        expected = found.per_query("data", "a", shown, 2).mean()
+        assert frame[shown].iloc[0] == pytest.approx(expected, rel=1e-12)
+    (setting,) = [row for row in as_json(found)["settings"] if row["ranker"] == "a"]
+    folds = found.frame("fold").query("ranker == 'a'")[shown]
+    assert setting[shown] == pytest.approx(folds.mean(), rel=1e-12)
+    assert f"{metric}: also means of the queries' values" in str(found)
+
+
 def test_a_setting_that_failed_is_not_chosen_and_a_ranker_that_failed_says_why():
     found = comparison(
         {

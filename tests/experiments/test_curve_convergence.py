@@ -12,6 +12,7 @@ import pytest
 import rankgrove
 from rankgrove.data.writing import write_letor
 from rankgrove.experiments import curve_studies
+from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.curve_studies import run_curve
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.significance import bootstrap_interval
@@ -92,7 +93,6 @@ def test_folds_that_end_by_themselves_go_on_with_their_last_value(
 
 
 def test_a_fold_without_a_step_counts_with_the_scores_it_starts_from(tiny_data):
-    from rankgrove.experiments.comparison import Comparison
     from rankgrove.experiments.curve_studies import _mean_by_step
 
     study = make_study(tiny_data, ["mart:n_estimators=2"], folds=3, metrics="ndcg@10")
@@ -103,7 +103,8 @@ def test_a_fold_without_a_step_counts_with_the_scores_it_starts_from(tiny_data):
     idle.curve_values = np.empty(0)
     idle.means = np.array([0.25])
     others = sum(entry.outcome.curve_values for entry in entries[1:])
-    np.testing.assert_allclose(_mean_by_step(entries), (0.25 + others) / 3)  # folds of one size
+    found = _mean_by_step(entries, study.metrics[0])
+    np.testing.assert_allclose(found, (0.25 + others) / 3)  # folds of one size
 
 
 def test_intervals_are_those_of_the_values_per_query(tiny_data):
@@ -221,3 +222,13 @@ def test_the_command_writes_all_steps_everywhere(tiny_data, tmp_path, monkeypatc
     assert "fit seconds" in drawn
     seconds = [point["fit seconds"] for point in points]
     assert seconds == sorted(seconds)
+
+
+def test_errors_are_means_of_the_queries_errors_as_in_comparisons(tiny_data):
+    study = make_study(tiny_data, ["mart:n_estimators=3"], folds=3, metrics="rmse")
+    with Store(None) as store:
+        (curve,) = run_curve("convergence", study, store, Run(n_jobs=1))
+        (result,) = Comparison.from_store(store).results("data")
+    errors = np.concatenate([cell.outcome.per_query[0] for cell in result.cells])
+    assert curve.values[-1] == pytest.approx(errors.mean(), rel=1e-12)
+    assert result.values["rmse"] == pytest.approx(errors.mean(), rel=1e-12)

@@ -252,7 +252,7 @@ def _points(
 def _intervals(
     comparison: Comparison, metric: Metric, data: str, rankers: Sequence[str]
 ) -> tuple[list[float], list[float]] | None:
-    """Return bootstrap intervals of means over queries; None for metrics that are no such mean."""
+    """Return bootstrap intervals of means over queries; None for metrics over documents."""
     rows = np.stack([comparison.per_query(data, ranker, str(metric)) for ranker in rankers])
     return _row_intervals(rows, metric)
 
@@ -284,7 +284,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
         results = {result.ranker: result for result in comparison.results(data)}
         for spec in own:
             name, result = named(study, data, spec.label), results[spec.label]
-            values = [] if result.failure else _mean_by_step(result.cells)
+            values = [] if result.failure else _mean_by_step(result.cells, study.metrics[0])
             if values:
                 yield Curve(
                     name,
@@ -300,7 +300,7 @@ def _convergence(study: Study, store: Store, run: Run, progress: Any) -> Iterato
             yield f"{spec.label} has no convergence: {_NO_STEPS}"
 
 
-def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
+def _mean_by_step(cells: Sequence[CellResult], metric: Metric) -> list[float]:
     """Return the mean over the test queries of all fits after each step; empty if none has steps.
 
     A fit that ended before others, by itself, counts with its last value from there on.
@@ -313,8 +313,14 @@ def _mean_by_step(cells: Sequence[CellResult]) -> list[float]:
     for outcome in outcomes:
         # A fit that ended before its first step has the scores that it started from.
         values = outcome.curve_values if len(outcome.curve_values) else outcome.means[:1]
-        counting = int(np.isfinite(outcome.per_query[0]).sum())
+        counts = np.isfinite(outcome.per_query[0])
+        counting = int(counts.sum())
         if counting:
+            if type(metric).mean is not Metric.mean:  # its values run over documents
+                by_query = (
+                    outcome.curve_per_query if len(outcome.curve_values) else outcome.per_query[:1]
+                )
+                values = by_query[:, counts].mean(axis=1)
             total += counting * np.pad(values, (0, longest - len(values)), mode="edge")
             n_queries += counting
     mean = total / n_queries if n_queries else np.full(longest, np.nan)

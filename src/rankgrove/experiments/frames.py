@@ -61,7 +61,7 @@ def by_cell(comparison: ComparisonResults) -> Rows:
     for cell in comparison.cells:
         chosen = cell in comparison.chosen(cell.data, cell.ranker, cell.fold)
         outcome = cell.outcome
-        means = dict(zip(comparison.metrics, outcome.means.tolist(), strict=False))
+        means = dict(zip(comparison.metrics, comparison.means(cell).tolist(), strict=False))
         rows.append(
             {
                 "data": cell.data,
@@ -151,7 +151,7 @@ def by_setting(comparison: ComparisonResults) -> Rows:
         for ranker in comparison.rankers:
             for params, cells in comparison.settings(data, ranker):
                 done = cells and all(cell.status == "done" for cell in cells)
-                means = np.mean([c.outcome.means for c in cells], axis=0) if done else ()
+                means = np.mean([comparison.means(c) for c in cells], axis=0) if done else ()
                 rows.append(
                     {
                         "data": data,

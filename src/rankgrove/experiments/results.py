@@ -189,6 +189,22 @@ class ComparisonResults:
             parts.append(query_means(np.stack(runs)[None])[0])
         return np.concatenate(parts)
 
+    def means(self, cell: CellResult) -> Floats:
+        """Return each metric's mean over the test queries of a cell, also of ``over_documents``."""
+        found: Floats = cell.outcome.means.copy()
+        if len(found):
+            for name in self.over_documents:
+                place = self.metrics.index(name)
+                counting = cell.outcome.per_query[place]
+                counting = counting[np.isfinite(counting)]
+                found[place] = counting.mean() if len(counting) else np.nan
+        return found
+
+    @property
+    def over_documents(self) -> list[str]:
+        """The metrics that are no means over queries elsewhere, such as ``rmse``."""
+        return [str(m) for m in self._metrics if type(m).mean is not Metric.mean]
+
     def values(self, data: str, metric: str, fold: int | None = None) -> tuple[list[str], Floats]:
         """Return the rankers without failures, and their values as (rankers, queries)."""
         names = [r for r in self.rankers if not self.failure(data, r)]
@@ -314,11 +330,11 @@ class ComparisonResults:
         found = {}
         for place, metric in enumerate(self._metrics):
             folds = [
-                float(np.mean([e.outcome.means[place] for e in self.chosen(data, ranker, fold)]))
+                float(np.mean([self.means(e)[place] for e in self.chosen(data, ranker, fold)]))
                 for fold in self.folds(data)
             ]
             pooled = self.per_query(data, ranker, str(metric))
-            if type(metric).mean is not Metric.mean or np.isnan(pooled).all():
+            if np.isnan(pooled).all():
                 found[str(metric)] = (float(np.mean(folds)), folds)
             else:
                 found[str(metric)] = (float(np.nanmean(pooled)), folds)

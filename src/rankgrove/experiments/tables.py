@@ -91,6 +91,12 @@ def convention(comparison: ComparisonResults) -> list[str]:
         f"cannot be told apart ({test} on queries, Holm-corrected over all pairs, p > {alpha:g}); "
         "their order in the table says nothing.",
     ]
+    names = " and ".join(comparison.short_names[name] for name in comparison.over_documents)
+    if names:
+        sentences.append(
+            f"{names}: also means of the queries' values, which the tests compare; `evaluate` "
+            "measures all documents together."
+        )
     if comparison.baseline is not None:
         sentences.append(
             f"{BETTER} really better, {WORSE} really worse than {comparison.baseline}, with which "
