@@ -18,7 +18,7 @@ import rankgrove
 from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.writing import write_letor
 from rankgrove.experiments import running
-from rankgrove.experiments.cells import reason
+from rankgrove.experiments.cells import CellOutcome, reason
 from rankgrove.experiments.fold_files import FoldFiles
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.sources import fingerprint
@@ -272,6 +272,46 @@ def test_too_much_memory_is_a_failure_of_the_cell(tmp_path):
         (entry,) = store.results()
     assert entry.status == "failed"
     assert "memory" in entry.outcome.error
+
+
+def test_a_fit_that_lacked_memory_is_run_again_under_another_limit(
+    tiny_data, tmp_path, monkeypatch
+):
+    limits = []
+
+    def worker(self, job):
+        limits.append(job.memory_limit)
+        if job.memory_limit < 100 * 2**20:
+            return job.cell.key, CellOutcome(error=reason(MemoryError("std::bad_alloc")))
+        return running.run_job(replace(job, memory_limit=None))
+
+    monkeypatch.setattr(running._OneWorker, "__call__", worker)
+    study = make_study(tiny_data, ["mart:n_estimators=1"], folds=3, max_folds=1)
+
+    def run(limit):
+        with Store(tmp_path) as store:
+            run_study(study, store, Run(memory_limit=limit, n_jobs=1))
+            (entry,) = store.results()
+        return entry
+
+    lacking = "not enough memory (std::bad_alloc) (the limit of memory was 50.0 MB per fit)"
+    assert run(50 * 2**20).outcome.error == lacking
+    assert run(50 * 2**20).outcome.error == lacking
+    assert len(limits) == 1
+    assert "60.0 MB" in run(60 * 2**20).outcome.error
+    assert run(200 * 2**20).status == "done"
+    assert run(50 * 2**20).status == "done"
+    assert len(limits) == 3
+
+
+def test_a_fit_that_lacked_memory_is_run_again_without_a_limit(tiny_data, tmp_path, monkeypatch):
+    lacking = CellOutcome(error=reason(MemoryError()))
+    monkeypatch.setattr(running._OneWorker, "__call__", lambda self, job: (job.cell.key, lacking))
+    study = make_study(tiny_data, ["mart:n_estimators=1"], folds=3, max_folds=1)
+    for run, status in ((Run(memory_limit=2**20), "failed"), (Run(), "done")):
+        with Store(tmp_path) as store:
+            run_study(study, store, run)
+            assert [entry.status for entry in store.results()] == [status]
 
 
 def die(job):

@@ -336,7 +336,10 @@ def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
             raise
     if all(result.failure for data in comparison.datasets for result in comparison.results(data)):
         first = comparison.results(comparison.datasets[0])[0]
-        raise ValueError(f"every fit failed; {first.ranker}: {first.failure}")
+        raise ValueError(
+            f"every fit failed; {first.ranker}: {first.failure} (--retry runs failed fits once "
+            "more)"
+        )
     return comparison
 
 

@@ -34,6 +34,8 @@ from rankgrove.rankers.base.registry import make_ranker
 Floats = npt.NDArray[np.float64]
 Score = Callable[[Dataset, int | None], Floats]
 
+# How the reason of a cell that lacked memory begins.
+LACK_OF_MEMORY = "not enough memory"
 # Ranks that are kept of each query, for reports.
 DEPTH = 10
 _CURVE_POINTS = 30
@@ -406,12 +408,12 @@ def _shows_all_steps(cell: Cell) -> bool:
 
 # Under a limit of memory, the stack of a new thread is often what finds none, and code of Python
 # may lose a MemoryError on its way (a SystemError).
-_LACK_OF_MEMORY = ("can't start new thread", "error return without exception set")
+_LOST_MEMORY_ERRORS = ("can't start new thread", "error return without exception set")
 
 
 def reason(error: Exception) -> str:
     """Return the reason why a cell has no result."""
-    if isinstance(error, MemoryError) or str(error) in _LACK_OF_MEMORY:
-        return f"not enough memory{f' ({error})' if str(error) else ''}"
+    if isinstance(error, MemoryError) or str(error) in _LOST_MEMORY_ERRORS:
+        return f"{LACK_OF_MEMORY}{f' ({error})' if str(error) else ''}"
     text = str(error).strip() or traceback.format_exception_only(error)[-1].strip()
     return f"{type(error).__name__}: {text}"

@@ -19,7 +19,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoo
 from rankgrove._optional import require
 from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry, TemporaryCacheEntry
 from rankgrove.data.reading.folds import Fold
-from rankgrove.experiments.cells import CellOutcome, reason, run_cell
+from rankgrove.experiments.cells import LACK_OF_MEMORY, CellOutcome, reason, run_cell
 from rankgrove.experiments.fold_files import FoldFiles, remove_stale
 from rankgrove.experiments.memory import limit_memory
 from rankgrove.experiments.own_modules import OwnModules
@@ -35,6 +35,7 @@ from rankgrove.trees.bin_cache import bin_cache
 
 _WAIT_SECONDS = 0.5
 _VIEWS = ".views"
+_LIMITED = " (the limit of memory was "
 _DIED = "the process that trained it died (most often: out of memory)"
 
 
@@ -68,6 +69,11 @@ class Run:
     def share(self) -> int | None:
         """Return the memory limit of each worker in bytes."""
         return None if self.memory_limit is None else self.memory_limit // self.workers
+
+    @property
+    def limit_note(self) -> str | None:
+        """Return what the reason of a fit that lacked memory says of the limit."""
+        return None if self.share is None else f"{_LIMITED}{self.share / 2**20:,.1f} MB per fit)"
 
 
 def run_study(
@@ -154,6 +160,7 @@ class StudyRun:
         if self.store.folder is not None:
             remove_stale(self.store.folder)
         self.store.begin(self.study.describe())
+        self.store.forget_failures_by(_LIMITED, but=self.run.limit_note)  # under another limit
         while True:
             if self.run.workers == 1 and self.run.memory_limit is None:
                 self._run_here()
@@ -349,5 +356,8 @@ class _Feed:
 
     def take(self, key: str, outcome: CellOutcome) -> None:
         job = self.flying.pop(key)
+        note = self._study_run.run.limit_note
+        if note is not None and outcome.error.startswith((LACK_OF_MEMORY, _DIED)):
+            outcome.error += note
         self._study_run.finish(job.cell, outcome)
         self._files.returned(job.fold)

@@ -301,6 +301,15 @@ class Store:
         with self._transaction() as base:
             base.execute("DELETE FROM cells WHERE status = 'failed'")
 
+    def forget_failures_by(self, words: str, *, but: str | None) -> None:
+        """Delete failed cells whose reason has these words, but not those that have others."""
+        with self._transaction() as base:
+            base.execute(
+                "DELETE FROM cells WHERE status = 'failed' AND instr(error, ?) > 0 "
+                "AND (? IS NULL OR instr(error, ?) = 0)",
+                (words, but, but),
+            )
+
     def open_cells(self) -> tuple[int, int]:
         """Return the number of unclaimed cells, and of those that other processes have claimed."""
         self._planned_study()
