@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import re
+from dataclasses import fields
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ import pytest
 from rankgrove import DataError
 from rankgrove.logs import LogFormat, read_features, read_impressions, read_judgments, reading
 from rankgrove.logs import register_log_format as register
+from rankgrove.logs.options import LogOptions
+from rankgrove.logs.ubi import _CLICK_ACTIONS
 
 
 def rows(log):
@@ -289,6 +292,30 @@ def test_ubi_events_become_impressions(tmp_path):
     assert log.counts["events without query_id"] == 1
     carts = read_impressions(path, click_actions="add_to_cart")
     assert [row["clicked"] for row in rows(carts)] == [1, 0, 0]
+
+
+def test_every_click_of_ubi_is_used_or_counted(tmp_path):
+    lines = [
+        event("impression", "q1", "a", 0, user_query="shoes"),
+        event("impression", "q2", "a", 0),
+        *[event("click", "q1", "a", 0)] * 3,
+        event("item_click", "q1", "a", 0),
+        *[event("click", "q1", "z", 9)] * 2,
+        event("item_click", "q9", "z", 9),
+        *[event("click", "q2", "a", 0)] * 2,
+        event("purchase", "q1", "a", 0),
+    ]
+    path = written(tmp_path, "ubi.ndjson", "\n".join(map(json.dumps, lines)))
+    log = read_impressions(path)
+    assert [row["clicked"] for row in rows(log)] == [1]
+    assert log.counts["repeated clicks"] == 3
+    assert log.counts["clicks without an impression"] == 3
+    assert log.counts["clicks without the text of their query"] == 2
+
+
+def test_the_help_names_the_events_of_ubi_that_count_as_clicks():
+    (option,) = [one for one in fields(LogOptions) if one.name == "click_actions"]
+    assert " and ".join(_CLICK_ACTIONS) in option.metadata["meaning"]
 
 
 def test_impressions_in_a_table(tmp_path):

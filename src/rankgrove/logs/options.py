@@ -45,7 +45,9 @@ class LogOptions:
     position: str | None = _option("column that holds the position in the result list, from 1")
     clicked: str | None = _option("column that is 1 or true for a clicked document")
     session: str | None = _option("column that holds the result list that was shown")
-    click_actions: Sequence[str] | None = _option("names of the events that count as a click")
+    click_actions: Sequence[str] | None = _option(
+        "names of UBI's events that count as a click (default: click and item_click)"
+    )
 
     def given(self) -> list[str]:
         """Return the names of the options that the caller gave."""

@@ -56,7 +56,7 @@ class _Events:
         self._click_actions = frozenset(click_actions)
         self._texts: dict[str, str] = {}
         self._shown: dict[tuple[str, str], tuple[int, str, str]] = {}
-        self._clicked: set[tuple[str, str]] = set()
+        self._clicks: Counter[tuple[str, str]] = Counter()
         self._from_zero: set[str] = set()
         self._repeated = 0
         self._without_query = 0
@@ -80,7 +80,7 @@ class _Events:
             raise DataError(f"{place}: an event {action!r} without object_id")
         key = (query_id, str(document))
         if action in self._click_actions:
-            self._clicked.add(key)
+            self._clicks[key] += 1
             return
         ordinal = as_object(attributes.get("position"), "position", place).get("ordinal")
         if not isinstance(ordinal, int) or isinstance(ordinal, bool) or ordinal < 0:
@@ -104,12 +104,18 @@ class _Events:
                 counts["impressions without the text of their query"] += 1
                 continue
             position = ordinal + (application in self._from_zero)
-            clicked = int((query_id, document) in self._clicked)
+            clicked = int((query_id, document) in self._clicks)
             rows.append((self._texts[query_id], document, position, clicked, query_id, time))
         rows = _one_list_per_session(rows, counts)
         counts["events without query_id"] += self._without_query
         counts["repeated impressions"] += self._repeated
-        counts["clicks without an impression"] += len(self._clicked - self._shown.keys())
+        for key, n_clicks in self._clicks.items():
+            if key not in self._shown:
+                counts["clicks without an impression"] += n_clicks
+            elif key[0] not in self._texts:
+                counts["clicks without the text of their query"] += n_clicks
+            else:
+                counts["repeated clicks"] += n_clicks - 1
         texts = pa.large_string()
         types = (texts, texts, pa.int32(), pa.int8(), texts, texts)
         names = ("query", "document", "position", "clicked", "session", "time")
