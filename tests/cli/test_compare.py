@@ -37,6 +37,8 @@ def test_a_folder_gives_a_table_a_store_and_a_model(rankgrove, folder):
     assert (folder / "results" / "study.sqlite").is_file()
     best = library.load_model(folder / "best.rg")
     assert best.ranker_name in ("lambdamart", "rf-point")
+    assert best.provenance_["data"]["queries"] == 12
+    assert [name[:6] for name in best.provenance_["validation"]] == ["ndcg@5"]
 
 
 def test_a_best_that_cannot_be_saved_costs_no_table(rankgrove, folder):

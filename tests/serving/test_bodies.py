@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import replace
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serving.test_answers import batch_of, stream_of
 
+import rankgrove
 from rankgrove._native import read_json_rows
 from rankgrove.data.core.columns import Columns
 from rankgrove.models.linear import LinearModel
@@ -326,3 +330,25 @@ def test_half_of_a_surrogate_pair_is_named(half):
 def test_accept_is_weighed(accept, sent, answered):
     types = {"json": service.JSON, "arrow": service.ARROW}
     assert service._response_type(accept.format(**types), types[sent]) == types[answered]
+
+
+@pytest.mark.process
+def test_arrow_bodies_and_answers_need_no_pandas(tmp_path):
+    """Its import would stop the event loop at the first request that brings it."""
+    code = (
+        "import sys\n"
+        "import numpy as np\n"
+        "from rankgrove import load_model\n"
+        "from rankgrove.serving.arrow_body import read_arrow\n"
+        "from rankgrove.serving.score_response import ScoreOptions, as_arrow\n"
+        "model = load_model(sys.argv[1]).model_\n"
+        "documents = read_arrow(sys.stdin.buffer.read(), model, 10)\n"
+        "as_arrow(np.zeros(4), documents, ScoreOptions(ranks=True, top_k=1))\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    rankgrove.MART(n_estimators=1).fit(
+        pd.DataFrame(X, columns=["a", "b", "c"]), [0, 1, 0, 1], qid=[1] * 4
+    ).save(tmp_path / "m.rg")
+    command = [sys.executable, "-c", code, str(tmp_path / "m.rg")]
+    done = subprocess.run(command, input=ARROW, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

@@ -7,13 +7,15 @@ from typing import Any
 
 from rankgrove.data.core.dataset import concatenate
 from rankgrove.data.reading.folds import Fold
+from rankgrove.data.reading.loading import is_folder
 from rankgrove.experiments.cells import fit_cell
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.results import Significance
 from rankgrove.experiments.running import Run, run_study
+from rankgrove.experiments.sources import StudyData
 from rankgrove.experiments.store import Store
-from rankgrove.experiments.study import Study, make_study
+from rankgrove.experiments.study import Cell, Study, make_study
 from rankgrove.experiments.study_options import DEFAULT_METRICS, NAMES
 from rankgrove.experiments.views import viewed
 
@@ -134,5 +136,20 @@ def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) ->
                     f"the best is {label}, which rankgrove cannot save: to save the best of the "
                     "others, leave it out (finished fits of the others are kept)"
                 )
+            if cell.spec.trained:
+                fitted.ranker.provenance_ = _provenance(source, seen, cell, fitted.validation)
             return fitted.ranker
     raise ValueError(f"{label} is not part of the study")
+
+
+def _provenance(
+    source: StudyData, parts: Fold, cell: Cell, validation: float | None
+) -> dict[str, Any]:
+    """Return the record of the training of the best ranker."""
+    from rankgrove.rankers.base.provenance import make_provenance
+
+    origin = source.origin
+    is_file = isinstance(origin, str | os.PathLike) and not is_folder(origin)
+    files = [origin] if is_file else []  # of a folder of folds, the data alone are described
+    value = {} if validation is None else {str(cell.metrics[0]): validation}
+    return make_provenance(data=parts.train, files=files, metrics={"validation": value})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from rankgrove.serving.documents import RequestDocuments
 from rankgrove.serving.errors import MALFORMED, WRONG, RequestError, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Scores = npt.NDArray[np.float64]
 
@@ -119,9 +122,8 @@ def as_arrow(scores: Scores, documents: RequestDocuments, options: ScoreOptions)
             rows = groups.best_first(scores)
             rows = rows[columns["rank"][rows] <= options.top_k]
             columns = {"row": rows} | {key: values[rows] for key, values in columns.items()}
-    batch = pa.RecordBatch.from_arrays(
-        [pa.array(values) for values in columns.values()], list(columns)
-    )
+    arrays = [_arrow_array(values) for values in columns.values()]
+    batch = pa.RecordBatch.from_arrays(arrays, list(columns))
     notes = {"unknown_categories": documents.unknown, "warnings": documents.warnings}
     metadata = {name: msgspec.json.encode(note) for name, note in notes.items() if note}
     if metadata:
@@ -130,3 +132,12 @@ def as_arrow(scores: Scores, documents: RequestDocuments, options: ScoreOptions)
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+def _arrow_array(values: npt.NDArray[Any]) -> pa.Array:
+    """Return an Arrow array of the values. (``pa.array`` imports pandas, which takes its time.)"""
+    import pyarrow as pa
+
+    kind = pa.from_numpy_dtype(values.dtype)
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None, buffer])
