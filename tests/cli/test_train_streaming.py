@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -107,3 +108,10 @@ def test_names_that_validation_data_lack_are_told_once(how, tmp_path, monkeypatc
     words = "train mart named.parquet --valid valid.txt --n-estimators 2 --quiet --out m.rg"
     assert main([*words.split(), how]) == 0
     assert capsys.readouterr().err.count("has no names for its columns") == 1
+
+
+def test_a_pipe_is_not_streamed(folder, capsys):
+    os.mkfifo(folder / "pipe.txt")
+    command = ["train", "mart", str(folder / "pipe.txt"), "--stream", "--out", str(folder / "p.rg")]
+    assert main(command) == 1
+    assert "a pipe cannot be streamed" in capsys.readouterr().err

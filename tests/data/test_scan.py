@@ -404,9 +404,3 @@ def test_text_from_0_may_leave_feature_0_out(tmp_path, monkeypatch):
     (tmp_path / "x.txt").write_text("".join(lines))
     streamed = rg.scan(tmp_path / "x.txt", n_features=2).read().X.to_array()
     np.testing.assert_array_equal(streamed, rg.load(tmp_path / "x.txt", n_features=2).X)
-
-
-def test_a_pipe_is_refused_since_data_are_read_twice(tmp_path):
-    os.mkfifo(tmp_path / "pipe.txt")
-    with pytest.raises(DataError, match=r"pipe\.txt: a pipe cannot be streamed"):
-        rg.scan(tmp_path / "pipe.txt")

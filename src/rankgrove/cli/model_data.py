@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import file_path
 from rankgrove.cli.options import reading_options
 from rankgrove.data.core.columns import Columns
+from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
@@ -35,6 +37,12 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
         )
     from rankgrove.data.scanning.scan import scan
 
+    for path in paths:
+        if isinstance(place := file_path(path), Path) and place.is_fifo():
+            raise DataError(
+                f"{path}: a pipe cannot be streamed, since training data are read twice: give a "
+                "file, or leave out --stream"
+            )
     return scan(source, cache=arguments.cache, **reading_options(arguments))
 
 

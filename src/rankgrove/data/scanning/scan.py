@@ -123,12 +123,7 @@ def _files_or_batches(source: Any) -> list[FilePath] | Callable[[], Iterable[Any
 
 def _files(path: str | os.PathLike[str]) -> list[FilePath]:
     """Return the file of a path, or the files of a folder."""
-    if is_folder(path):
-        return files_in(file_path(path))
-    file = file_path(path)
-    if isinstance(file, Path) and file.is_fifo():
-        raise DataError(f"{file}: a pipe cannot be streamed, since data are read twice: load them")
-    return [file]
+    return files_in(file_path(path)) if is_folder(path) else [file_path(path)]
 
 
 class _Once:
