@@ -448,7 +448,7 @@ def _connect(path: str, shown: str) -> sqlite3.Connection:
         with _naming(shown):
             base.row_factory = sqlite3.Row
             if base.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                base.execute("PRAGMA journal_mode = WAL")
+                _start_journal(base)
                 base.executescript(
                     f"BEGIN IMMEDIATE; {_TABLES}"
                     f"INSERT OR IGNORE INTO meta VALUES ('format', '{_FORMAT}'); COMMIT;"
@@ -460,6 +460,17 @@ def _connect(path: str, shown: str) -> sqlite3.Connection:
         base.close()
         raise
     return base
+
+
+def _start_journal(base: sqlite3.Connection, attempts: int = 200) -> None:
+    """Write ahead; try again while another process begins, for which SQLite does not wait."""
+    try:
+        base.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError:
+        if attempts == 1:
+            raise
+        time.sleep(0.05)
+        _start_journal(base, attempts - 1)
 
 
 def _check_format(base: sqlite3.Connection, path: str | Path) -> None:
