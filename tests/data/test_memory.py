@@ -110,7 +110,7 @@ BINS = """
 @pytest.mark.process
 @needs_proc
 @measures_memory
-def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
+def test_a_large_scan_of_parquet_keeps_no_rows(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.random((400_000, 40), np.float32)
     data = rg.Dataset(X, np.zeros(len(X)), group_sizes=[len(X)])
@@ -122,6 +122,9 @@ def test_a_scan_of_parquet_keeps_no_rows(tmp_path):
 SCAN = """
     import rankgrove as rg
     from rankgrove._memory import release_memory
+    from rankgrove.data.matrix import streamed
+
+    streamed._SMALL_BYTES = 32 << 20
 
     rg.scan(Path(folder) / "small.parquet").read()  # brings the libraries in
     release_memory()

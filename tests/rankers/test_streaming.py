@@ -40,7 +40,8 @@ def bits(ranker, folder):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    """Cut even small data into many pieces and blocks."""
+    """Cut even small data into many pieces and blocks, and keep none of them in memory."""
+    monkeypatch.setattr("rankgrove.data.matrix.streamed._SMALL_BYTES", 0)
     monkeypatch.setattr("rankgrove.data.reading.arrow._BLOCK_ROWS", 50)
     monkeypatch.setattr("rankgrove.data.reading.arrow._BATCH_VALUES", 700)
     monkeypatch.setattr("rankgrove.data.reading.letor._STREAMED_BYTES", 3000)
@@ -163,6 +164,35 @@ def test_batches_of_arrays_are_a_fit_of_the_arrays(data, tmp_path):
         assert bits(ours, tmp_path) == bits(theirs, tmp_path)
     np.testing.assert_array_equal(ours.predict(batches), theirs.predict(data.X))
     assert ours.score(batches) == theirs.score(data.X, data.y, data.qid)
+
+
+def test_batches_may_use_the_same_memory_again(data, tmp_path):
+    def batches():
+        X, y, qid = np.empty((99, 9), np.float32), np.empty(99), np.empty(99, np.int64)
+        for query, n in enumerate(data.group_sizes):
+            rows = slice(data.groups.offsets[query], data.groups.offsets[query] + n)
+            X[:n], y[:n], qid[:n] = data.X[rows], data.y[rows], query
+            yield X[:n], y[:n], qid[:n]
+
+    ours = quick("lambdamart").fit(batches)
+    theirs = quick("lambdamart").fit(data.X, data.y, group_sizes=data.group_sizes)
+    assert bits(ours, tmp_path) == bits(theirs, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["lambdamart", "rf", "broof", "coordinate-ascent"])
+@pytest.mark.parametrize("suffix", ["parquet", "txt"])
+def test_a_small_stream_stays_in_memory(name, suffix, files, tmp_path, monkeypatch):
+    train, valid = files / f"train.{suffix}", files / f"valid.{suffix}"
+    theirs = quick(name).fit(train, eval_set=valid)
+    monkeypatch.setattr("rankgrove.data.matrix.streamed._SMALL_BYTES", 1 << 20)
+
+    def no_file(*_, **__):
+        raise AssertionError("a temporary file")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", no_file)
+    ours = quick(name).fit(train, eval_set=valid)
+    assert ours.evals_result_ == theirs.evals_result_
+    assert bits(ours, tmp_path) == bits(theirs, tmp_path)
 
 
 def test_batches_of_tables_keep_the_names_of_columns(files, tmp_path):

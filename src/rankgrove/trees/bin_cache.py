@@ -1,6 +1,7 @@
 """Memoised binning: within a context, the same matrix is binned only once.
 
-Codes of streamed matrices are always kept in the cache entry of the stream, which is a file.
+Codes of streamed matrices are always kept in the cache entry of the stream: in a file, or in memory
+if the stream is small and has no cache folder.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry
 from rankgrove.data.matrix.dense import as_matrix
 from rankgrove.data.matrix.feature_matrix import Array, FeatureMatrix
 from rankgrove.trees.binning import bin_blocks, find_bins, no_fill
-from rankgrove.trees.code_file import mapped_codes
+from rankgrove.trees.code_file import codes_in_memory, mapped_codes
 
 Made = TypeVar("Made")
 _BLOCK = 1 << 14  # rows per update of a digest
@@ -130,14 +131,11 @@ def cached_codes(
     def make() -> BinnedMatrix:
         if entry is None or not dense:
             return next(blocks())
-        return mapped_codes(
-            entry,
-            f"codes-{_digest(*bins.arrays(), *order)}",
-            bins,
-            len(matrix) if rows is None else len(rows),
-            blocks,
-            large=matrix.cache is not None,
-        )
+        name = f"codes-{_digest(*bins.arrays(), *order)}"
+        n_rows = len(matrix) if rows is None else len(rows)
+        if not (matrix.on_disk or entry.outlives_process):
+            return codes_in_memory(entry, name, bins, n_rows, blocks)
+        return mapped_codes(entry, name, bins, n_rows, blocks, large=matrix.on_disk)
 
     memo = _MEMO.get()
     if memo is not None and not memo.codes:

@@ -1,4 +1,4 @@
-"""Memory-mapped files of bin codes, for training on matrices larger than memory (out-of-core).
+"""Bin codes of streams: in memory-mapped files (out-of-core training), or in memory if few.
 
 The file: magic, version, rows, features, bytes per code and a checksum of these; a checksum per
 feature; then, from a multiple of 4096 on, the codes feature by feature. It is written block of rows
@@ -42,8 +42,7 @@ def mapped_codes(
     make : computes the codes, one block of rows after the other
     large : whether neither the codes nor data derived from them may fit into memory
     """
-    wide = bool((bins.n_bins() > 255).any())
-    shape = (n_rows, bins.n_features, 2 if wide else 1)
+    shape = _shape(bins, n_rows)
 
     def write(file: BinaryIO) -> None:
         _write(file, shape, (block.all_codes for block in make()))
@@ -57,6 +56,32 @@ def mapped_codes(
         with entry.file(name, write, check) as file:
             codes = np.memmap(file, np.uint8, "r", _codes_begin(bins.n_features), (n_bytes,))
     return _native.mapped_matrix(bins, codes, n_rows, str(entry.folder) if large else "")
+
+
+def codes_in_memory(
+    entry: CacheEntry,
+    name: str,
+    bins: Bins,
+    n_rows: int,
+    make: Callable[[], Iterable[BinnedMatrix]],
+) -> BinnedMatrix:
+    """Return bin codes that the cache entry keeps in memory; ``make`` as in ``mapped_codes``."""
+    _, n_features, width = _shape(bins, n_rows)
+
+    def joined() -> dict[str, npt.NDArray[Any]]:
+        codes: Any = np.empty((n_features, n_rows), np.uint16 if width == 2 else np.uint8)
+        start = 0
+        for block in make():
+            codes[:, start : start + block.n_rows] = block.all_codes
+            start += block.n_rows
+        return {"codes": codes.reshape(-1).view(np.uint8)}
+
+    return _native.mapped_matrix(bins, entry.arrays(name, joined)["codes"], n_rows, "")
+
+
+def _shape(bins: Bins, n_rows: int) -> tuple[int, int, int]:
+    """Return the numbers of rows and features, and the bytes of a code."""
+    return n_rows, bins.n_features, 2 if bool((bins.n_bins() > 255).any()) else 1
 
 
 def _codes_begin(n_features: int) -> int:

@@ -22,7 +22,7 @@ from rankgrove.data.core.names import (
 )
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.core.shown_positions import propensities, shown_positions
-from rankgrove.data.matrix.dense import as_matrix
+from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers, row_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, stacked
@@ -385,8 +385,11 @@ def name_difference(found: NameMatch) -> str:
 def as_features(X: Any, absent: float = 0.0) -> npt.NDArray[np.float32] | SparseMatrix:
     """Convert a matrix to float32 in C order, without a copy if it is already.
 
-    A sparse matrix becomes a SparseMatrix, whose entries that are not stored are ``absent``.
+    A sparse matrix becomes a SparseMatrix, whose entries that are not stored are ``absent``. The
+    float32 array of a DenseMatrix is taken as it is, in any order: a stream reads columns.
     """
+    if isinstance(X, DenseMatrix) and X.dtype == np.float32:
+        return X.values
     if is_sparse(X):
         features = SparseMatrix.of(X, absent)
         return replace(features, values=as_features(features.values[:, None])[:, 0])

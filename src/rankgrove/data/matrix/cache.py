@@ -64,7 +64,12 @@ def temporary_folder() -> Path:
 
 
 class CacheEntry:
-    """The cached results of one source: arrays and files by name, each computed on first use."""
+    """The cached results of one source: arrays and files by name, each computed on first use.
+
+    ``outlives_process`` says whether another process finds them.
+    """
+
+    outlives_process = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,6 +90,7 @@ class PartOfCacheEntry(CacheEntry):
 
     def __init__(self, whole: CacheEntry, name: str) -> None:
         super().__init__(whole.folder)
+        self.outlives_process = whole.outlives_process
         self._whole = whole
         self._name = name
 
@@ -136,6 +142,8 @@ class TemporaryCacheEntry(CacheEntry):
 
 class FolderCacheEntry(CacheEntry):
     """A cache on disk, in a folder whose name is a digest of the cache key."""
+
+    outlives_process = True
 
     def __init__(self, folder: Path, key: str) -> None:
         digest = hashlib.sha256(f"{__version__}\n{key}".encode()).hexdigest()[:32]

@@ -1,7 +1,8 @@
-"""A float32 matrix on disk, in a file without a name: written row by row, read by rows or columns.
+"""A float32 matrix in a file without a name: written row by row, read by rows or columns.
 
 Rows come in blocks of a few megabytes, and a block is stored column by column, so that a few
-columns of all rows and all columns of a few rows are both read in large pieces.
+columns of all rows and all columns of a few rows are both read in large pieces. A matrix that is
+small enough for the caller stays in memory, in the same blocks.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +24,17 @@ Floats = npt.NDArray[np.float32]
 
 _BLOCK_BYTES = 32 << 20
 _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 16  # of a block
+_LEAST_SHARE = 4  # an array in memory that has this part of a block's rows is a block alone
 
 
 @dataclass(frozen=True)
 class _Block:
-    """One block: its offset in the file, its rows, the numbers and finite ranges of its columns."""
+    """One block: its place, its rows, the numbers and finite ranges of its columns.
 
-    offset: int
+    The place is an offset in the file, or the values themselves (columns x rows) in memory.
+    """
+
+    place: int | Floats
     n_rows: int
     first_column: int
     last_column: int
@@ -40,39 +46,42 @@ class DiskMatrix:
     """The matrix; columns that a block does not have hold ``absent``.
 
     Columns have numbers (text counts from 0 or 1), and ``finish`` says which of them make up the
-    matrix.
+    matrix. The file is made when more than ``memory_bytes`` of values are to be kept.
     """
 
-    def __init__(self, folder: Path, absent: float = np.nan) -> None:
+    def __init__(self, folder: Path, absent: float = np.nan, memory_bytes: int = 0) -> None:
         self._folder = folder
         self._absent = absent
-        with naming_folder(folder):
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._memory_bytes = memory_bytes
+        self._file: Any = None
         self._blocks: list[_Block] = []
         self._waiting: list[tuple[Floats, int]] = []
         self._n_waiting = 0
-        self._size = 0
+        self._width = 0  # of the widest array that waits
+        self._size = 0  # in bytes, of all blocks
         self._numbers = np.zeros(0, np.int64)
         self.n_rows = 0
         self.n_columns = 0
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):
+        if self._file is not None:
             self._file.close()
 
     def append(self, X: Floats, first_column: int = 0) -> None:
-        """Add rows whose first column has this number."""
+        """Add rows whose first column has this number; the array must not change afterwards."""
         self._waiting.append((X, first_column))
         self._n_waiting += len(X)
-        width = max(x.shape[1] for x, _ in self._waiting)
-        wanted = _block_rows(width)
+        self._width = max(self._width, X.shape[1])
+        wanted = _block_rows(self._width)
+        if self._file is None and len(self._waiting) == 1 and len(X) >= wanted // _LEAST_SHARE:
+            self._add_block(len(X))
         while self._n_waiting >= wanted:
-            self._write(wanted)
+            self._add_block(wanted)
 
     def finish(self, columns: Sequence[int] | None = None) -> None:
         """Flush the buffered rows; the matrix has the columns of these numbers, by default all."""
         if self._n_waiting:
-            self._write(self._n_waiting)
+            self._add_block(self._n_waiting)
         if columns is None:
             first = min((block.first_column for block in self._blocks), default=0)
             columns = range(first, max((block.last_column for block in self._blocks), default=0))
@@ -104,11 +113,19 @@ class DiskMatrix:
         return columns
 
     def row_blocks(self) -> Iterator[Floats]:
-        """Read all columns of the rows, block by block."""
+        """Read all columns of the rows, block by block; blocks in memory are read-only views."""
         for block in self._blocks:
-            result = np.empty((self.n_columns, block.n_rows), np.float32)
-            self._read(block, self._numbers, result)
-            yield result.T
+            yield self._whole(block).T
+
+    def _whole(self, block: _Block) -> Floats:
+        own = range(block.first_column, block.last_column)
+        if not isinstance(block.place, int) and np.array_equal(self._numbers, own):
+            view: Floats = block.place.view()
+            view.flags.writeable = False
+            return view
+        result = np.empty((self.n_columns, block.n_rows), np.float32)
+        self._read(block, self._numbers, result)
+        return result
 
     def rows(self, begin: int, end: int) -> Floats:
         """Read all columns of some neighbouring rows."""
@@ -117,9 +134,7 @@ class DiskMatrix:
         for block in self._blocks:
             first, last = max(begin - start, 0), min(end - start, block.n_rows)
             if first < last:
-                whole = np.empty((self.n_columns, block.n_rows), np.float32)
-                self._read(block, self._numbers, whole)
-                parts.append(whole.T[first:last])
+                parts.append(self._whole(block).T[first:last])
             start += block.n_rows
         return np.concatenate(parts)
 
@@ -135,8 +150,12 @@ class DiskMatrix:
                 continue
             out[begin:place] = out[place + last - first : end] = self._absent
             target = out[place : place + last - first]
+            if not isinstance(block.place, int):
+                own = slice(first - block.first_column, last - block.first_column)
+                target[:] = block.place[own]
+                continue
             part = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
-            offset = block.offset + 4 * block.n_rows * (first - block.first_column)
+            offset = block.place + 4 * block.n_rows * (first - block.first_column)
             rest = part.reshape(-1).view(np.uint8).data
             while rest:
                 got = os.preadv(self._file.fileno(), [rest], offset)
@@ -146,9 +165,33 @@ class DiskMatrix:
             if part is not target:
                 target[:] = part
 
-    def _write(self, n_rows: int) -> None:
-        """Write the first buffered rows as one block."""
+    def _add_block(self, n_rows: int) -> None:
+        """Make a block of the first buffered rows; all blocks go to the file if they are large."""
+        values, first = self._taken(n_rows)
+        last, ranges = first + len(values), finite_ranges(values.T)
+        if self._file is None and self._size + values.nbytes > self._memory_bytes:
+            with naming_folder(self._folder):
+                self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+            for i, block in enumerate(self._blocks):
+                self._blocks[i] = replace(block, place=self._written(block.place))
+        place = values if self._file is None else self._written(values)
+        self._blocks.append(_Block(place, n_rows, first, last, *ranges))
+        self._size += values.nbytes
+        self.n_rows += n_rows
+
+    def _written(self, values: Any) -> int:
+        """Write the values of a block to the end of the file; return their offset."""
+        offset: int = self._file.tell()
+        with naming_folder(self._folder):
+            rest = values.reshape(-1).view(np.uint8).data
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        return offset
+
+    def _taken(self, n_rows: int) -> tuple[Floats, int]:
+        """Take rows from the buffer; return them (columns x rows) and their first column."""
         taken: list[tuple[Floats, int]] = []
+        total = n_rows
         while n_rows:
             X, first = self._waiting.pop(0)
             if len(X) > n_rows:
@@ -156,9 +199,13 @@ class DiskMatrix:
                 X = X[:n_rows]
             taken.append((X, first))
             n_rows -= len(X)
+        self._n_waiting -= total
+        self._width = max((X.shape[1] for X, _ in self._waiting), default=0)
+        if len(taken) == 1:
+            X, first = taken[0]
+            return np.ascontiguousarray(X.T), first
         first = min(first for _, first in taken)
         last = max(first + X.shape[1] for X, first in taken)
-        total = sum(len(X) for X, _ in taken)
         values = np.empty((last - first, total), np.float32)
         start = 0
         for X, own_first in taken:
@@ -167,14 +214,7 @@ class DiskMatrix:
             own[:begin] = own[end:] = self._absent
             own[begin:end] = X.T
             start += len(X)
-        with naming_folder(self._folder):
-            rest = values.reshape(-1).view(np.uint8).data
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        self._blocks.append(_Block(self._size, total, first, last, *finite_ranges(values.T)))
-        self._size += values.nbytes
-        self.n_rows += total
-        self._n_waiting -= total
+        return values, first
 
 
 class naming_folder:  # noqa: N801 - reads as a phrase: with naming_folder(folder)

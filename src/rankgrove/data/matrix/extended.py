@@ -67,6 +67,11 @@ class ExtendedMatrix(FeatureMatrix):
         return self._cache
 
     @property
+    def on_disk(self) -> bool:
+        """Whether neither the matrix nor what is made of it need fit into memory."""
+        return self._base.on_disk
+
+    @property
     def is_available(self) -> bool:
         """Whether rows can be read without going through the source of the data again."""
         return self._base.is_available

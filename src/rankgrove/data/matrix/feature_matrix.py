@@ -112,6 +112,11 @@ class FeatureMatrix(ABC):
         return None
 
     @property
+    def on_disk(self) -> bool:
+        """Whether neither the matrix nor what is made of it need fit into memory."""
+        return False
+
+    @property
     def is_available(self) -> bool:
         """Whether rows can be read without going through the source of the data again."""
         return True

@@ -1,8 +1,8 @@
 """Arrow tables: Parquet and Feather / Arrow IPC files, pandas, polars and pyarrow tables.
 
 Any object with the Arrow PyCapsule interface (``__arrow_c_stream__``) is taken, so a new data frame
-library needs nothing here. Columns are not copied on the way; features are written once, each to
-its place in the row-major matrix.
+library needs nothing here. Columns are not copied on the way; features are written to blocks of
+columns, and these to the matrix, which is row-major unless the reader asks for columns.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from rankgrove.data.matrix.coded_columns import (
     is_category_type,
     joined_arrow,
 )
+from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.matrix.streamed import small_bytes
 from rankgrove.data.reading.arrow_columns import (
     is_rounded,
     refuse_overflow,
@@ -55,8 +57,11 @@ if TYPE_CHECKING:
 
 ACCEPTS = accepted_by("table")
 EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
-# Few enough rows that a block of the matrix stays in the cache while its columns are written.
-_BLOCK_ROWS = 4096
+# Rows that are decoded and written at a time: few enough that a block of columns stays in the
+# cache, many enough that the cost of a call for each column does not count.
+_BLOCK_ROWS = 15_000
+_LEAST_ROWS = 4096
+_BLOCK_VALUES = 1 << 21
 _BATCH_VALUES = 1 << 22  # of a batch of a file that is read batch by batch
 _READ_BYTES = 1 << 16  # of a column of such a file at once
 _FETCHED_BYTES = 1 << 19  # the same, of an object in a store, where every request takes long
@@ -88,8 +93,8 @@ def parquet_batches(
 ) -> Iterator[Batches]:
     """Open a Parquet file; columns that are not wanted stay on disk.
 
-    ``sparing`` of memory: column chunks are not read as a whole, and in this thread alone, because
-    what Arrow's threads have freed they keep.
+    ``sparing`` of memory: column chunks are not read as a whole and, unless the file is small, in
+    this thread alone, because what Arrow's threads have freed they keep.
     """
     import pyarrow.parquet as pq
 
@@ -104,8 +109,10 @@ def parquet_batches(
         schema = file.schema_arrow
         columns = resolve_columns(schema, options)
         wanted = columns.wanted()
-        batches = file.iter_batches(_BLOCK_ROWS, columns=wanted, use_threads=not sparing)
-        yield Batches(batches, file.metadata.num_rows, columns, schema, str(path))
+        n_rows = file.metadata.num_rows
+        threads = not sparing or 4 * n_rows * len(wanted) <= small_bytes()
+        batches = file.iter_batches(_block_rows(columns), columns=wanted, use_threads=threads)
+        yield Batches(batches, n_rows, columns, schema, str(path))
 
 
 @contextmanager
@@ -162,11 +169,12 @@ def row_batches(given: Batches, options: LoadOptions) -> Iterator[Dataset]:
         n_rows += len(batch)
         if n_rows * max(len(given.columns.features), 1) >= _BATCH_VALUES:
             batch = replace(given, batches=waiting, n_rows=n_rows)
-            yield from_batches(batch, options, first_row)
+            yield from_batches(batch, options, first_row, by_columns=options.by_columns)
             first_row += n_rows
             waiting, n_rows = [], 0
     if n_rows or first_row == 0:
-        yield from_batches(replace(given, batches=waiting, n_rows=n_rows), options, first_row)
+        batch = replace(given, batches=waiting, n_rows=n_rows)
+        yield from_batches(batch, options, first_row, by_columns=options.by_columns)
 
 
 def read_table(table: Any, options: LoadOptions, source: str | None = None) -> Dataset:
@@ -179,7 +187,7 @@ def from_columns(
     table: pa.Table, columns: TableColumns, options: LoadOptions, source: str | None
 ) -> Dataset:
     """Make a Dataset of the columns of a pyarrow table."""
-    batches = table.select(columns.wanted()).to_batches(_BLOCK_ROWS)
+    batches = table.select(columns.wanted()).to_batches(_block_rows(columns))
     return from_batches(Batches(batches, table.num_rows, columns, table.schema, source), options)
 
 
@@ -283,13 +291,18 @@ def _example(field: pa.Field) -> str:
     return "" if example is None else f" (such as {example.decode()})"
 
 
-def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Dataset:
-    """Make a Dataset of record batches; the first begins with row ``first_row`` of the file."""
+def from_batches(
+    given: Batches, options: LoadOptions, first_row: int = 0, *, by_columns: bool = False
+) -> Dataset:
+    """Make a Dataset of record batches; the first begins with row ``first_row`` of the file.
+
+    With ``by_columns``, for which the number of rows must be right, the matrix is column-major.
+    """
     import pyarrow as pa
 
     n_rows, columns = given.n_rows, given.columns
     _check_size(n_rows or 0, len(columns.features))
-    X = np.empty((n_rows or 0, len(columns.features)), np.float32)
+    X = np.empty((n_rows or 0, len(columns.features)), np.float32, "F" if by_columns else "C")
     sides: dict[str, list[Any]] = {}
     rounded: dict[str, None] = {}
     chunks: dict[str, list[Any]] = {name: [] for name in columns.categorical}
@@ -300,12 +313,8 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
             n_grown = max(end, len(X) * 3 // 2)
             _check_size(n_grown, X.shape[1])
             X.resize((n_grown, X.shape[1]), refcheck=False)
-        for j, name in enumerate(columns.features):
-            column, place = batch.column(name), X[start:end, j]
-            if name in chunks:
-                chunks[name].append(compact(column))
-            elif _write_numbers(place, column, name, first_row + start):
-                rounded[name] = None
+        found = _write_batch(X[start:end], batch, given, chunks, first_row + start)
+        rounded |= dict.fromkeys(found)
         for kind in SIDES:
             name = getattr(columns, kind)
             if name is not None:
@@ -329,7 +338,7 @@ def from_batches(given: Batches, options: LoadOptions, first_row: int = 0) -> Da
     numbers = _row_numbers(joined, columns, first_row)
     names = options.feature_names
     return Dataset(
-        X,
+        DenseMatrix(X),
         y,
         qid,
         group_sizes=options.group_sizes,
@@ -364,6 +373,39 @@ def _row_numbers(
         if kind in found:
             check(found[kind], len(found[kind]), getattr(columns, kind), first_row)
     return found
+
+
+def _block_rows(columns: TableColumns) -> int:
+    """Return the number of rows that are decoded and written at a time."""
+    return min(max(_BLOCK_VALUES // max(len(columns.features), 1), _LEAST_ROWS), _BLOCK_ROWS)
+
+
+def _write_batch(
+    X: npt.NDArray[np.float32],
+    batch: pa.RecordBatch,
+    given: Batches,
+    chunks: Mapping[str, list[Any]],
+    first_row: int,
+) -> list[str]:
+    """Write the numbers of a batch to its rows of X; return the columns that were rounded.
+
+    Categorical columns are added to their ``chunks`` instead. Of a row-major X, a block of columns
+    is written first and transposed as a whole: columns that are written one by one to their places
+    would touch every cache line of X once for each.
+    """
+    names = given.columns.features
+    block = X
+    if X.flags.c_contiguous:
+        block = np.empty(X.shape, np.float32, "F")
+    rounded = []
+    for j, name in enumerate(names):
+        if name in chunks:
+            chunks[name].append(compact(batch.column(name)))
+        elif _write_numbers(block[:, j], batch.column(name), name, first_row):
+            rounded.append(name)
+    if block is not X:
+        X[:] = block
+    return rounded
 
 
 def _write_numbers(

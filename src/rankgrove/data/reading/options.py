@@ -292,6 +292,7 @@ class LoadOptions(LoadArguments):
     absent_like : how absent features were read in the data that these are to be like
     unread : what need not be there and is not read: "label", "query"
     own_categories : whether categorical columns keep values that those of ``like`` do not have
+    by_columns : whether batches of tables are wanted column by column, as a stream keeps them
     """
 
     _: KW_ONLY
@@ -299,6 +300,7 @@ class LoadOptions(LoadArguments):
     absent_like: Absent | None = None
     unread: frozenset[str] = frozenset()
     own_categories: bool = False
+    by_columns: bool = False
 
     def __post_init__(self) -> None:
         """Check values; a single column name becomes a list."""

@@ -137,7 +137,7 @@ class Judgments:
         self._numbers: list[tuple[int, int]] = []  # first and last feature number of text
 
     def add(self, batch: RowBatch) -> None:
-        """Add the next batch."""
+        """Add the next batch, of which copies are kept."""
         first = self._first
         if first is None:
             first = self._first = batch.without_rows()
@@ -151,9 +151,9 @@ class Judgments:
             begin, end = self._numbers[-1]
             end = max(end, batch.first_column + batch.X.n_columns)
             self._numbers[-1] = (min(begin, batch.first_column), end)
-        self._labels.append(batch.y)
+        self._labels.append(np.array(batch.y))
         for name, side in batch.sides.items():
-            self._sides.setdefault(name, []).append(side)
+            self._sides.setdefault(name, []).append(np.array(side))
         if len(batch.qid):
             starts = np.flatnonzero(np.r_[True, batch.qid[1:] != batch.qid[:-1]])
             _, ids, lengths = self._parts[-1]

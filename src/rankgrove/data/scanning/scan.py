@@ -1,10 +1,10 @@
 """``scan``: out-of-core ranking data, which are read batch by batch whenever they are used.
 
 Life of a scan: it is created from paths or batches and options, without reading anything. ``read``
-(called by a fit) reads the source once, writes the features to a temporary file and collects labels
-and queries; results computed from the features later (bins, codes) are stored with them, in the
-cache folder if there is one. ``batches`` (called by ``predict``) reads the source and stores
-nothing.
+(called by a fit) reads the source once, writes the features to a temporary file (unless they are
+few: see ``small_bytes``) and collects labels and queries; results computed from the features later
+(bins, codes) are stored with them, in the cache folder if there is one. ``batches`` (called by
+``predict``) reads the source and stores nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rankgrove.data.matrix.cache import (
 )
 from rankgrove.data.matrix.disk_matrix import DiskMatrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
-from rankgrove.data.matrix.streamed import StreamedMatrix
+from rankgrove.data.matrix.streamed import StreamedMatrix, small_bytes
 from rankgrove.data.reading.lake_tables import lake_batches
 from rankgrove.data.reading.letor import declared_features
 from rankgrove.data.reading.loading import (
@@ -287,7 +287,8 @@ class Scan:
     def _written(self, entry: CacheEntry, key: str | None) -> tuple[DiskMatrix, Arrays]:
         """Read the source once: features to a temporary file, the rest to arrays."""
         nothing = np.nan if self._options.absent_value == "missing" else 0.0
-        values, judgments = DiskMatrix(entry.folder, nothing), Judgments(self.shared_queries)
+        values = DiskMatrix(entry.folder, nothing, small_bytes())
+        judgments = Judgments(self.shared_queries)
         dictionaries = BatchDictionaries(fixed=has_categories(self._options.like))
         self._read_batches(values, judgments, dictionaries)
         if self._cache_key() != key:
@@ -310,10 +311,14 @@ class Scan:
     def _read_batches(
         self, values: DiskMatrix, judgments: Judgments, dictionaries: BatchDictionaries
     ) -> None:
-        """Read all batches; none is kept in memory."""
-        for batch in self.batches(matched=False, sparse=False):
+        """Read all batches."""
+        by_columns = self._with(replace(self._options, by_columns=True))
+        for batch in by_columns.batches(matched=False, sparse=False):
+            X = dictionaries.coded(batch)
+            if callable(self._source):  # whoever makes batches may use their memory again
+                X = np.array(X, order="F")
             judgments.add(batch)
-            values.append(dictionaries.coded(batch), batch.first_column)
+            values.append(X, batch.first_column)
 
     def _text_columns(self, judgments: Judgments) -> tuple[tuple[str, ...], Sequence[int]]:
         """Return names and numbers of the features of text, after all of it was read."""
