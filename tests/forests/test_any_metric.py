@@ -230,6 +230,14 @@ def test_metrics_without_an_expectation_are_refused_by_name(name, small_data):
         make_ranker("rf-list", metric=name).fit(small_data)
 
 
+@pytest.mark.parametrize("ranker", ["rf-list", "yetiloss", "coordinate-ascent", "bagged"])
+def test_a_misspelt_metric_is_told_from_one_without_an_expectation(ranker, small_data):
+    with pytest.raises(ValueError, match=r"not 'ndgc@10': unknown metric 'ndgc': did you mean 'nd"):
+        make_ranker(ranker, metric="ndgc@10").fit(small_data)
+    with pytest.raises(ValueError, match=r"not 'rmse': the metric rmse .* not a mean over queries"):
+        make_ranker("rf-list", metric="rmse").fit(small_data)
+
+
 def test_a_function_that_leaves_out_some_orders_has_no_expectation():
     def picky(labels):
         return None if labels[0] == 0 else 1.0

@@ -177,6 +177,15 @@ class Satisfies:
             raise ValueError(f"{self.words} can be given from Python only")
         return self.reader(text)
 
+    def hint(self, value: Any) -> str:
+        """Say why the reader, if there is one, refuses a text."""
+        if self.reader is not None and isinstance(value, str):
+            try:
+                self.reader(value)
+            except ValueError as error:
+                return f": {error}"
+        return ""
+
 
 @dataclass(frozen=True)
 class AnyOf:
@@ -247,7 +256,7 @@ def check_parameters(
         if constraint is not None and not constraint.accepts(value):
             if isinstance(value, numbers.Integral) and int(value) > 2**32:
                 raise ValueError(f"parameter {name} of {owner} is {value}, which is too large")
-            hint = constraint.hint(value) if isinstance(constraint, Choice) else ""
+            hint = constraint.hint(value) if isinstance(constraint, Choice | Satisfies) else ""
             raise ValueError(
                 f"parameter {name} of {owner} must be {constraint.describe()}, not {value!r}{hint}"
             )
