@@ -59,7 +59,8 @@ _LOSSES = {
     "yetiloss": "stochasticrank",
     "querysoftmax": "listnet softmax_loss",
     "listmle": "list_mle_loss",
-    "lambdaloss": "ndcgloss1 ndcgloss2 ndcgloss2pp ndcgloss2++ arp_loss",
+    "lambdaloss": "ndcgloss1 ndcgloss2 ndcgloss2pp ndcgloss2++ arp arp_loss arploss1 arploss2 "
+    "ndcg-loss1 ndcg-loss2 ndcg-loss2++ arp-loss1 arp-loss2",
     "mart": "rmse regression pointwisermse",
 }
 OBJECTIVES_ELSEWHERE = {name: ours for ours, names in _LOSSES.items() for name in names.split()}
