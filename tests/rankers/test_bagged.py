@@ -41,6 +41,25 @@ def bagged(ranker, **params):
 
 
 @pytest.mark.parametrize("name", BAGGABLE)
+def test_a_saved_bag_of_any_ranker_is_loaded(name, data, tmp_path):
+    bag = bagged(quick(name), n_bags=2).fit(data)
+    bag.save(tmp_path / "bag.rg")
+    loaded = rankgrove.load_model(tmp_path / "bag.rg").set_params(n_jobs=1)
+    assert np.array_equal(loaded.predict(data), bag.predict(data))
+    found = [part.scores(data.X, data.groups) for part in loaded.members_]
+    assert np.array_equal(found, [part.scores(data.X, data.groups) for part in bag.members_])
+
+
+def test_a_bag_without_trees_of_version_1_0_0_is_loaded(data, tmp_path):
+    """It wrote the empty list of numbers of trees as float64."""
+    bag = bagged("single-feature").fit(data)
+    bag.member_trees_ = np.array([])
+    bag.save(tmp_path / "bag.rg")
+    loaded = rankgrove.load_model(tmp_path / "bag.rg")
+    assert np.array_equal(loaded.predict(data), bag.predict(data))
+
+
+@pytest.mark.parametrize("name", BAGGABLE)
 def test_the_score_is_the_mean_of_fits_on_samples_of_the_queries(name, data):
     """Each member is the ranker fitted to the documents of its sample, written out."""
     bag = bagged(quick(name)).fit(data, eval_set=few_values(20, 9))

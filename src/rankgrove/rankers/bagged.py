@@ -189,8 +189,8 @@ class Bagged(BaseRanker):
         whole = side_by_side(models, [1 / len(models)] * len(models))
         merged = isinstance(whole, TreesModel)
         attributes: dict[str, Any] = {
-            "member_trees_": np.array([_n_trees(model) for model in models] if merged else []),
-            "member_bases_": np.array([_base(model) for model in models] if merged else []),
+            "member_trees_": np.array(list(map(_n_trees, models)) if merged else [], np.int64),
+            "member_bases_": np.array(list(map(_base, models)) if merged else [], np.float64),
             **self._out_of_bag(fit, fits, numbers),
         }
         return FitResult(whole, attributes, fits.interrupted)
@@ -291,7 +291,7 @@ class Bagged(BaseRanker):
         if (
             trees.ndim != 1
             or trees.shape != bases.shape
-            or trees.dtype != np.int64
+            or (trees.dtype != np.int64 and trees.size > 0)  # 1.0.0 wrote no trees as float64
             or bases.dtype != np.float64
             or trees.min(initial=0) < 0
             or trees.sum() != n_trees

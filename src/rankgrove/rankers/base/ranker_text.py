@@ -88,7 +88,10 @@ class RankersGiven:
 
     def describe(self) -> str:
         """Say in words what is allowed."""
-        return "a list of rankers or their texts, such as 'lambdamart;rf-list:n_estimators=100'"
+        return (
+            "a list of rankers or their texts, such as ['lambdamart', 'rf-list:n_estimators=100'] "
+            "(on the command line 'lambdamart;rf-list:n_estimators=100')"
+        )
 
     def parse(self, text: str) -> list[str]:
         """Check the texts of rankers, which semicolons part."""
