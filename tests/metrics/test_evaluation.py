@@ -92,3 +92,9 @@ def test_notebooks_show_what_is_printed():
     assert "<caption>1 query</caption>" in html
     for cell in str(found).split("\n")[1].split("  "):
         assert cell.strip() in html
+
+
+def test_a_metric_that_is_listed_twice_has_one_value():
+    result = evaluate([1, 0, 1, 0], [1, 2, 4, 3], qid=[1, 1, 2, 2], metrics=["map", "map"])
+    assert result["map"] == 0.75
+    assert result.values("map").tolist() == [0.5, 1.0]

@@ -119,7 +119,8 @@ class Evaluation:
         short_names = [text.partition("(")[0] for text in full_names]
         for names in (full_names, short_names):
             for asked in (str(name), str(name).lower()):
-                if names.count(asked) == 1:
+                same = {m for m, text in zip(self.metrics, names, strict=True) if text == asked}
+                if len(same) == 1:  # a metric may be listed twice
                     return names.index(asked)
         raise KeyError(f"{name} was not evaluated: there are {', '.join(full_names)}")
 
