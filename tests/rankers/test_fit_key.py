@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import subprocess
 import sys
 import types
@@ -81,6 +82,46 @@ LOOKED_UP = {
 def test_what_a_function_looks_up_counts(module, source):
     one, same, other = (of(module(source.replace("VALUE", value)).f) for value in "223")
     assert one == same != other
+
+
+USED = {
+    "a value of a module": "import my_helper\ndef f(doc): return my_helper.step * doc.y",
+    "a function of a module": "import my_helper\ndef f(doc): return my_helper.scaled(doc.y)",
+    "a function by its name": "from my_helper import scaled\ndef f(doc): return scaled(doc.y)",
+    "a class by its name": "from my_helper import Helper\ndef f(doc): return Helper().run(doc.y)",
+    "a method of a base class": "from my_helper import Helper\nclass Mine(Helper): pass\n"
+    "f = Mine().run",
+    "a module that a function imports": "def f(doc):\n import my_helper\n return my_helper.step",
+    "a name that a function imports": "def f(doc):\n from my_helper import step\n return step",
+    "through another module": "import my_other\ndef f(doc): return my_other.run(doc.y)",
+    "through a name of another module": "from my_other import run\ndef f(doc): return run(doc.y)",
+}
+
+
+@pytest.mark.parametrize("source", USED.values(), ids=USED)
+def test_other_modules_of_the_user_count(module, source, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_other.py").write_text(
+        "import my_helper\ndef run(y): return my_helper.scaled(y)\n"
+    )
+    digests = []
+    for value in "223":
+        (tmp_path / "my_helper.py").write_text(
+            f"step = {value}\ndef scaled(y): return step * y\n"
+            f"class Helper:\n def run(self, y): return {value} * y\n"
+        )
+        for name in ("my_helper", "my_other"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        importlib.invalidate_caches()
+        digests.append(of(module(source).f))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_missing_module_that_a_function_may_import_is_no_error(module):
+    source = "def f(doc):\n try: import of_nobody.at_all\n except ImportError: return VALUE"
+    one, other = (of(module(source.replace("VALUE", value)).f) for value in "23")
+    assert one != other
 
 
 def test_what_it_does_not_look_up_is_no_part_of_it(module):

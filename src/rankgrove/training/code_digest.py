@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -19,8 +20,9 @@ def code_digest(code: Any) -> str:
     """Return the digest of a function or class.
 
     Equal digests mean equal code, defaults and enclosed values, also of the functions, classes and
-    constants of the same package that the code looks up by their names. What it takes from modules
-    (``module.name``) and from other packages is no part of it.
+    constants that the code looks up by their names, and equal files of the modules that it uses
+    (``module.name``), as far as they are the user's: not rankgrove, Python or an installed package.
+    Of code of an installed module, only what the same module defines counts.
     """
     facts = _Reader(code).facts(code)
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
@@ -34,8 +36,9 @@ def is_users(definition: Any) -> bool:
 class _Reader:
     """Describes code by plain values whose ``repr`` is the same in every process.
 
-    It goes where names lead, inside the package of the code that it is made for. What it meets
-    again is its number among all that it met: functions may call each other.
+    It goes where names lead, inside the module of the code that it is made for and the modules of
+    the user. What it meets again is its number among all that it met: functions may call each
+    other.
     """
 
     def __init__(self, code: Any) -> None:
@@ -72,7 +75,7 @@ class _Reader:
         return (*facts, members) if members else facts
 
     def _members(self, cls: type) -> list[Any]:
-        """Describe methods and values of a class and of those of its bases in the same package."""
+        """Describe methods and values of a class and of those of its bases that count."""
         return [
             (base.__qualname__, name, self._found(_behind(member)))
             for base in cls.__mro__
@@ -82,18 +85,43 @@ class _Reader:
         ]
 
     def _looked_up(self, function: Any) -> list[Any]:
-        """Return the globals that a function uses, without modules."""
+        """Return the globals that a function uses, and the user's modules that it imports."""
         if not self._is_inside(function):
             return []
         known = function.__globals__
+        used = {name: known[name] for name in _global_names(function.__code__) if name in known}
+        for name in _imported_names(function.__code__):
+            module = sys.modules.get(f"{known.get('__package__')}.{name}") or _module_named(name)
+            if module is not None:
+                used[f"import {name}"] = module
         return [
-            (name, self._found(known[name]))
-            for name in sorted(_global_names(function.__code__))
-            if name in known and not isinstance(known[name], ModuleType)
+            (name, self._found(value))
+            for name, value in sorted(used.items())
+            if not isinstance(value, ModuleType) or _is_own(value.__name__)
         ]
+
+    def _module_facts(self, module: ModuleType) -> Any:
+        """Describe a module of the user by its file, and by those of the modules it uses."""
+        if any(met is module for met in self._met):
+            return module.__name__
+        self._met.append(module)
+        try:
+            source = hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()
+        except (AttributeError, OSError):  # it has no file of its own
+            source = None
+        used = {value.__name__ for value in vars(module).values() if isinstance(value, ModuleType)}
+        used |= {
+            _module(value) for value in vars(module).values() if hasattr(value, "__qualname__")
+        }
+        inner = [
+            sys.modules[name] for name in sorted(used) if _is_own(name) and name in sys.modules
+        ]
+        return module.__name__, source, [self._module_facts(one) for one in inner]
 
     def _found(self, value: Any) -> Any:
         """Describe a named object; objects of other packages only by their qualified name."""
+        if isinstance(value, ModuleType):
+            return self._module_facts(value)
         if hasattr(value, "__qualname__") and not self._is_inside(value):
             return f"{_module(value)}.{value.__qualname__}"
         facts = self._held(value)
@@ -110,20 +138,38 @@ class _Reader:
         return (content, self.facts(type(value))) if self._is_inside(type(value)) else content
 
     def _is_inside(self, definition: Any) -> bool:
-        return f"{_module(definition)}.".startswith(f"{self._home}.")
+        module = _module(definition)
+        return module == self._home or _is_own(module)
 
 
 def _home(code: Any) -> str:
-    """Return the package or script that defines the code; for installed libraries the module."""
+    """Return the module that defines the code, except of rankgrove."""
     if isinstance(code, functools.partial):
         return _home(code.func)
     module = _module(code)
+    return "nowhere" if module.partition(".")[0] in ("rankgrove", "builtins") else module
+
+
+def _is_own(module: str) -> bool:
+    """Return whether a module is the user's: not rankgrove, Python or an installed package."""
     package = module.partition(".")[0]
-    if package in ("rankgrove", "builtins"):
-        return "nowhere"
-    file = getattr(sys.modules.get(package), "__file__", None) or ""
-    installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
-    return module if installed or package in sys.stdlib_module_names else package
+    if package in ("rankgrove", "builtins", "None") or package in sys.stdlib_module_names:
+        return False
+    loaded = sys.modules.get(package)
+    if loaded is None:
+        found = importlib.util.find_spec(package)
+        file = None if found is None else found.origin
+    else:
+        file = getattr(loaded, "__file__", None)
+    return not {"site-packages", "dist-packages"}.intersection(Path(file or "").parts)
+
+
+def _module_named(name: str) -> ModuleType | None:
+    """Return a module of the user that a function imports when it runs."""
+    try:
+        return importlib.import_module(name) if _is_own(name) else None
+    except Exception:  # the function itself may know what to do then
+        return None
 
 
 def _module(definition: Any) -> str:
@@ -160,6 +206,13 @@ def _global_names(code: CodeType) -> set[str]:
     names = {step.argval for step in dis.get_instructions(code) if step.opname in _LOOKS_UP}
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return names.union(*map(_global_names, inner))
+
+
+def _imported_names(code: CodeType) -> set[str]:
+    """Return the modules that code, and the functions inside it, import."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"}
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names.union(*map(_imported_names, inner))
 
 
 def _code_facts(code: CodeType) -> tuple[Any, ...]:
