@@ -9,6 +9,7 @@ import logging
 import socket
 from collections.abc import Callable
 
+from rankgrove.serving.connection_counts import DECLINE_SECONDS, ConnectionCounts
 from rankgrove.serving.http_connection import HttpConnection
 from rankgrove.serving.limits import BACKLOG
 from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
@@ -34,6 +35,7 @@ class HttpServer:
     large_bytes : bytes of large bodies that are held now
     owns_listener : whether no other process goes on listening on the socket: the end of one worker
         must not keep connections from the others
+    counts : how many connections this and other workers have
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class HttpServer:
         listener: socket.socket,
         *,
         owns_listener: bool = True,
+        counts: ConnectionCounts | None = None,
         drain_seconds: float = 0.0,
         stop_seconds: float = 30.0,
         access_log: bool = False,
@@ -51,6 +54,7 @@ class HttpServer:
         self.connections: set[HttpConnection] = set()
         self.large_bytes = 0
         self.owns_listener = owns_listener
+        self.counts = counts or ConnectionCounts.alone()
         self._listener = listener
         self._drain_seconds = drain_seconds
         self._stop_seconds = stop_seconds
@@ -63,9 +67,11 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         self._listener.setblocking(False)
         self.service.start()
-        loop.add_reader(self._listener, self._accept)
+        loop.add_reader(self._listener, self._accept_or_decline)
+        self._tell_count()
         on_ready()
         await self._reach(lambda: self._stage >= DRAIN)
+        self.counts.stop_accepting()
         self.service.draining = True
         drains = self._stage == DRAIN and self._drain_seconds > 0
         if drains:
@@ -101,7 +107,12 @@ class HttpServer:
     def forget(self, connection: HttpConnection) -> None:
         """Drop a connection that was lost."""
         self.connections.discard(connection)
+        self._tell_count()
         self._changed.set()
+
+    def _tell_count(self) -> None:
+        if self._stage < DRAIN:
+            self.counts.set(len(self.connections) + len(self._opening))
 
     async def _reach(self, condition: Callable[[], bool], seconds: float | None = None) -> None:
         """Wait until a condition holds or the time-out ends."""
@@ -113,6 +124,15 @@ class HttpServer:
 
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(wait(), seconds)
+
+    def _accept_or_decline(self) -> None:
+        """Accept one connection, or leave it to a worker that has fewer."""
+        if self._stage < DRAIN and self.counts.should_decline():
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._listener)
+            loop.call_later(DECLINE_SECONDS, self._accept_again)
+        else:
+            self._accept()
 
     def _accept(self) -> bool:
         """Accept one connection, if one waits; another process may take the next."""
@@ -134,8 +154,13 @@ class HttpServer:
             loop.connect_accepted_socket(lambda: HttpConnection(self), connection)
         )
         self._opening.add(opening)
-        opening.add_done_callback(self._opening.discard)
+        opening.add_done_callback(self._opened)
+        self._tell_count()
         return True
+
+    def _opened(self, opening: asyncio.Task[object]) -> None:
+        self._opening.discard(opening)
+        self._tell_count()
 
     async def _accept_waiting(self) -> None:
         """Accept and read the waiting connections, which closing the listener would reset."""
@@ -148,4 +173,4 @@ class HttpServer:
 
     def _accept_again(self) -> None:
         if self._stage < CLOSE:
-            asyncio.get_running_loop().add_reader(self._listener, self._accept)
+            asyncio.get_running_loop().add_reader(self._listener, self._accept_or_decline)

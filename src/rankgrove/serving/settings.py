@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rankgrove.serving.limits import Limits
 
 if TYPE_CHECKING:
+    from rankgrove.serving.connection_counts import ConnectionCounts
     from rankgrove.serving.http_server import HttpServer
     from rankgrove.serving.service import Service
 
@@ -39,14 +40,18 @@ class Settings:
 
         return Service(self.models, self.limits, self.n_jobs, self.reload_seconds)
 
-    def server(self, listener: socket.socket, *, owns_listener: bool = True) -> HttpServer:
-        """Load the models and return a server on the socket."""
+    def server(self, listener: socket.socket, counts: ConnectionCounts | None = None) -> HttpServer:
+        """Load the models and return a server on the socket.
+
+        ``counts`` are the connections of the workers with which it shares the socket, if it does.
+        """
         from rankgrove.serving.http_server import HttpServer
 
         return HttpServer(
             self.service(),
             listener,
-            owns_listener=owns_listener,
+            owns_listener=counts is None,
+            counts=counts,
             drain_seconds=self.drain_seconds,
             stop_seconds=self.stop_seconds,
             access_log=self.access_log,

@@ -1,6 +1,7 @@
 """A process that answers requests, and the pool that starts several of them.
 
-The processes of a pool share one listening socket. Each is connected to the parent by a pipe:
+The processes of a pool share one listening socket, and each tells the others how many connections
+it has (see ``connection_counts``). Each is connected to the parent by a pipe:
 through it the worker says that it is ready, or why it is not, and the parent which stage of the
 stop is reached; its end tells the worker that the parent is gone. A signal to a worker itself only
 begins its draining, since service managers send SIGTERM to all processes of a service at once; the
@@ -28,6 +29,7 @@ from typing import Any
 from prometheus_client import multiprocess
 
 from rankgrove.errors import ModelError, RankgroveError
+from rankgrove.serving.connection_counts import ConnectionCounts
 from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
 from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.settings import Settings, start_log
@@ -116,27 +118,33 @@ def _handling(
 
 
 def _work(
-    settings: Settings, listener: socket.socket, parent: Connection, replaces_another: bool
+    settings: Settings,
+    listener: socket.socket,
+    counts: ConnectionCounts,
+    parent: Connection,
+    replaces_another: bool,
 ) -> None:
     """Run a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all, and the parent passes it on
     start_log()
     server = _patient_server if replaces_another else _server
-    if (made := server(settings, listener, parent)) is not None:
+    if (made := server(settings, listener, counts, parent)) is not None:
         run_server(made, lambda: parent.send(_READY), parent)
 
 
-def _server(settings: Settings, listener: socket.socket, parent: Connection) -> HttpServer | None:
+def _server(
+    settings: Settings, listener: socket.socket, counts: ConnectionCounts, parent: Connection
+) -> HttpServer | None:
     """Load the models and return a server; tell the parent why there is none."""
     try:
-        return settings.server(listener, owns_listener=False)
+        return settings.server(listener, counts)
     except (RankgroveError, OSError, MemoryError) as error:
         parent.send(str(error) or type(error).__name__)
         return None
 
 
 def _patient_server(
-    settings: Settings, listener: socket.socket, parent: Connection
+    settings: Settings, listener: socket.socket, counts: ConnectionCounts, parent: Connection
 ) -> HttpServer | None:
     """Load the models, as soon as their files are sound, while other workers answer with the old.
 
@@ -145,7 +153,7 @@ def _patient_server(
     told = ""
     while True:
         try:
-            return settings.server(listener, owns_listener=False)
+            return settings.server(listener, counts)
         except (RankgroveError, OSError, MemoryError) as error:
             problem = str(error) or type(error).__name__
         if problem != told:
@@ -170,6 +178,7 @@ class WorkerPool:
         self._listener = listener
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
+        self._numbers = self._context.RawArray("q", settings.workers)  # of connections
         self._signals: list[signal.Signals] = []
         self._stage = 0
 
@@ -177,7 +186,7 @@ class WorkerPool:
         """Run until SIGTERM or SIGINT; ``on_ready`` is called when all workers are ready."""
         with _handling(self._signals.append, signal.SIGTERM, signal.SIGINT) as woken:
             try:
-                self._workers = [self._start() for _ in range(self._settings.workers)]
+                self._workers = [self._start(place) for place in range(self._settings.workers)]
                 self._supervise(woken, on_ready)
                 self._stop(woken)
             finally:
@@ -185,9 +194,11 @@ class WorkerPool:
                     worker.process.kill()
                     worker.process.join()
 
-    def _start(self, replaces_another: bool = False) -> _Worker:
+    def _start(self, place: int, replaces_another: bool = False) -> _Worker:
+        counts = ConnectionCounts(self._numbers, place)
+        counts.stop_accepting()  # until the worker is ready, or as another has ended
         ours, theirs = self._context.Pipe()
-        arguments = (self._settings, self._listener, theirs, replaces_another)
+        arguments = (self._settings, self._listener, counts, theirs, replaces_another)
         process = self._context.Process(target=_work, args=arguments)
         process.start()
         theirs.close()
@@ -201,7 +212,7 @@ class WorkerPool:
             events = wait([woken, *starting, *(w.process.sentinel for w in self._workers)])
             for place, worker in enumerate(self._workers):
                 if worker.process.sentinel in events:
-                    self._workers[place] = self._replace(worker, announced)
+                    self._workers[place] = self._replace(place, announced)
                 elif worker.pipe in events:
                     self._hear(worker, announced)
             if not announced and all(worker.ready for worker in self._workers):
@@ -221,7 +232,8 @@ class WorkerPool:
         if announced:
             logger.info("worker %d is ready", worker.process.pid)
 
-    def _replace(self, worker: _Worker, announced: bool) -> _Worker:
+    def _replace(self, place: int, announced: bool) -> _Worker:
+        worker = self._workers[place]
         process = worker.process
         process.join()
         if not announced:
@@ -233,7 +245,7 @@ class WorkerPool:
         if not worker.ready:
             time.sleep(_RESTART_SECONDS)
         worker.pipe.close()
-        return self._start(replaces_another=True)
+        return self._start(place, replaces_another=True)
 
     def _stop(self, woken: socket.socket) -> None:
         """Pass signals on until all workers have ended."""
