@@ -20,7 +20,7 @@ from formats.export_cases import (
 )
 from rankgrove.errors import ModelError
 from rankgrove.formats.export_check import check_export
-from rankgrove.formats.exporting import TARGETS, target_of
+from rankgrove.formats.exporting import TARGETS, export_model, target_of
 from rankgrove.rankers.base.provenance import make_provenance
 
 
@@ -128,8 +128,6 @@ class TestLinear:
 
     @pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
     def test_search_engines_take_weights(self, to, tmp_path):
-        from rankgrove.formats.exporting import export_model
-
         model = self.model()
         X = data()[0]
         export = export_model(model, tmp_path / "m.json", to, with_request=True)
@@ -139,9 +137,26 @@ class TestLinear:
             body = json.loads((tmp_path / "m.createmodel.json").read_text())
             assert body["model"]["model"]["type"] == "model/linear"
 
-    def test_trees_are_wanted_elsewhere(self, tmp_path):
-        from rankgrove.formats.exporting import export_model
+    def test_a_bag_of_linear_rankers_is_one_linear_model(self, tmp_path):
+        X, y, qid = data()
+        X = np.nan_to_num(X)
+        bag = rankgrove.Bagged(ranker="listmle:max_iter=3,missing=zero", n_bags=3, random_state=0)
+        bag.fit(X, y, qid=qid)
+        export = bag.export(tmp_path / "m.json", "solr", feature_names=NAMES)
+        (agreement,) = check_export(bag.model_, export, X, QUERIES(len(X)))
+        assert agreement.largest_difference < 1e-6 * np.abs(X).sum(axis=1).max()
+        weights = json.loads((tmp_path / "m.json").read_text())["params"]["weights"]
+        mean = np.mean([part.weights for part in bag.model_.parts], axis=0)
+        np.testing.assert_allclose([float(weights[name]) for name in NAMES], mean, rtol=1e-6)
 
+    def test_linear_rankers_that_fill_differently_do_not_add_up(self, tmp_path):
+        from rankgrove.models.sums import add_up
+
+        filled = self.model(fill=np.ones(N_FEATURES, np.float32))
+        with pytest.raises(ModelError, match="cannot be exported"):
+            export_model(add_up([self.model(), filled]), tmp_path / "m.json", "solr")
+
+    def test_trees_are_wanted_elsewhere(self, tmp_path):
         for to in ("lightgbm", "onnx", "c", "vespa"):
             with pytest.raises(ModelError, match="weights, not trees"):
                 export_model(self.model(), tmp_path / "m", to)

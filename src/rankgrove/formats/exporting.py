@@ -32,6 +32,7 @@ from rankgrove.formats.plain_trees import (
 )
 from rankgrove.models.linear import LinearModel
 from rankgrove.models.model import Model
+from rankgrove.models.sums import as_one_linear
 from rankgrove.models.trees import TreesModel
 
 Floats = npt.NDArray[np.float64]
@@ -199,7 +200,7 @@ def export_model(
         for targets that have a place for them
     """
     target = target_of(to)
-    model = model.without_head()  # targets rank by the score
+    model = as_one_linear(model.without_head())  # targets rank by the score
     if missing not in (None, *MISSING):
         raise ValueError(f"missing must be one of {', '.join(MISSING)}, not {missing!r}")
     if with_request and target.requests is None:

@@ -12,6 +12,7 @@ import numpy as np
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import ModelError
+from rankgrove.models.linear import LinearModel
 from rankgrove.models.model import (
     Arrays,
     Floats,
@@ -194,6 +195,26 @@ def side_by_side(models: Sequence[Model], weights: Sequence[float]) -> Model:
         weights=tuple(float(weight) for weight in weights),
         in_steps=False,
     )
+
+
+def as_one_linear(model: Model) -> Model:
+    """Return a sum of linear models as one of them; any other model as it is.
+
+    Models add up to one if they normalise features alike and fill missing values alike.
+    """
+    if not isinstance(model, SumModel):
+        return model
+    parts = [part for part in model.parts if isinstance(part, LinearModel)]
+    if len(parts) < len(model.parts):
+        return model
+    first = parts[0]
+    if not all(
+        part.normalisation == first.normalisation and same_values(part.fill, first.fill)
+        for part in parts
+    ):
+        return model
+    weights = np.sum([w * part.weights for w, part in zip(model.weights, parts, strict=True)], 0)
+    return replace(first, absent=model.absent, weights=weights, path=None)
 
 
 def _merged_trees(models: Sequence[Model], weights: Sequence[float]) -> TreesModel | None:
