@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import rankdata
 
 import rankgrove
-from rankgrove.errors import DataWarning
 from rankgrove.experiments.bias_variance import bias_variance
 from rankgrove.experiments.curve_studies import run_curve
 from rankgrove.experiments.queries import TestQueries
@@ -19,7 +18,7 @@ from rankgrove.experiments.study import make_study
 def curves(data, rankers, points=None, **options):
     options = {"folds": 3, "metrics": "ndcg@5", "repeats": 4, **options}
     with Store(None) as store:
-        found = run_curve("variance", make_study(data, rankers, **options), store, Run(), points)
+        found, _ = run_curve("variance", make_study(data, rankers, **options), store, Run(), points)
     return {curve.name: curve for curve in found}
 
 
@@ -108,6 +107,8 @@ def test_impossible_shares_are_refused(share, tiny_data):
 def test_given_scores_have_no_variance(tiny_data, tmp_path):
     np.savetxt(tmp_path / "run.txt", np.arange(tiny_data.n_rows))
     rankers = ["mart:n_estimators=2", f"scores:{tmp_path / 'run.txt'}"]
-    with pytest.warns(DataWarning, match=r"run\.txt is not trained"):
-        found = curves(tiny_data, rankers, [0.5])
+    study = make_study(tiny_data, rankers, folds=3, metrics="ndcg@5", repeats=4)
+    with Store(None) as store:
+        found, (reason,) = run_curve("variance", study, store, Run(), [0.5])
     assert len(found) == 3
+    assert "run.txt is not trained" in reason

@@ -30,7 +30,7 @@ def as_text(name, params):
 
 def convergence_of(study, folder=None):
     with Store(folder) as store:
-        (curve,) = run_curve("convergence", study, store, Run(n_jobs=1))
+        (curve,), _ = run_curve("convergence", study, store, Run(n_jobs=1))
     return curve
 
 
@@ -227,7 +227,7 @@ def test_the_command_writes_all_steps_everywhere(tiny_data, tmp_path, monkeypatc
 def test_errors_are_means_of_the_queries_errors_as_in_comparisons(tiny_data):
     study = make_study(tiny_data, ["mart:n_estimators=3"], folds=3, metrics="rmse")
     with Store(None) as store:
-        (curve,) = run_curve("convergence", study, store, Run(n_jobs=1))
+        (curve,), _ = run_curve("convergence", study, store, Run(n_jobs=1))
         (result,) = Comparison.from_store(store).results("data")
     errors = np.concatenate([cell.outcome.per_query[0] for cell in result.cells])
     assert curve.values[-1] == pytest.approx(errors.mean(), rel=1e-12)

@@ -10,7 +10,8 @@ KIND is one of
 Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
 bootstrap interval of each mean over queries (not for strength, which has curves of test and
 training parts, and the correlation of trees in trees.csv) and the time of fits and scores. Fits are
-stored there like those of `compare`, and go on where they were stopped.
+stored there like those of `compare`, and go on where they were stopped. The exit code is 1 if a
+ranker has no such curve, or its fits failed; the others are drawn.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
-    from rankgrove.experiments.curve_studies import KINDS, curve_rows, run_curve
+    from rankgrove.errors import DataError
+    from rankgrove.experiments.curve_studies import curve_rows, run_curve
     from rankgrove.experiments.progress import StudyProgress
     from rankgrove.experiments.running import Run
     from rankgrove.experiments.store import Store
@@ -93,7 +95,9 @@ def run(arguments: argparse.Namespace) -> None:
         shown = sys.stderr.isatty() and not arguments.quiet
         try:
             with StudyProgress() if shown else nullcontext() as progress:
-                curves = run_curve(arguments.kind, study, store, how, arguments.points, progress)
+                curves, missing = run_curve(
+                    arguments.kind, study, store, how, arguments.points, progress
+                )
         except KeyboardInterrupt:
             print_how_to_resume(arguments.out)
             raise
@@ -104,16 +108,30 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         found = {"files": [str(path) for path in written], "points": rows}
         print_json(found | ({"trees": trees} if trees else {}))
-        return
+    else:
+        _show(curves, rows, trees, metric, arguments.kind)
+        show(f"written: {', '.join(str(path) for path in written)}")
+    if missing:  # scripts notice by the exit code
+        raise DataError(f"{'; '.join(missing)} (--retry runs failed fits once more)")
+
+
+def _show(
+    curves: list[Any],
+    rows: list[dict[str, Any]],
+    trees: list[dict[str, Any]],
+    metric: str,
+    kind: str,
+) -> None:
+    from rankgrove.experiments.curve_studies import KINDS
+
     for curve in curves:
         own = [row for row in rows if row["curve"] == curve.name]
-        x = KINDS[arguments.kind].title
+        x = KINDS[kind].title
         points = [_point(row, row[x], row[metric]) for row in _few(own)]
         show(f"{curve.name}  {'  '.join(points)}")
     for row in trees:
         values = ", ".join(f"{name} {row[name]:.4f}" for name in row if name not in _TREE_KEYS)
         show(f"trees of {row['forest']}, {row['part']} part: {values}")
-    show(f"written: {', '.join(str(path) for path in written)}")
 
 
 def _point(row: dict[str, Any], x: float, y: float) -> str:

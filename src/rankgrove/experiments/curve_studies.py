@@ -109,13 +109,14 @@ def run_curve(
     run: Run,
     points: Sequence[float] | None = None,
     progress: Any = None,
-) -> list[Curve]:
+) -> tuple[list[Curve], list[str]]:
     """Measure every ranker of a study at every point of a curve.
 
-    A DataWarning names rankers that have no such curve.
+    A DataWarning names points that a curve lacks.
 
     Returns
     -------
+    the curves, and for each ranker without one the reason. There is
     a Curve of the first metric per data set and ranker: pooled means over the test queries, with
     their 95 % bootstrap intervals (not of strength, whose means are over trees), and the seconds
     that a fit and a document's score took. One of convergence has all steps of models that are
@@ -151,8 +152,8 @@ def run_curve(
     return _drawn(_varying(chosen, values, study, store, run, progress))
 
 
-def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
-    """Return the curves; warn of the reasons why others are missing, or raise if all are."""
+def _drawn(found: Iterable[Curve | str]) -> tuple[list[Curve], list[str]]:
+    """Return the curves and the reasons why others are missing; raise if all are."""
     curves, reasons = [], []
     for curve in found:
         if isinstance(curve, str):
@@ -163,9 +164,7 @@ def _drawn(found: Iterable[Curve | str]) -> list[Curve]:
             reasons.append(f"{curve.name} has no value: no test query counts")
     if not curves:
         raise ValueError("; ".join(reasons))
-    for reason in reasons:
-        warnings.warn(reason, DataWarning, stacklevel=3)
-    return curves
+    return curves, reasons
 
 
 def _whole(value: float) -> float | int:
