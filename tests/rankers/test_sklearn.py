@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -209,3 +210,30 @@ def test_weights_in_model_selection_are_for_fit_alone():
     assert np.isfinite(found).all()
     with pytest.raises(ValueError, match="set_score_request"):
         ranker.fit(data).score(data.X, data.y, data.qid, sample_weight=np.ones(data.n_rows))
+
+
+def test_weights_in_the_search_of_a_pipeline_need_another_name():
+    """scikit-learn's Pipeline fails in ``score``, for its own estimators, too, which gives NaN."""
+    data = make_ranking(12, seed=3)
+    weights = np.random.default_rng(0).random(data.n_rows) + 0.1
+    queries = {"qid": data.qid, "groups": data.qid}
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        ranker = rankgrove.MART(n_estimators=2).set_fit_request(sample_weight=True)
+        for declined in (ranker, clone(ranker).set_score_request(sample_weight=False)):
+            pipeline = make_pipeline(scaler, declined)
+            options = {"cv": GroupKFold(3), "params": {**queries, "sample_weight": weights}}
+            with pytest.raises(ValueError, match=r"set_fit_request.sample_weight='fit_weight'"):
+                cross_val_score(pipeline, data.X, data.y, **options)
+        with pytest.raises(ValueError, match="score has no use for sample_weight"):
+            ranker.set_score_request(sample_weight=True)
+        named = make_pipeline(scaler, ranker.set_fit_request(sample_weight="fit_weight"))
+        options["params"] = {**queries, "fit_weight": weights}
+        assert np.isfinite(cross_val_score(named, data.X, data.y, **options)).all()
+
+
+def test_cross_validation_without_routing_fails_instead_of_giving_nan(data):
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        cross_val_score(
+            MART, data.X, data.y, groups=data.qid, cv=GroupKFold(2), params={"qid": data.qid}
+        )

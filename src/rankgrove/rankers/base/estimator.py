@@ -43,7 +43,7 @@ from rankgrove.rankers.base.parameters import (
     Satisfies,
     check_parameters,
 )
-from rankgrove.rankers.base.sklearn_interface import refuse_search_without_routing
+from rankgrove.rankers.base.sklearn_interface import refuse_search_without_score
 from rankgrove.rankers.base.wording import refuse_fit_options, refuse_parameters
 from rankgrove.training.category_agreement import agree_on_categories
 from rankgrove.training.fit_evaluation import FitEvaluation, make_fit_evaluation
@@ -210,7 +210,7 @@ class BaseRanker(FittedRanker):
                     f"callbacks holds {type(callback).__name__} of LightGBM, which works there "
                     "alone; fit(..., early_stopping_rounds=20) stops early, verbose=2 prints steps"
                 )
-        refuse_search_without_routing()
+        refuse_search_without_score()
         given = FitData(as_scan(X), y, qid, group_sizes, sample_weight, position, propensity)
         options = FitOptions(
             eval_set, eval_metric, early_stopping_rounds, init_model, callbacks, stopping_rule

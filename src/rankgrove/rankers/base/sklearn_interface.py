@@ -129,6 +129,11 @@ class SklearnInterface:
         known = _options(getattr(type(self), method))
         if unknown := sorted(requests.keys() - set(known)):
             raise TypeError(f"{method} has no option {unknown[0]!r}; it has {', '.join(known)}")
+        if method == "score" and requests.get("sample_weight"):
+            raise ValueError(
+                "score has no use for sample_weight: metrics weigh queries alike; request it for "
+                "fit, and decline it here (sample_weight=False)"
+            )
         routing = self.get_metadata_routing()
         for name, alias in requests.items():
             getattr(routing, method).add_request(param=name, alias=alias)
@@ -136,8 +141,12 @@ class SklearnInterface:
         return self
 
 
-def refuse_search_without_routing() -> None:
-    """Refuse a fit of scikit-learn's model selection that cannot pass ``qid`` to ``score``.
+def refuse_search_without_score() -> None:
+    """Refuse a fit of scikit-learn's model selection after which ``score`` can only fail.
+
+    Without metadata routing ``score`` gets no ``qid``. With it, a Pipeline either passes
+    ``sample_weight`` to ``score``, too, or its own ``score`` fails: a pipeline cannot be told that
+    weights of that name are for ``fit`` alone.
 
     Model selection turns an error of ``score`` into a warning and a NaN per split, and one of
     ``fit`` in every split into an error. So ``fit`` must refuse, and it can recognise that
@@ -154,18 +163,29 @@ def refuse_search_without_routing() -> None:
     """
     if "sklearn.model_selection" not in sys.modules:
         return
-    import sklearn
-
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_name != "_fit_and_score":
         frame = frame.f_back
-    if frame is None or sklearn.get_config()["enable_metadata_routing"]:
+    if frame is None:
         return
-    if type(frame.f_locals.get("scorer")).__name__ == "_PassthroughScorer":
+    scorer = frame.f_locals.get("scorer")
+    scorers = getattr(scorer, "_scorers", {"score": scorer})  # cross_val_score wraps one in a dict
+    if all(type(one).__name__ != "_PassthroughScorer" for one in scorers.values()):
+        return
+    import sklearn
+
+    if not sklearn.get_config()["enable_metadata_routing"]:
         raise DataError(
             "scikit-learn's model selection passes qid to fit but not to score: switch on "
             "sklearn.set_config(enable_metadata_routing=True), or give a function of (ranker, X, "
             "y) as scoring"
+        )
+    in_pipeline = hasattr(frame.f_locals.get("estimator"), "steps")
+    if in_pipeline and "sample_weight" in (frame.f_locals.get("fit_params") or {}):
+        raise DataError(
+            "scikit-learn's pipelines cannot keep sample_weight from score: request the weights "
+            "under another name, ranker.set_fit_request(sample_weight='fit_weight'), and pass "
+            "fit_weight instead of sample_weight"
         )
 
 
