@@ -18,7 +18,7 @@
  * Trees of up to 64 leaves without sets of categories are scored for many documents at once: with
  * GCC and Clang by vector instructions, on x86-64 by those of AVX-512 or AVX2 if the processor has
  * them. rankgrove_open makes a copy of these trees for that, of about 12 bytes per node, and a call
- * of rankgrove_score takes up to 512 bytes per feature. Other trees are walked node by node in the
+ * of rankgrove_score takes up to 1024 bytes per feature. Other trees are walked node by node in the
  * mapped file, and so are all trees if fewer than four documents are left to score, or
  * if -DRANKGROVE_VECTOR_BYTES=0 is given.
  *
@@ -136,8 +136,8 @@ struct rankgrove_model {
   double* values;    /* of the leaves of bit_trees, weighted */
   uint32_t* columns; /* what splits test: 2 * feature + missing_left, ascending */
   int64_t n_columns;
-  size_t block_rows;          /* documents that a kernel takes */
-  rankgrove_kernel kernel[2]; /* for trees of one and of two words */
+  size_t vector_rows;                 /* documents in a vector */
+  const rankgrove_kernel* kernels[2]; /* by vectors, for trees of one and of two words */
 };
 
 /* ---- what went wrong ---- */
@@ -676,6 +676,7 @@ static double rankgrove_walk(const rankgrove_model* model, int64_t tree, const f
 #if RANKGROVE_VECTOR_BYTES > 0
 
 enum { RANKGROVE_MOST_LEAVES = 64, RANKGROVE_MOST_NODES = 2 * RANKGROVE_MOST_LEAVES - 1 };
+enum { RANKGROVE_MOST_VECTORS = 8 }; /* of documents that a kernel takes */
 
 /* A tree that is brought into bits. `column` of a split is 2 * feature + missing_left so far. */
 typedef struct {
@@ -788,69 +789,104 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
   return rankgrove_number_columns(model, n_splits);
 }
 
-/* A kernel for vectors of `width` bytes and trees of `word_count` words. It takes four vectors of
- * documents, whose values of a column lie side by side. */
+/* A kernel for vectors of `width` bytes, trees of `word_count` words and `vector_count` vectors of
+ * documents, whose values of a column lie side by side. The words of as many documents as fit into
+ * registers are kept there while the splits of a tree are read once. Values are added up for four
+ * trees at a time, in their order, so that a sum is read and written once for all of them. */
 #ifdef __clang__
-#define RANKGROVE_EACH(v) for (int v = 0; v < 4; ++v)
+#define RANKGROVE_EACH(v, n) for (int v = 0; v < (n); ++v)
 #else
-#define RANKGROVE_EACH(v) _Pragma("GCC unroll 4") for (int v = 0; v < 4; ++v)
+#define RANKGROVE_EACH(v, n) _Pragma("GCC unroll 8") for (int v = 0; v < (n); ++v)
 #endif
-#define RANKGROVE_KERNEL(name, target, width, word_count)                                    \
-  target static void name(const rankgrove_model* model, int64_t tree, int64_t last_tree,     \
-                          const float* columns, size_t n_rows, double* sums) {               \
+#define RANKGROVE_NAME(width, words, vectors) rankgrove_kernel_##width##_##words##_##vectors
+#define RANKGROVE_KERNEL(target, width, word_count, vector_count)                            \
+  target static void RANKGROVE_NAME(width, word_count, vector_count)(                        \
+      const rankgrove_model* model, int64_t tree, int64_t last_tree, const float* columns,   \
+      size_t n_rows, double* sums) {                                                         \
     typedef float vector __attribute__((vector_size(width), may_alias));                     \
     typedef uint32_t words __attribute__((vector_size(width)));                              \
-    enum { n_words = word_count };                                                           \
+    enum { n_words = word_count, n = vector_count, n_lanes = n * width / 4, n_trees = 4 };   \
     const words none = {0};                                                                  \
-    for (; tree < last_tree; ++tree) {                                                       \
-      const rankgrove_bit_tree* bits = model->bit_trees + tree;                              \
-      const rankgrove_split* split = model->splits + bits->first_split;                      \
-      const rankgrove_split* last = split + bits->n_splits;                                  \
-      const double* values = model->values + bits->first_value;                              \
-      words low[4], high[4];                                                                 \
-      uint32_t lows[width], highs[width];                                                    \
-      RANKGROVE_EACH(v) low[v] = high[v] = ~none;                                            \
-      for (; split < last; ++split) {                                                        \
-        const vector* x = (const vector*)columns + 4 * (size_t)split->column;                \
-        RANKGROVE_EACH(v) {                                                                  \
-          const words left = (words)(x[v] <= split->threshold);                              \
-          low[v] &= left | split->stay[0];                                                   \
-          if (n_words == 2) high[v] &= left | split->stay[1];                                \
+    uint32_t leaves[n_trees][n_words][n_lanes];                                              \
+    const double* values[n_trees];                                                           \
+    while (tree < last_tree) {                                                               \
+      int64_t group = 0;                                                                     \
+      for (; group < n_trees && tree < last_tree; ++group, ++tree) {                         \
+        const rankgrove_bit_tree* bits = model->bit_trees + tree;                            \
+        const rankgrove_split* split = model->splits + bits->first_split;                    \
+        const rankgrove_split* last = split + bits->n_splits;                                \
+        words low[n], high[n];                                                               \
+        RANKGROVE_EACH(v, n) low[v] = high[v] = ~none;                                       \
+        for (; split < last; ++split) {                                                      \
+          const vector* x = (const vector*)columns + n * (size_t)split->column;              \
+          RANKGROVE_EACH(v, n) {                                                             \
+            const words left = (words)(x[v] <= split->threshold);                            \
+            low[v] &= left | split->stay[0];                                                 \
+            if (n_words == 2) high[v] &= left | split->stay[1];                              \
+          }                                                                                  \
         }                                                                                    \
+        memcpy(leaves[group][0], low, sizeof low);                                           \
+        if (n_words == 2) memcpy(leaves[group][n_words - 1], high, sizeof high);             \
+        values[group] = model->values + bits->first_value;                                   \
       }                                                                                      \
-      memcpy(lows, low, sizeof lows);                                                        \
-      memcpy(highs, high, sizeof highs);                                                     \
-      for (size_t i = 0; i < n_rows; ++i) {                                                  \
-        const uint64_t leaves = n_words == 2 ? (uint64_t)highs[i] << 32 | lows[i] : lows[i]; \
-        sums[i] += values[__builtin_ctzll(leaves)];                                          \
+      if (group == n_trees) {                                                                \
+        for (size_t i = 0; i < n_rows; ++i) {                                                \
+          double sum = sums[i];                                                              \
+          RANKGROVE_EACH(t, n_trees) sum += values[t][RANKGROVE_LEAF(leaves[t])];            \
+          sums[i] = sum;                                                                     \
+        }                                                                                    \
+        continue;                                                                            \
+      }                                                                                      \
+      for (int64_t t = 0; t < group; ++t) {                                                  \
+        for (size_t i = 0; i < n_rows; ++i) sums[i] += values[t][RANKGROVE_LEAF(leaves[t])]; \
       }                                                                                      \
     }                                                                                        \
   }
+/* The lowest leaf that stays for document i. */
+#define RANKGROVE_LEAF(of_tree)                  \
+  (n_words == 1 ? __builtin_ctz((of_tree)[0][i]) \
+                : __builtin_ctzll((uint64_t)(of_tree)[n_words - 1][i] << 32 | (of_tree)[0][i]))
 
-RANKGROVE_KERNEL(rankgrove_kernel_16_1, , 16, 1)
-RANKGROVE_KERNEL(rankgrove_kernel_16_2, , 16, 2)
+/* The kernels for 1 to RANKGROVE_MOST_VECTORS vectors. */
+#define RANKGROVE_KERNELS(target, width, words)                                                 \
+  RANKGROVE_KERNEL(target, width, words, 1)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 2)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 3)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 4)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 5)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 6)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 7)                                                     \
+  RANKGROVE_KERNEL(target, width, words, 8)                                                     \
+  static const rankgrove_kernel rankgrove_kernels_##width##_##words[RANKGROVE_MOST_VECTORS] = { \
+      RANKGROVE_NAME(width, words, 1), RANKGROVE_NAME(width, words, 2),                         \
+      RANKGROVE_NAME(width, words, 3), RANKGROVE_NAME(width, words, 4),                         \
+      RANKGROVE_NAME(width, words, 5), RANKGROVE_NAME(width, words, 6),                         \
+      RANKGROVE_NAME(width, words, 7), RANKGROVE_NAME(width, words, 8)};
+
+RANKGROVE_KERNELS(, 16, 1)
+RANKGROVE_KERNELS(, 16, 2)
 #if defined(__x86_64__) && !defined(_WIN32) /* where GCC does not align wide vectors on the stack \
                                              */
 #define RANKGROVE_WIDE 1
-RANKGROVE_KERNEL(rankgrove_kernel_32_1, __attribute__((target("avx2"))), 32, 1)
-RANKGROVE_KERNEL(rankgrove_kernel_32_2, __attribute__((target("avx2"))), 32, 2)
-RANKGROVE_KERNEL(rankgrove_kernel_64_1, __attribute__((target("avx512f"))), 64, 1)
-RANKGROVE_KERNEL(rankgrove_kernel_64_2, __attribute__((target("avx512f"))), 64, 2)
+RANKGROVE_KERNELS(__attribute__((target("avx2"))), 32, 1)
+RANKGROVE_KERNELS(__attribute__((target("avx2"))), 32, 2)
+RANKGROVE_KERNELS(__attribute__((target("avx512f"))), 64, 1)
+RANKGROVE_KERNELS(__attribute__((target("avx512f"))), 64, 2)
 #endif
 
 static void rankgrove_choose_kernels(rankgrove_model* model) {
-  model->block_rows = 16;
-  model->kernel[0] = rankgrove_kernel_16_1;
-  model->kernel[1] = rankgrove_kernel_16_2;
+  model->vector_rows = 4;
+  model->kernels[0] = rankgrove_kernels_16_1;
+  model->kernels[1] = rankgrove_kernels_16_2;
 #ifdef RANKGROVE_WIDE
   if (RANKGROVE_VECTOR_BYTES >= 64 && __builtin_cpu_supports("avx512f")) {
-    model->block_rows = 64;
-    model->kernel[0] = rankgrove_kernel_64_1;
-    model->kernel[1] = rankgrove_kernel_64_2;
+    model->vector_rows = 16;
+    model->kernels[0] = rankgrove_kernels_64_1;
+    model->kernels[1] = rankgrove_kernels_64_2;
   } else if (RANKGROVE_VECTOR_BYTES >= 32 && __builtin_cpu_supports("avx2")) {
-    model->block_rows = 32;
-    model->kernel[0] = rankgrove_kernel_32_1;
-    model->kernel[1] = rankgrove_kernel_32_2;
+    model->vector_rows = 8;
+    model->kernels[0] = rankgrove_kernels_32_1;
+    model->kernels[1] = rankgrove_kernels_32_2;
   }
 #endif
 }
@@ -913,22 +949,32 @@ static double rankgrove_score_row(const rankgrove_model* model, const float* row
   return sum;
 }
 
-/* Scores a block of documents: trees in bits by kernels, others by walks, in the order of trees.
- * `columns` has room for block_rows values of each column. For splits that send missing values left
- * these are -infinity, which is <= every threshold; for others they are NaN, which is <= none. */
-static void rankgrove_score_block(const rankgrove_model* model, const float* rows, size_t n_rows,
-                                  size_t stride, float* columns, double* scores) {
+#if RANKGROVE_VECTOR_BYTES > 0
+
+/* Writes what splits test, `n_lanes` values for each column. For splits that send missing values
+ * left, missing ones are -infinity, which is <= every threshold; for others they are NaN, which is
+ * <= none. */
+static void rankgrove_fill_columns(const rankgrove_model* model, const float* rows, size_t n_rows,
+                                   size_t stride, size_t n_lanes, float* columns) {
   for (int64_t column = 0; column < model->n_columns; ++column) {
     const uint32_t feature = model->columns[column] / 2;
     const int missing_left = model->columns[column] % 2;
     const float up_to = rankgrove_up_to(model, feature), fill = rankgrove_fill(model, feature);
     const float missing = missing_left && fill != fill ? -INFINITY : fill;
-    float* values = columns + (size_t)column * model->block_rows;
+    const float* x = rows + feature;
+    float* values = columns + (size_t)column * n_lanes;
     for (size_t i = 0; i < n_rows; ++i) {
-      const float x = rows[i * stride + feature];
-      values[i] = fabsf(x) > up_to ? x : missing;
+      values[i] = fabsf(x[i * stride]) > up_to ? x[i * stride] : missing;
     }
   }
+}
+
+/* Scores a block of documents: trees in bits by kernels, others by walks, in the order of trees.
+ * `columns` has room for RANKGROVE_MOST_VECTORS vectors of each column. */
+static void rankgrove_score_block(const rankgrove_model* model, const float* rows, size_t n_rows,
+                                  size_t stride, float* columns, double* scores) {
+  const size_t n_vectors = (n_rows + model->vector_rows - 1) / model->vector_rows;
+  rankgrove_fill_columns(model, rows, n_rows, stride, n_vectors * model->vector_rows, columns);
   for (size_t i = 0; i < n_rows; ++i) scores[i] = model->base_score;
   for (int64_t tree = 0, next; tree < model->n_trees; tree = next) {
     const int32_t n_words = model->bit_trees[tree].n_words;
@@ -936,7 +982,7 @@ static void rankgrove_score_block(const rankgrove_model* model, const float* row
       if (model->bit_trees[next].n_words != n_words) break;
     }
     if (n_words > 0) {
-      model->kernel[n_words - 1](model, tree, next, columns, n_rows, scores);
+      model->kernels[n_words - 1][n_vectors - 1](model, tree, next, columns, n_rows, scores);
       continue;
     }
     for (size_t i = 0; i < n_rows; ++i) {
@@ -947,23 +993,40 @@ static void rankgrove_score_block(const rankgrove_model* model, const float* row
   }
 }
 
+/* Scores documents in blocks of about equal size. Returns how many it has scored: a block takes
+ * about as long as walks of three documents, so that fewer than four are left, and all without
+ * memory. */
+static size_t rankgrove_score_blocks(const rankgrove_model* model, const float* rows, size_t n_rows,
+                                     size_t stride, double* scores) {
+  const size_t vector = 64; /* bytes, of the widest */
+  const size_t most_rows = RANKGROVE_MOST_VECTORS * model->vector_rows;
+  void* memory = model->bit_trees == NULL || n_rows < 4
+                     ? NULL
+                     : calloc(1, (size_t)model->n_columns * most_rows * sizeof(float) + vector);
+  float* columns = (float*)(((uintptr_t)memory + vector - 1) / vector * vector);
+  size_t done = 0;
+  if (memory == NULL) return 0;
+  while (n_rows - done >= 4) {
+    const size_t left = n_rows - done;
+    const size_t n_vectors = (left + model->vector_rows - 1) / model->vector_rows;
+    const size_t n_blocks = (n_vectors + RANKGROVE_MOST_VECTORS - 1) / RANKGROVE_MOST_VECTORS;
+    const size_t most = (n_vectors + n_blocks - 1) / n_blocks * model->vector_rows;
+    const size_t n = left < most ? left : most;
+    rankgrove_score_block(model, rows + done * stride, n, stride, columns, scores + done);
+    done += n;
+  }
+  free(memory);
+  return done;
+}
+
+#endif /* RANKGROVE_VECTOR_BYTES > 0 */
+
 void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_rows, size_t stride,
                      double* scores) {
-  const size_t vector = 64; /* bytes, of the widest */
-  const size_t size = (size_t)model->n_columns * model->block_rows * sizeof(float);
-  /* A block takes about as long as walks of three documents. Without memory, walks do. */
-  void* memory = model->bit_trees == NULL || n_rows < 4 ? NULL : calloc(1, size + vector);
   size_t done = 0;
-  if (memory != NULL) {
-    float* columns = (float*)(((uintptr_t)memory + vector - 1) / vector * vector);
-    while (n_rows - done >= 4) {
-      const size_t left = n_rows - done;
-      const size_t n = left < model->block_rows ? left : model->block_rows;
-      rankgrove_score_block(model, rows + done * stride, n, stride, columns, scores + done);
-      done += n;
-    }
-    free(memory);
-  }
+#if RANKGROVE_VECTOR_BYTES > 0
+  done = rankgrove_score_blocks(model, rows, n_rows, stride, scores);
+#endif
   for (; done < n_rows; ++done) scores[done] = rankgrove_score_row(model, rows + done * stride);
 }
 
