@@ -31,6 +31,15 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parent / "results"
+REMARKS = "## Remarks"  # from here on a result file is written by hand, and kept
+
+# Flags of /proc/cpuinfo, the widest instructions first. The kernels ask for these AVX-512 parts.
+_VECTOR_FLAGS = (
+    ("avx512_vbmi2", "AVX-512"),
+    ("avx512f", "AVX-512 without VBMI2"),
+    ("avx2", "AVX2"),
+    ("sse4_2", "SSE4.2"),
+)
 
 
 def benchmark_arguments(description: str | None) -> argparse.ArgumentParser:
@@ -131,28 +140,38 @@ class Report:
         body = [f"| {' | '.join(row)} |" for row in [list(columns), marks, *cells]]
         self.parts.append("\n".join([*([f"## {caption}\n"] if caption else []), *body]))
 
+    def heading(self, text: str) -> None:
+        """Print the heading of tables that have no caption of their own."""
+        self.note(f"## {text}")
+
     def note(self, text: str) -> None:
         """Print a remark and keep it for the file."""
         print(f"\n{text}", flush=True)
         self.parts.append(text)
 
     def write(self, folder: Path = RESULTS) -> None:
-        """Write the file; a quick run is no result and goes to a name of its own."""
+        """Write the file, above the remarks that it has.
+
+        A quick run is no result and goes to a name of its own.
+        """
         if self.arguments.no_write:
             return
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}{'.quick' if self.arguments.quick else ''}.md"
         given = shlex.join(sys.argv[1:])
         command = f"`python benchmarks/{Path(sys.argv[0]).name} {given}".rstrip()
-        path.write_text("\n\n".join([*self.parts[:1], f"{command}`", *self.parts[1:]]) + "\n")
+        old = path.read_text() if path.is_file() else ""
+        remarks = [old[old.index(REMARKS) :].rstrip()] if REMARKS in old else []
+        parts = [*self.parts[:1], f"{command}`", *self.parts[1:], *remarks]
+        path.write_text("\n\n".join(parts) + "\n")
         print(f"\nwritten to {os.path.relpath(path)}")
 
 
 def environment(libraries: Sequence[str], threads: int) -> list[str]:
     """Describe the machine and the versions that were measured."""
-    versions = [f"{name} {_version(name)}" for name in ["rankgrove", "numpy", *libraries]]
+    versions = [f"{name} {version(name)}" for name in ["rankgrove", "numpy", *libraries]]
     return [
-        f"CPU: {_cpu()}, {os.cpu_count()} logical cores, {threads} threads used",
+        f"CPU: {machine()}, {threads} threads used",
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         f"Versions: {', '.join(versions)}",
         f"Date: {time.strftime('%Y-%m-%d')}",
@@ -168,7 +187,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _version(package: str) -> str:
+def version(package: str) -> str:
     if package == "rankgrove":
         from rankgrove import __version__
 
@@ -180,10 +199,34 @@ def _version(package: str) -> str:
         return metadata.version(found[0]) if found else "(not installed)"
 
 
-def _cpu() -> str:
+def machine() -> str:
+    """Tell this machine from others: processor, widest vector instructions, logical cores."""
+    return f"{processor(_cpuinfo())}, {os.cpu_count()} logical cores"
+
+
+def processor(cpuinfo: str) -> str:
+    """Describe the first processor of ``/proc/cpuinfo``.
+
+    Virtual machines give processors of different ages one name: family, model and vector
+    instructions tell these apart.
+    """
+    fields: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    flags = fields.get("flags", "").split()
+    vectors = [name for flag, name in _VECTOR_FLAGS if flag in flags]
+    numbers = [
+        f"{name.removeprefix('cpu ')} {fields[name]}"
+        for name in ("cpu family", "model")
+        if name in fields
+    ]
+    named = fields.get("model name") or platform.processor() or platform.machine()
+    return ", ".join([named, *numbers, *vectors[:1]])
+
+
+def _cpuinfo() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return Path("/proc/cpuinfo").read_text()
     except OSError:
-        return platform.processor() or "unknown"
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+        return ""

@@ -1,7 +1,9 @@
 """Training time, binning time, peak memory and test NDCG@10 beside LightGBM, XGBoost and CatBoost.
 
 Data are WEB10K-shaped (``make_ranking(preset="mslr")``). Every contestant trains in a process of
-its own, on the same arrays; results are merged into one table, so that parts can be run apart::
+its own, on the same arrays. Results are kept with the machine and the version of rankgrove, so that
+parts can be run apart; each machine has its tables, and ratios compare rows of one machine and
+version::
 
     python benchmarks/bench_boosting.py                       # everything, 500 trees
     python benchmarks/bench_boosting.py --quick               # a minute, to see that it works
@@ -27,7 +29,7 @@ import numpy as np
 
 import _small_boosting
 from _contestants import CONTESTANTS, GOALS, Training
-from _report import RESULTS, Report, benchmark_arguments, ratio
+from _report import RESULTS, Report, benchmark_arguments, machine, ratio, version
 
 
 def main() -> None:
@@ -60,14 +62,18 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             make_data(Path(folder), share, args.quick)
             for name in args.contestants or CONTESTANTS:
-                result = run_parent(name, folder, args)
-                results[f"{name} {share} {args.trees} {args.threads}"] = {
+                setting = {
                     "contestant": name,
                     "share": str(share),
                     "trees": args.trees,
                     "threads": args.threads,
+                    "machine": machine(),
+                    "version": version("rankgrove"),
+                }
+                results[", ".join(map(str, setting.values()))] = {
+                    **setting,
                     "date": time.strftime("%Y-%m-%d"),
-                    **result,
+                    **run_parent(name, folder, args),
                 }
                 if not args.no_write:
                     RESULTS.mkdir(exist_ok=True)
@@ -161,8 +167,32 @@ def _status(field: str) -> int:
 
 def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> None:
     report = Report("boosting", args, libraries=["lightgbm", "xgboost-cpu", "catboost"])
+    results.sort(key=lambda run: (Fraction(run["share"]), run["trees"], run["threads"]))
+    for place, runs in by_machine(results, machine(), version("rankgrove")):
+        print_machine(report, place, runs)
+    report.write()
+
+
+def by_machine(
+    results: list[dict[str, Any]], own_machine: str, own_version: str
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Part results by machine and version of rankgrove, whose times do not compare.
+
+    Those of this machine and version come first, then the others, the newest first.
+    """
+    parts: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in results:
+        parts.setdefault((run["machine"], run["version"]), []).append(run)
+    newest = {key: max(run["date"] for run in runs) for key, runs in parts.items()}
+    own = (own_machine, own_version)
+    keys = sorted(parts, key=lambda key: (key == own, newest[key]), reverse=True)
+    return [(f"{name}; rankgrove {number}", parts[name, number]) for name, number in keys]
+
+
+def print_machine(report: Report, place: str, results: list[dict[str, Any]]) -> None:
+    """Print the tables of one machine."""
     runs = [run for run in results if "error" not in run]
-    runs.sort(key=lambda run: (Fraction(run["share"]), run["trees"], run["threads"]))
+    report.heading(place)
     report.table(
         [
             *("contestant", "rows", "trees", "threads", "binning s", "training s", "ms/tree"),
@@ -183,33 +213,39 @@ def print_tables(args: argparse.Namespace, results: list[dict[str, Any]]) -> Non
             ]
             for run in runs
         ],
-        caption="Training beside the peers; memory above the input arrays",
     )
-    report.table(
-        [
-            "rankgrove",
-            "fastest peer",
-            "rows",
-            "trees",
-            "threads",
-            "training",
-            "goal",
-            "binning",
-            "memory",
-            "NDCG@10",
-        ],
-        list(ratio_rows(runs)),
-        caption="Peer / rankgrove (training per tree), and the difference of NDCG@10",
-    )
-    report.table(
-        ["contestant", "rows", "trees", "training us per row and tree"],
-        list(scaling_rows(runs)),
-        caption="Growth with rows, two threads (constant: linear time)",
-    )
+    report.note("Training beside the peers; memory is what is above the input arrays.")
+    ratios = list(ratio_rows(runs))
+    if ratios:
+        report.note("Peer / rankgrove (training per tree), and the difference of NDCG@10:")
+        report.table(
+            [
+                *("rankgrove", "fastest peer", "rows", "trees", "threads", "training", "goal"),
+                *("binning", "memory", "NDCG@10"),
+            ],
+            ratios,
+        )
+    scaling = list(scaling_rows(runs))
+    if scaling:
+        report.note("Growth with rows, two threads (constant: linear time):")
+        report.table(["contestant", "rows", "trees", "training us per row and tree"], scaling)
+    threads = list(thread_rows(runs))
+    if threads:
+        report.note("Two threads beside one:")
+        report.table(["contestant", "rows", "trees", "1 thread s", "2 threads s", "is"], threads)
     for run in results:
         if "error" in run:
             report.note(f"{run['contestant']} failed: {run['error']}")
-    report.write()
+
+
+def thread_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
+    """Training with one thread beside two, where both were measured."""
+    found = {(r["contestant"], r["share"], r["trees"], r["threads"]): r for r in runs}
+    for (name, share, trees, threads), one in found.items():
+        two = found.get((name, share, trees, 2))
+        if threads == 1 and two is not None:
+            times = one["training"], two["training"]
+            yield [name, one["rows"], trees, *(f"{t:.2f}" for t in times), ratio(*times)]
 
 
 def scaling_rows(runs: list[dict[str, Any]]) -> Iterator[list[Any]]:
