@@ -2,11 +2,11 @@
 
 One server process, or two worker processes where a row says so, and one load generator (wrk) in
 another, for five seconds. A request has 100 documents of 136 features, as JSON or as an Arrow
-stream; the model is a LambdaMART of 500 trees of 31 leaves, which LightGBM gets exported. The scores of each service are compared before it is measured. The scorer's
-share is what the server spent in predict, of its time from a request's first byte to its
-answer, waiting for its turn included. Beside it stands the CPU time of the load generator per
-request: it shares the cores with the servers, so two workers on two cores cannot bring twice the
-requests of one.
+stream; the model is a LambdaMART of 500 trees of 31 leaves, which LightGBM gets exported. The
+scores of each service are compared before it is measured. The scorer's share is what the server
+spent in predict, of its time from a request's first byte to its answer, waiting for its turn
+included. Beside it stands the CPU time of the load generator per request: it shares the cores with
+the servers, so two workers on two cores cannot bring twice the requests of one.
 """
 
 from __future__ import annotations

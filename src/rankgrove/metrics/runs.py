@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.errors import DataError
-from rankgrove.logs.reading import LogTable, read_judgments, read_run
 from rankgrove.metrics.evaluation import (
     DEFAULT_METRICS,
     AnyMetric,
@@ -21,6 +20,9 @@ from rankgrove.metrics.evaluation import (
     evaluate_metrics,
     metric_list,
 )
+
+if TYPE_CHECKING:
+    from rankgrove.logs.reading import LogTable
 
 AbsentQueries = Literal["zero", "skip", "error"]
 QUERIES_OF_ONE_SIDE = ("judged queries that the run lacks", "queries of the run without judgments")
@@ -94,6 +96,8 @@ def evaluate_run(
 def match_run(judgments: Any, run: Any, absent_queries: AbsentQueries = "zero") -> MatchedRun:
     """Match a run with judgments by query and document; queries in the order of the judgments."""
     import pyarrow.compute as pc
+
+    from rankgrove.logs.reading import LogTable, read_judgments, read_run
 
     if absent_queries not in get_args(AbsentQueries):
         names = ", ".join(map(repr, get_args(AbsentQueries)))

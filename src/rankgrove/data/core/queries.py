@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.numbers import as_numbers
+from rankgrove.data.matrix.numbers import as_numbers, is_masked_array
 from rankgrove.errors import DataError
 
 
@@ -155,7 +155,7 @@ def query_ids(qid: Any) -> npt.NDArray[Any]:
     Integers that no single 64-bit type can represent become texts. Missing ids, and
     numbers beside texts that read the same (1 and "1"), are refused.
     """
-    if isinstance(qid, np.ma.MaskedArray) and np.ma.is_masked(qid):
+    if is_masked_array(qid) and np.ma.is_masked(qid):
         _refuse_missing(np.ma.getmaskarray(qid), qid)
     if isinstance(qid, str):
         raise DataError(

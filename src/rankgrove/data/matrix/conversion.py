@@ -36,7 +36,7 @@ from rankgrove.data.matrix.dense import (
     neighbouring_columns,
 )
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
-from rankgrove.data.matrix.numbers import as_numbers
+from rankgrove.data.matrix.numbers import as_numbers, is_masked_array
 from rankgrove.data.matrix.object_columns import arrow_column
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse
 from rankgrove.data.matrix.sparse_frames import is_sparse_frame, sparse_frame_features
@@ -161,7 +161,7 @@ def in_place(
         return CallerMatrix(tuple(parts), len(X), names=tuple(names[j] for j in wanted))
     if names is not None:
         return _arrow_in_place(X if places is None else take_columns(X, places))
-    if np.ma.is_masked(X) and X.ndim == 2 and X.dtype.kind in "fiub":
+    if is_masked_array(X) and np.ma.is_masked(X) and X.ndim == 2 and X.dtype.kind in "fiub":
         wanted = range(X.shape[1]) if places is None else places
         return CallerMatrix(tuple(LazyColumn(_unmasked(X[:, j])) for j in wanted), len(X))
     return in_place_array(checked_array(X), None, places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -14,13 +15,18 @@ from rankgrove.errors import DataError
 _REAL = "fiub"
 
 
+def is_masked_array(values: Any) -> bool:
+    """Return whether values are a masked array, without loading numpy's module of them."""
+    return "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
+
+
 def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
     """Return an array of floats, integers or booleans, without a copy if it is one.
 
     Masked entries, None and pandas' NA become NaN. Texts (also of digits), dates, complex numbers
     and other objects are refused: what they would become is a guess.
     """
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked_array(values):
         values = _unmasked(values)
     try:
         array = np.asarray(values)
