@@ -236,3 +236,17 @@ def test_blanks_around_names_and_numbers_do_not_count(read):
         read("label,qid,f1, f1\n1,7,1,2\n")
     with pytest.raises(DataError, match="line 3: column 'f1' must hold numbers"):
         read("label, qid, f1\n1,7,1\n1,7,x\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("qid,label,a,\n1,1,2,\n1,0,3,\n", "line 1: the field 4 of the names .* a separator too"),
+        ("qid,label,,a\n1,1,2,3\n1,0,3,4\n", "line 1: the field 3 of the names .* is empty"),
+        ("qid,label,a\r1,1,2\r1,0,3\r", "line 1: carriage return without newline"),
+    ],
+)
+def test_names_that_are_empty_and_lone_carriage_returns_are_told(text, reason, tmp_path):
+    (tmp_path / "data.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=reason):
+        rg.load(tmp_path / "data.csv")

@@ -162,7 +162,9 @@ def _beginning(stream: ByteStream, header: bool) -> tuple[list[str], str, list[l
             if len(rows) > _LOOKED_AT_ROWS:
                 break
     except csv.Error as error:
-        raise DataError(f"line {len(rows) + 1}: {error}") from None
+        lone = re.search(rb"\r(?!\n)", body) is not None
+        reason = "carriage return without newline: save the file with newlines" if lone else error
+        raise DataError(f"line {len(rows) + 1}: {reason}") from None
     names = [name.strip() for name in rows[0]]
     if len(names) == 1 and " qid:" in text:
         raise DataError("this looks like LETOR text: format='letor' (--format letor) reads it")
@@ -181,6 +183,11 @@ def _refuse_data_as_header(names: list[str], text: str) -> None:
     numbers = [name for name in names[unnamed:] if _is_number(name)]
     plain = [name for name in numbers if name.isdigit()]
     repeated = len(set(numbers)) < len(numbers)
+    if set(numbers) == {""} and len(numbers) < len(names) - unnamed:
+        raise DataError(
+            f"line 1: the field {names.index('', int(unnamed)) + 1} of the names of the columns is "
+            "empty; a separator too many at the end of the lines?"
+        )
     if len(numbers) == len(names) - unnamed or repeated or len(numbers) > len(plain):
         raise DataError(
             f"line 1 must hold the names of the columns, but looks like data: {text[:40]!r} "
