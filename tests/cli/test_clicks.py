@@ -152,3 +152,23 @@ def test_a_named_column_that_is_absent_and_an_option_of_another_format(log, tmp_
     message = capsys.readouterr().err
     assert "--impression-click-actions does not apply to this format" in message
     assert "--impression-position" in message
+
+
+def test_the_advice_about_positions_without_clicks_works(tmp_path, capsys):
+    rows = ["query,document,position,clicked,session"]
+    for session in range(6):
+        shown = ["a", "b"] if session % 2 else ["b", "a"]
+        for place, document in enumerate([*shown, "c", "d"], 1):
+            clicked = int(place == 1 + session % 3 // 2)
+            rows.append(f"shoes,{document},{place},{clicked},s{session}")
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows) + "\n")
+    command = ["clicks", str(path), "--propensities", "random-lists"]
+    assert main(command) == 1
+    advice = capsys.readouterr().err.rstrip().rpartition("log: ")[2].removesuffix(")")
+    assert advice == "--max-position 2"
+    assert main([*command, *advice.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["impressions"] == 12
+    assert found["counts"] == {"impressions behind position 2": 12}
+    assert main([*command, "--max-position", "0"]) == 1

@@ -119,3 +119,39 @@ def test_metrics_of_the_whole_order(rankgrove, data_file, score_file):
     assert (run.returncode, run.stderr) == (0, "")
     expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=names)
     assert json.loads(run.stdout)["metrics"] == pytest.approx(expected.to_dict())
+
+
+def test_a_run_is_measured_against_the_data_that_it_was_made_from(rankgrove, tmp_path):
+    text, run = tmp_path / "test.txt", tmp_path / "scores.csv"
+    text.write_text(
+        "".join(
+            f"{label} qid:{query} 1:0.5 #docid = d{row}\n"
+            for row, (label, query) in enumerate(zip(LABELS, QUERIES, strict=True))
+        )
+    )
+    run.write_text(
+        "qid,doc_id,score\n"
+        + "".join(
+            f"{query},d{row},{score}\n"
+            for row, (query, score) in enumerate(zip(QUERIES, SCORES, strict=True))
+        )
+    )
+    expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=["ndcg@2", "map"])
+    found = rankgrove("evaluate", run, text, "--metric", "ndcg@2", "map", "--json")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["metrics"] == pytest.approx(expected.to_dict())
+    text.write_text("2 qid:1 1:0.5\n")
+    found = rankgrove("evaluate", run, text)
+    assert found.returncode == 1
+    assert "documents have no ids" in found.stderr
+
+
+def test_options_name_the_columns_of_judgments_beside_a_run(rankgrove, tmp_path):
+    judged, run = tmp_path / "judged.csv", tmp_path / "scores.csv"
+    judged.write_text("search term,sku,stars\na b,x,2\na b,y,0\n")
+    run.write_text("query,document,score\na b,x,1\na b,y,2\n")
+    names = ("--query", "search term", "--label", "stars", "--doc-id", "sku")
+    found = rankgrove("evaluate", run, judged, *names, "--metric", "mrr", "--json")
+    assert json.loads(found.stdout)["metrics"]["mrr"] == 0.5
+    found = rankgrove("evaluate", run, judged, *names[:2])
+    assert found.stderr.rstrip().endswith("name it with --label")

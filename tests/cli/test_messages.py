@@ -73,6 +73,7 @@ def files(data_file, tmp_path, monkeypatch):
         ("train mart data.txt --stream --out x.rg", "--no-stream takes any order"),
         ("train lambdamart w.csv --weight w --out x.rg", "--weight"),
         ("train lambdamart x.xlsx --out x.rg", "x.xlsx is a spreadsheet, which is not read: save"),
+        ("train mart s.csv --out x.rg --label y", "(such as 'qid', 'query_id', 'queryid') among"),
         ("info s.csv --query q --label y --columns a b", "columns has 2 names"),
         ("compare data.txt --ranker mart --folds 2", "not 2 (--folds)"),
         ("compare data.txt --ranker mart --backend dask", "say how many, as in --workers 2"),

@@ -57,6 +57,28 @@ def test_a_run_lists_the_best_first(folder):
         last[query] = (int(rank), float(score))
 
 
+def test_blanks_of_the_models_name_become_underscores_of_the_tag(folder):
+    (folder / "my new model.rg").write_bytes((folder / "model.rg").read_bytes())
+    command = ["predict", str(folder / "my new model.rg"), str(folder / "test.parquet")]
+    assert main([*command, "--out", str(folder / "blanks.run")]) == 0
+    line = (folder / "blanks.run").read_text().splitlines()[0]
+    assert line.split()[-1] == "my_new_model"
+
+
+def test_probabilities_stand_beside_their_ids(folder):
+    data = rankgrove.load(folder / "test.parquet")
+    labels = (data.y > 0).astype(int)
+    binary = rankgrove.Dataset(data.X, labels, data.qid, feature_names=data.feature_names)
+    ranker = rankgrove.QueryCrossEntropy(n_estimators=3, random_state=1).fit(binary)
+    ranker.save(folder / "binary.rg")
+    command = ["predict", str(folder / "binary.rg"), str(folder / "test.parquet"), "--proba"]
+    assert main([*command, "--out", str(folder / "proba.csv")]) == 0
+    assert main([*command, "--out", str(folder / "proba.txt")]) == 0
+    table = pyarrow.csv.read_csv(folder / "proba.csv")
+    assert table["score"].to_numpy().tolist() == np.loadtxt(folder / "proba.txt").tolist()
+    assert table["score"].to_numpy().min() > 0
+
+
 def test_a_run_needs_ids_of_documents(folder, capsys):
     command = ["predict", str(folder / "model.rg"), str(folder / "no-ids.parquet")]
     assert main([*command, "--out", str(folder / "none.run")]) == 1

@@ -116,3 +116,11 @@ def test_a_function_travels_in_a_pickle(data):
     measure = pickle.loads(pickle.dumps(rankgrove.metric(mean_label, k=2)))
     assert str(measure) == "mean_label@2"
     assert measure(data, data.X[:, 0]) == rankgrove.metric(mean_label, k=2)(data, data.X[:, 0])
+
+
+def test_scores_before_labels_are_refused_by_their_names():
+    def top(y_pred, y_true):
+        return float(y_true[np.argmax(y_pred)])
+
+    with pytest.raises(ValueError, match=r"must take \(labels, scores\), not \(y_pred, y_true\)"):
+        rankgrove.evaluate([1, 0], [0.5, 0.2], qid=[1, 1], metrics=[top])

@@ -11,12 +11,17 @@ so on.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from rankgrove.cli.log_options import add_log_options, given_log_options
 from rankgrove.cli.options import add_json_option
 from rankgrove.cli.output import counts_table, print_json, show, table
 from rankgrove.cli.paths import refuse_overwriting
+
+if TYPE_CHECKING:
+    from rankgrove.logs.reading import LogTable
 
 EXAMPLES = """\
   rankgrove clicks impressions.csv --out judgments.parquet
@@ -52,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out pairs that were shown less often (default: 1)",
     )
     parser.add_argument(
+        "--max-position",
+        type=int,
+        metavar="N",
+        help="leave out impressions at positions behind N (default: none)",
+    )
+    parser.add_argument(
         "--out", type=_out_path, metavar="OUTPUT", help="judgments to write: .parquet or .csv"
     )
     parser.add_argument(
@@ -85,6 +96,8 @@ def run(arguments: argparse.Namespace) -> None:
         refuse_overwriting(arguments.out, arguments.log)
         require_place(arguments.out)
     impressions = read_impressions(arguments.log, **given_log_options(arguments, "impression"))
+    if arguments.max_position is not None:
+        impressions = _first_positions(impressions, arguments.max_position)
     log = ClickLog.of(impressions)
     found: dict[str, Any] = {
         "impressions": log.n_rows,
@@ -98,6 +111,18 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out is not None:
         found |= _write_judgments(log, arguments)
     print_json(found) if arguments.json else _show(found)
+
+
+def _first_positions(impressions: LogTable, last: int) -> LogTable:
+    """Leave out, and count, the impressions at positions behind the last one."""
+    import pyarrow.compute as pc
+
+    if last < 1:
+        raise ValueError(f"--max-position must be a whole number >= 1, not {last}")
+    shown = impressions.table
+    kept = shown.filter(pc.less_equal(shown["position"], last))
+    behind = {f"impressions behind position {last}": shown.num_rows - kept.num_rows}
+    return replace(impressions, table=kept, counts=impressions.counts + Counter(behind))
 
 
 def _propensities(log: Any, method: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--study",
         metavar="FILE",
         help="TOML file that holds the rankers and options, or the name of a study that comes with "
-        "rankgrove (rcrank); options given here win",
+        "rankgrove (missing, rcrank); options given here win",
     )
     add_metric_option(parser, ["ndcg@10", "map", "mrr"])
     add_preset_option(parser)

@@ -6,7 +6,8 @@ counts, and how many queries count.
 
 SCORES may also be a run: TREC's `topic Q0 document rank score tag` lines, or a table with columns
 of query, document and score. DATA are then judgments (TREC qrels, an export of Quepid, a table,
-...), and documents are matched by their ids. A judged document that the run lacks counts in the
+LETOR text with ids of documents, ...), and documents are matched by their ids; --label, --query and
+--doc-id name columns of a table. A judged document that the run lacks counts in the
 ideal ranking only; one without a judgment, or with a negative grade, is not relevant.
 """
 
@@ -41,6 +42,9 @@ EXAMPLES = """\
   rankgrove evaluate bm25.run qrels.txt --preset trec --metric ndcg@10 map
 """
 
+# Options that name columns of judgments beside a run, and the arguments of ``read_judgments``.
+_JUDGMENT_COLUMNS = {"label": "grade", "query": "query", "doc_id": "document"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
@@ -67,6 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_json_option(parser)
     add_judgment_options(parser)
+    parser.set_defaults(
+        option_names={"grade": "--label", "query": "--query", "document": "--doc-id"}
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -140,15 +147,19 @@ def _is_run(arguments: argparse.Namespace) -> bool:
 
 def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
     """Evaluate a run against judgments: documents are matched by their ids."""
+    from rankgrove.logs import read_judgments
     from rankgrove.metrics.evaluation import DEFAULT_METRICS
     from rankgrove.metrics.runs import evaluate_run, match_run
 
     if len(arguments.data) != 1:
         raise ValueError(f"a run is measured against one file of judgments, not {arguments.data}")
-    for name in reading_options(arguments):
+    given = reading_options(arguments)
+    for name in given.keys() - _JUDGMENT_COLUMNS.keys():
         option = f"--{name.replace('_', '-')}"
         raise ValueError(f"{option} does not apply to a run, whose documents are matched by ids")
-    matched = match_run(arguments.data[0], arguments.scores, arguments.absent_queries or "zero")
+    columns = {_JUDGMENT_COLUMNS[name]: value for name, value in given.items()}
+    judged = read_judgments(arguments.data[0], **columns)
+    matched = match_run(judged, arguments.scores, arguments.absent_queries or "zero")
     result = evaluate_run(
         matched,
         metrics=arguments.metrics or DEFAULT_METRICS,

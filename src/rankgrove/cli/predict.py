@@ -83,6 +83,8 @@ def _write_ids(ranker: Any, arguments: argparse.Namespace) -> None:
 
     data = load_documents(one_source(arguments.data), ranker, arguments, needs_queries=True)
     scores = ranker.predict(data, n_steps=arguments.n_steps)
+    if arguments.proba:
+        scores = ranker.probability_of(scores)
     write_scored(data, scores, arguments.out, file_path(arguments.model).stem)
 
 

@@ -96,7 +96,7 @@ def _show_texts(columns: list[str], rows: list[list[str]]) -> None:
     shown = table(columns, rows)
     for column in shown.columns:
         column.justify, column.no_wrap = "left", False
-        column.overflow = "fold"
+        column.overflow, column.min_width = "fold", None
     shown.columns[0].no_wrap = True
     show(shown)
 

@@ -24,7 +24,8 @@ def holds_ids(path: str | None) -> bool:
 def write_scored(data: Dataset, scores: Any, path: str, tag: str) -> None:
     """Write the documents of each query, the best first in a run, else in the order of the data.
 
-    Documents without ids are an error in a run; in tables the column is left out.
+    Documents without ids are an error in a run; in tables the column is left out. Blanks of the
+    tag, which names the run, become underscores.
     """
     from rankgrove._files import replacing
 
@@ -49,13 +50,14 @@ def _run(data: Dataset, scores: Any, tag: str) -> bytes:
         check_id(query, "query id")
     for document in ids.tolist():
         check_id(document, "document id")
-    check_id(tag, "tag")
     groups = data.groups
     query = groups.query_of_row()
     _refuse_repetition(data, ids, query)
     order = np.lexsort((np.arange(data.n_rows), -scores, query))
     ranks = np.arange(data.n_rows) - np.repeat(groups.offsets[:-1], groups.sizes) + 1
-    return run_lines(data.qid[order], ids[order], ranks.tolist(), scores[order], tag)
+    return run_lines(
+        data.qid[order], ids[order], ranks.tolist(), scores[order], "_".join(tag.split())
+    )
 
 
 def _refuse_repetition(

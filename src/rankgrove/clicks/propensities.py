@@ -145,7 +145,8 @@ def _require_clicks(clicks: Floats) -> None:
     if len(without):
         raise DataError(
             f"position {without[0] + 1} has no usable click: its propensity cannot be estimated "
-            "(leave positions below it out of the log)"
+            "(leave this position and those behind it out of the log: --max-position "
+            f"{without[0]} on the command line)"
         )
 
 

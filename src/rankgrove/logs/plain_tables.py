@@ -167,7 +167,7 @@ def column_named(names: Sequence[str], given: str | None, usual: Sequence[str], 
     found = optional_column(names, given, usual)
     if found is None:
         raise DataError(
-            f"no column of the {what} (such as {', '.join(usual[:4])}) among "
+            f"no column of the {what} (such as {', '.join(map(repr, usual[:4]))}) among "
             f"{', '.join(map(repr, names[:20]))}: name it with {what}="
         )
     return found

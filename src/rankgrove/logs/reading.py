@@ -48,6 +48,7 @@ FORMATS = [
     LogFormat("table", "features", f"{_PACKAGE}.feature_table"),
     LogFormat("workbench", "judgments", f"{_PACKAGE}.workbench"),
     LogFormat("rre", "judgments", f"{_PACKAGE}.rre"),
+    LogFormat("letor", "judgments", f"{_PACKAGE}.letor_data"),
     LogFormat("o19s", "judgments", f"{_PACKAGE}.o19s"),
     LogFormat("qrels", "judgments", f"{_PACKAGE}.qrels"),
     LogFormat("quepid", "judgments", f"{_PACKAGE}.quepid"),
@@ -122,8 +123,9 @@ def read_judgments(source: Any, *, format: str | None = None, **options: Any) ->
     ----------
     source : a file (also compressed), a list of files, or a folder
     format : workbench (OpenSearch's Search Relevance Workbench), rre (Rated Ranking Evaluator),
-        o19s (``grade qid:1 # document query``), qrels (TREC), quepid, or table (CSV, TSV, Parquet,
-        Arrow); by default the content decides
+        letor (data with features, and ``#docid = ID`` comments), o19s (``grade qid:1 # document
+        query``), qrels (TREC), quepid, or table (CSV, TSV, Parquet, Arrow); by default the content
+        decides
     options : see ``LogOptions``, such as ``grade="stars"`` or ``combine="median"``
     """
     return _read_all("judgments", source, format, options)

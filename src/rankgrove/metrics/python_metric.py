@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._signatures import has_other_order
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.judgments import Listing
@@ -185,7 +186,11 @@ def _parameters(name: str, function: Callable[..., Any], of: str) -> Mapping[str
     arguments = ARGUMENTS[of]
     given = list(inspect.signature(function).parameters.values())
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if len(given) < len(arguments) or any(p.kind not in kinds for p in given[: len(arguments)]):
+    if (
+        len(given) < len(arguments)
+        or any(p.kind not in kinds for p in given[: len(arguments)])
+        or has_other_order(function, arguments)
+    ):
         raise ValueError(
             f"the function of the metric {name!r} must take ({', '.join(arguments)}), not "
             f"{inspect.signature(function)}"

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from tests.boosting.objectives.support import run, training_data
 
+import rankgrove
 from rankgrove.boosting.objectives.custom import PerQueryObjective, PythonObjective
 from rankgrove.boosting.objectives.klmart import KullbackLeibler
 from rankgrove.boosting.objectives.mart import SquaredError
+from rankgrove.datasets import make_ranking
 
 
 def squares(scores, y, qid, weight):
@@ -125,7 +127,7 @@ def test_wrong_results_of_a_query_are_named(function, message, compiled):
 @pytest.mark.parametrize("objective", [PythonObjective, PerQueryObjective])
 def test_another_signature_is_refused(objective):
     with pytest.raises(
-        ValueError, match=r"must take \(scores, y, qid, weight\), not \(scores, y\)"
+        ValueError, match=r"must take \(scores, y, qid, weight\), in this order, not \(scores, y\)"
     ):
         objective(training_data([2]), lambda scores, y: (scores, scores))
 
@@ -141,3 +143,25 @@ def test_a_function_cannot_change_the_training_data():
     ):
         with pytest.raises(ValueError, match="read-only"):
             run(objective, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y_true, y_pred, weight, group: (y_pred - y_true, np.ones(len(y_true))),  # LightGBM's
+        lambda y, scores, qid, weight: (scores - y, weight),
+        lambda scores, y, weight, qid: (scores - y, weight),
+    ],
+)
+@pytest.mark.parametrize("per_query", [False, True])
+def test_arguments_in_another_order_are_refused_by_their_names(function, per_query):
+    ranker = rankgrove.CustomMART(objective=function, per_query=per_query, n_estimators=1)
+    with pytest.raises(ValueError, match=r"must take \(scores, y, qid, weight\), in this order"):
+        ranker.fit(make_ranking(3, seed=1))
+
+
+def test_other_names_are_taken_by_their_place():
+    def function(s, t, q, w):
+        return w * (s - t), w
+
+    rankgrove.CustomMART(objective=function, n_estimators=1).fit(make_ranking(3, seed=1))

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._arrays import read_only
+from rankgrove._signatures import has_other_order
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 from rankgrove.errors import ModelError
 
@@ -179,10 +180,14 @@ def _require_signature(function: Function) -> None:
         return  # some built-in functions have none
     try:
         signature.bind("scores", "y", "qid", "weight")
+        right = not has_other_order(function, ("scores", "labels", "queries", "weights"))
     except TypeError:
+        right = False
+    if not right:
         raise ValueError(
-            f"the objective {_name(function)} must take (scores, y, qid, weight), not {signature}"
-        ) from None
+            f"the objective {_name(function)} must take (scores, y, qid, weight), in this order, "
+            f"not {signature}"
+        )
 
 
 def _weights(data: TrainingData) -> Floats:

@@ -244,7 +244,7 @@ class _Finder:
     def nothing_like(self, what: str, kind: str, option: str) -> DataError:
         """Return the error of a table that lacks a column."""
         return DataError(
-            f"no column of {what} (such as {', '.join(_CONVENTIONS[kind][:3])}) among "
+            f"no column of {what} (such as {', '.join(map(repr, _CONVENTIONS[kind][:3]))}) among "
             f"{_shown(self.names)}: name it with {option}= "
             f"(--{option} on the command line)"
         )
