@@ -13,7 +13,7 @@ not matter, and the table says how far single runs lie apart::
 
 With ``--tables``, ours beside LightGBM, XGBoost and CatBoost on every collection of
 ``_judgments.py``, or on those of ``_held_out.py``, each with its defaults, comparable settings,
-bagged, or tuned by 30 trials (``_peer_quality.py``)::
+bagged, or tuned by 30 or 10 trials (``_peer_quality.py``)::
 
     python benchmarks/bench_quality.py --tables "comparable settings" --seeds 3
     python benchmarks/bench_quality.py --tables defaults --collections held-out
