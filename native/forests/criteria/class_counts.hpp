@@ -20,6 +20,7 @@ namespace rankgrove::forests {
 
 template <int C>
 struct ClassCounts {
+  static constexpr bool kOfClassCounts = true;  // which determine the sums
   using Cell = uint32_t;
   using Item = uint8_t;
 
@@ -60,6 +61,7 @@ struct ClassCounts {
 // Sums that add documents one by one.
 template <typename Sums>
 struct OneByOne {
+  static constexpr bool kOfClassCounts = false;
   template <typename Items, typename Cell>
   void add_all(const NodeRows& documents, Items&& items, Cell* cell) const {
     const auto* item = items();

@@ -27,6 +27,7 @@ namespace rankgrove::forests {
 struct PackedWord {
   using Cell = uint64_t;
   using Item = uint64_t;
+  static constexpr bool kOfClassCounts = true;  // which determine the sums
 
   static constexpr int32_t stride() { return 1; }
   void add(Cell* cell, Item item) const { *cell += item; }
@@ -155,6 +156,7 @@ struct PackedTargets : PackedWord {
 // Targets count from the smallest of the node, which changes no gain, in steps of at most 2^-32 of
 // the range of the node's targets: every sum is exact, in any order.
 struct PackedReals : PackedWord {
+  static constexpr bool kOfClassCounts = false;
   static constexpr int64_t kMostDocuments = 65535;
 
   explicit PackedReals(const ForestTargets& targets) : target(targets.target.data()) {}

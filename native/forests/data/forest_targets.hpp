@@ -59,6 +59,21 @@ struct ForestTargets {
   int32_t n_classes() const { return static_cast<int32_t>(class_value.size()); }
   bool has_classes() const { return !class_value.empty(); }
 
+  // Number and mean target of unweighted documents, of which so many are of each class; tells
+  // whether all targets are equal.
+  bool summarise(const uint32_t* class_counts, int64_t& n_documents, double& mean) const {
+    double sum = 0;
+    int32_t n_present = 0;
+    n_documents = 0;
+    for (int32_t c = 0; c < n_classes(); ++c) {
+      sum += class_value[c] * class_counts[c];
+      n_present += class_counts[c] > 0;
+      n_documents += class_counts[c];
+    }
+    mean = sum / static_cast<double>(n_documents);
+    return n_present == 1;
+  }
+
   // Makes sums over the documents of any node exact, of up to `most_documents` of them, given the
   // largest weight and the largest absolute target of all rows.
   void make_sums_exact(int64_t most_documents, double largest_weight, double largest_target) {

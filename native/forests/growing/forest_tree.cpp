@@ -11,6 +11,7 @@
 #include "forests/growing/found_split.hpp"
 #include "forests/growing/growing_tree.hpp"
 #include "forests/growing/node_queue.hpp"
+#include "forests/growing/small_trees.hpp"
 #include "forests/listwise/block_gains.hpp"
 #include "forests/listwise/candidate_gains.hpp"
 #include "forests/listwise/function_gains.hpp"
@@ -164,19 +165,26 @@ class ForestTreeGrower {
     const auto splitter = pointwise_splitter();
     const NodeOrder order = options_.order;
     const bool as_ordered = splits_as_ordered(options_);
+    const NodeOrder order_of_splits = as_ordered ? order : NodeOrder::kDepthFirst;
     const int32_t n_before = tree_.n_nodes();
+    std::unique_ptr<SmallTrees<Code>> small;
+    if (options_.max_leaf_nodes == kUnlimited && order_of_splits == NodeOrder::kDepthFirst &&
+        times_.empty() && SmallTrees<Code>::fit(data_, *splitter)) {
+      small = std::make_unique<SmallTrees<Code>>(data_, options_, sample_weight_, *splitter, tree_);
+    }
     split_all(
-        roots, as_ordered ? order : NodeOrder::kDepthFirst, *splitter, false,
-        [](const FoundSplit&) {}, [](const WaitingNode&) { return true; });
+        roots, order_of_splits, *splitter, false, [](const FoundSplit&) {},
+        [](const WaitingNode&) { return true; }, small.get());
     return as_ordered ? tree_.flat() : tree_.numbered(new_queue(order), roots, n_before);
   }
 
   // Splits leaves in some order, and their children that are not pure if wanted(child), until no
-  // split is found or there are enough leaves. on_split(found) is called after each split.
+  // split is found or there are enough leaves. on_split(found) is called after each split, but for
+  // the nodes that are left to `small`.
   template <typename OnSplit, typename Wanted>
   void split_all(const std::vector<WaitingNode>& roots, NodeOrder order,
                  NodeSplitter<Code>& splitter, bool gains_change, OnSplit&& on_split,
-                 Wanted&& wanted) {
+                 Wanted&& wanted, SmallTrees<Code>* small = nullptr) {
     if (order == NodeOrder::kBestFirst) {
       split_best_first(roots, splitter, gains_change, on_split, wanted);
       return;
@@ -184,8 +192,14 @@ class ForestTreeGrower {
     NodeQueue queue = new_queue(order);
     queue.push_all(roots);
     while (!queue.empty() && may_grow()) {
+      const WaitingNode node = queue.pop();
+      if (small && node.n_rows() <= small->most_documents()) {
+        heartbeat_();
+        small->grow(node, rows_.data() + node.begin, labels_.data() + node.begin);
+        continue;
+      }
       FoundSplit found;
-      if (!find_split(queue.pop(), splitter, found) || !fits(found)) continue;
+      if (!find_split(node, splitter, found) || !fits(found)) continue;
       queue.push_all(split(found, on_split, wanted));
     }
   }
@@ -249,8 +263,8 @@ class ForestTreeGrower {
     }
     const int64_t middle = partition(parted, found.split, codes);
     const int32_t depth = node.depth + 1;
-    WaitingNode left{0, depth, node.begin, middle, 0.0, mix64(node.key ^ 0x5bd1e995u)};
-    WaitingNode right{0, depth, middle, parted.end, 0.0, mix64(node.key + 1)};
+    WaitingNode left{0, depth, node.begin, middle, 0.0, left_key(node.key)};
+    WaitingNode right{0, depth, middle, parted.end, 0.0, right_key(node.key)};
     if (few_classes()) share_class_counts(parted, left, right);
     found.left_pure = summarise(left);
     found.right_pure = summarise(right);
@@ -470,16 +484,7 @@ class ForestTreeGrower {
     if (node.n_rows() == 0) return true;
     if (!counts_classes()) return summarise_targets(node);
     const uint32_t* counts = few_classes() ? node.class_counts.data() : counted_classes(node);
-    double sum = 0;
-    int32_t n_present = 0;
-    node.n_documents = 0;
-    for (int32_t c = 0; c < data_.targets.n_classes(); ++c) {
-      sum += data_.targets.class_value[c] * counts[c];
-      n_present += counts[c] > 0;
-      node.n_documents += counts[c];
-    }
-    node.value = sum / static_cast<double>(node.n_documents);
-    return n_present == 1;
+    return data_.targets.summarise(counts, node.n_documents, node.value);
   }
 
   bool summarise_targets(WaitingNode& node) const {

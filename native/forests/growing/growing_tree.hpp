@@ -7,6 +7,7 @@
 
 #include "forests/growing/gain_heap.hpp"
 #include "forests/growing/node_queue.hpp"
+#include "forests/nodes/node_splitter.hpp"
 #include "trees/tree.hpp"
 
 namespace rankgrove::forests {
@@ -41,9 +42,23 @@ class GrowingTree {
     return {sets_.words.data() + begin, static_cast<size_t>(sets_.offsets[set + 1]) - begin};
   }
 
+  void add_leaf(double value, int64_t n_documents, bool pure) {
+    const auto count = static_cast<uint32_t>(n_documents);
+    nodes_.push_back({.value = value, .count = count, .pure = pure});
+  }
   void add_leaf(const WaitingNode& leaf, bool pure) {
-    const auto count = static_cast<uint32_t>(leaf.n_documents);
-    nodes_.push_back({.value = leaf.value, .count = count, .pure = pure});
+    add_leaf(leaf.value, leaf.n_documents, pure);
+  }
+
+  // Makes an inner node of a leaf whose children are the nodes `left` and `left` + 1.
+  void split_leaf(int32_t leaf, const NodeSplit& split, float threshold, bool missing_left,
+                  int32_t left) {
+    GrowingNode& node = nodes_[leaf];
+    node.feature = split.feature;
+    node.threshold = threshold;
+    node.missing_left = missing_left;
+    node.gain = split.gain;
+    node.left = left;
   }
 
   // Adds a set of categories and returns its number.

@@ -11,6 +11,7 @@
 #include "forests/data/forest_features.hpp"
 #include "forests/nodes/byte_codes.hpp"
 #include "forests/nodes/category_ranks.hpp"
+#include "forests/nodes/document_bits.hpp"
 #include "forests/nodes/feature_draw.hpp"
 
 namespace rankgrove::forests {
@@ -168,23 +169,18 @@ class NodeCodes {
   std::vector<Code> codes_;
 };
 
-// Draws K features for a node, and with `redraw` more, one at a time, as long as all drawn ones are
-// constant there; calls visit(slot, feature, lowest code, highest code) for those that are not
-// constant, until it returns false. The codes of categorical features are ranks then.
-template <typename Code, typename Visit>
-void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
-                          NodeCodes<Code>& codes, CategoryRanks<Code>& ranks,
-                          const NodeRows& documents, std::vector<int32_t>& features, Random& random,
-                          Visit&& visit) {
+// Draws K features for a node of n documents, and with `redraw` more, one at a time, as long as all
+// drawn ones are constant there; calls visit(slot, feature, lowest code, highest code) for those
+// that are not constant, until it returns false. gather(features, n_features, first_slot) is called
+// before range(slot, feature), which returns the lowest and the highest code, and few(feature,
+// slot) in place of both.
+template <typename Gather, typename Range, typename Few, typename Visit>
+[[gnu::always_inline]] inline void visit_drawn_ranges(FeatureDraw& draw, int32_t max_features,
+                                                      bool redraw, int64_t n,
+                                                      std::vector<int32_t>& features,
+                                                      Random& random, Gather&& gather,
+                                                      Range&& range, Few&& few, Visit&& visit) {
   constexpr int64_t kFew = 16;  // a small node is often done with its first features
-  const int32_t* rows = documents.rows;
-  const int64_t n = documents.n;
-  const auto visit_codes = [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
-    if (ranks.has_categories(feature)) {
-      std::tie(low, high) = ranks.apply(feature, slot, documents, random, codes.codes(slot));
-    }
-    return visit(slot, feature, low, high);
-  };
   draw.start();
   int32_t n_drawn = 0;
   bool splittable = false;
@@ -194,10 +190,10 @@ void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
   while (n <= kFew && more()) {
     const int32_t feature = draw.next(random);
     const int32_t slot = std::min(n_drawn++, max_features);
-    const auto [low, high] = codes.gather_few(feature, slot, rows, n);
+    const auto [low, high] = few(feature, slot);
     if (low == high) continue;
     splittable = true;
-    if (!visit_codes(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
+    if (!visit(slot, feature, static_cast<int32_t>(low), static_cast<int32_t>(high))) return;
   }
   while (more()) {
     const int32_t wanted = std::max(1, max_features - n_drawn);
@@ -207,18 +203,57 @@ void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
     }
     const auto n_new = static_cast<int32_t>(features.size());
     const int32_t first_slot = std::min(n_drawn, max_features);
-    codes.gather(features.data(), n_new, first_slot, rows, n);
+    gather(features.data(), n_new, first_slot);
     for (int32_t i = 0; i < n_new; ++i) {
-      const auto [low, high] = codes.range(first_slot + i);
+      const auto [low, high] = range(first_slot + i, features[i]);
       if (low == high) continue;
       splittable = true;
-      if (!visit_codes(first_slot + i, features[i], static_cast<int32_t>(low),
-                       static_cast<int32_t>(high))) {
+      if (!visit(first_slot + i, features[i], static_cast<int32_t>(low),
+                 static_cast<int32_t>(high))) {
         return;
       }
     }
     n_drawn += n_new;
   }
+}
+
+// The same with the codes of the node's documents, which are gathered. Those of categorical
+// features are ranks when they are visited.
+template <typename Code, typename Visit>
+void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
+                          NodeCodes<Code>& codes, CategoryRanks<Code>& ranks,
+                          const NodeRows& documents, std::vector<int32_t>& features, Random& random,
+                          Visit&& visit) {
+  const int32_t* rows = documents.rows;
+  const int64_t n = documents.n;
+  visit_drawn_ranges(
+      draw, max_features, redraw, n, features, random,
+      [&](const int32_t* some, int32_t n_some, int32_t first_slot) {
+        codes.gather(some, n_some, first_slot, rows, n);
+      },
+      [&](int32_t slot, int32_t) { return codes.range(slot); },
+      [&](int32_t feature, int32_t slot) { return codes.gather_few(feature, slot, rows, n); },
+      [&](int32_t slot, int32_t feature, int32_t low, int32_t high) {
+        if (ranks.has_categories(feature)) {
+          std::tie(low, high) = ranks.apply(feature, slot, documents, random, codes.codes(slot));
+        }
+        return visit(slot, feature, low, high);
+      });
+}
+
+// The same with documents that are bits of a word; calls visit(feature, lowest code, highest code).
+template <typename Visit>
+void visit_drawn_features(FeatureDraw& draw, int32_t max_features, bool redraw,
+                          const DocumentBits& documents, std::vector<int32_t>& features,
+                          Random& random, Visit&& visit) {
+  visit_drawn_ranges(
+      draw, max_features, redraw, documents.n_members(), features, random,
+      [](const int32_t*, int32_t, int32_t) {},
+      [&](int32_t, int32_t feature) { return documents.range(feature); },
+      [&](int32_t feature, int32_t) { return documents.range(feature); },
+      [&](int32_t, int32_t feature, int32_t low, int32_t high) {
+        return visit(feature, low, high);
+      });
 }
 
 }  // namespace rankgrove::forests

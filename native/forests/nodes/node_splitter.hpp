@@ -45,6 +45,8 @@ struct NodeRows {
   uint64_t times_of(int64_t i) const { return times ? times[rows[i]] : 1; }
 };
 
+class DocumentBits;
+
 template <typename Code>
 class NodeSplitter {
  public:
@@ -55,6 +57,12 @@ class NodeSplitter {
   virtual const Code* split_codes() const = 0;
   // If that feature is categorical, these codes are ranks: the categories by their ranks.
   virtual std::span<const int32_t> split_categories() const = 0;
+  // Whether it finds the same split in documents that are bits of a word, if there is no
+  // categorical feature: of their node with these numbers of documents of each class.
+  virtual bool reads_bits() const { return false; }
+  virtual NodeSplit find(const DocumentBits&, const uint32_t* /*class_counts*/, Random&) {
+    return {};
+  }
 };
 
 }  // namespace rankgrove::forests

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "common/random.hpp"
 #include "forests/criteria/count_classes.hpp"
 
 namespace rankgrove::forests {
@@ -21,5 +22,9 @@ struct WaitingNode {
 
   int64_t n_rows() const { return end - begin; }
 };
+
+// The random streams of a node's children.
+inline uint64_t left_key(uint64_t key) { return mix64(key ^ 0x5bd1e995u); }
+inline uint64_t right_key(uint64_t key) { return mix64(key + 1); }
 
 }  // namespace rankgrove::forests

@@ -38,16 +38,9 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
 
   NodeSplit find(const NodeRows& documents, const WaitingNode&, Random& random) override {
     const int64_t n = documents.n;
-    documents_ = documents;
-    std::fill(total_.begin(), total_.end(), Cell{});
-    items_known_ = false;
-    criterion_.add_all(documents, [this] { return items(); }, total_.data());
-    const double weight = criterion_.weight(total_.data());
-    node_score_ = criterion_.score(total_.data());
-    best_ = NodeSplit{};
-    best_score_ = node_score_ + (options_.min_gain + kGainNoise) * weight;
-    const double perfect = criterion_.perfect_score(documents, total_.data());
+    const double perfect = start(documents);
     if (documents.least_gain > 0) {
+      const double weight = criterion_.weight(total_.data());
       const double rounding = kRounding * (std::abs(perfect) + weight);
       const double least = node_score_ + documents.least_gain * sample_weight_ - rounding;
       if (perfect + rounding < least) return best_;
@@ -74,6 +67,23 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     return finished();
   }
 
+  bool reads_bits() const override {
+    return kCountsClasses && options_.splitter == Splitter::kRandomThreshold &&
+           !options_.missing_branch;
+  }
+  NodeSplit find(const DocumentBits& documents, const uint32_t* class_counts,
+                 Random& random) override {
+    if constexpr (kCountsClasses) {
+      const double perfect = start({.n = documents.n_members(), .class_counts = class_counts});
+      visit_drawn_features(draw_, options_.max_features, options_.redraw, documents, features_,
+                           random, [&](int32_t feature, int32_t low, int32_t high) {
+                             try_one_threshold(documents, feature, low, high, random);
+                             return !best_.found() || best_score_ < perfect;
+                           });
+    }
+    return finished();
+  }
+
   const Code* split_codes() const override { return codes_.codes(best_slot_); }
   std::span<const int32_t> split_categories() const override {
     return ranks_.categories(best_slot_);
@@ -96,6 +106,21 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
       sizeof(Code) == 1 &&
       requires(const CriterionOf& criterion, NodeRows documents, std::vector<uint8_t>& items,
                uint64_t& least) { criterion.lane_items(documents, items, least); };
+
+  // Whether the numbers of documents of each class are all there is to know.
+  static constexpr bool kCountsClasses = CriterionOf::kOfClassCounts;
+
+  // Begins a node; returns the score that no split of it surpasses.
+  double start(const NodeRows& documents) {
+    documents_ = documents;
+    std::fill(total_.begin(), total_.end(), Cell{});
+    items_known_ = false;
+    criterion_.add_all(documents, [this] { return items(); }, total_.data());
+    node_score_ = criterion_.score(total_.data());
+    best_ = NodeSplit{};
+    best_score_ = node_score_ + (options_.min_gain + kGainNoise) * criterion_.weight(total_.data());
+    return criterion_.perfect_score(documents, total_.data());
+  }
 
   NodeSplit finished() {
     if (best_.found()) {
@@ -291,6 +316,17 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
       if (may_branch(feature, right_.data())) consider_three(feature, split.bin, split.bin + 1);
       return;
     }
+    consider(feature, split.bin, split.bin + 1, split.missing_left);
+  }
+
+  void try_one_threshold(const DocumentBits& documents, int32_t feature, int32_t low, int32_t high,
+                         Random& random) {
+    NodeSplit split;
+    if (!draw_threshold(data_.features, documents, feature, low, high, random, split)) return;
+    DocumentBits::Counts counts;
+    documents.count_left(split, counts);
+    std::fill(left_.begin(), left_.end(), Cell{});
+    criterion_.add_all({.class_counts = counts.data()}, [] {}, left_.data());
     consider(feature, split.bin, split.bin + 1, split.missing_left);
   }
 

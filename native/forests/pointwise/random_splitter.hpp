@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "forests/data/forest_features.hpp"
@@ -42,6 +43,20 @@ class RandomSplitter final : public NodeSplitter<Code> {
     return result;
   }
 
+  bool reads_bits() const override { return !options_.missing_branch; }
+  NodeSplit find(const DocumentBits& documents, const uint32_t*, Random& random) override {
+    NodeSplit result;
+    visit_drawn_features(
+        draw_, 1, options_.redraw, documents, drawn_, random,
+        [&](int32_t feature, int32_t low, int32_t high) {
+          NodeSplit split;
+          if (!draw_threshold(features_, documents, feature, low, high, random, split)) return true;
+          if (leaves_enough(documents, split)) result = split;
+          return true;
+        });
+    return result;
+  }
+
   const Code* split_codes() const override { return codes_.codes(slot_); }
   std::span<const int32_t> split_categories() const override { return ranks_.categories(slot_); }
 
@@ -58,6 +73,14 @@ class RandomSplitter final : public NodeSplitter<Code> {
     }
     if (split.branch && n_missing < options_.min_samples_leaf) return false;
     return std::min(n_left, n - n_left - n_missing) >= options_.min_samples_leaf;
+  }
+
+  bool leaves_enough(const DocumentBits& documents, const NodeSplit& split) const {
+    if (options_.min_samples_leaf == 1) return true;
+    DocumentBits::Counts counts{};
+    documents.count_left(split, counts);
+    const int64_t n_left = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    return std::min(n_left, documents.n_members() - n_left) >= options_.min_samples_leaf;
   }
 
   const ForestFeatures& features_;

@@ -7,6 +7,7 @@
 
 #include "common/random.hpp"
 #include "forests/data/forest_features.hpp"
+#include "forests/nodes/document_bits.hpp"
 #include "forests/nodes/node_splitter.hpp"
 
 namespace rankgrove::forests {
@@ -65,6 +66,14 @@ bool draw_threshold(const ForestFeatures& features, const Code* codes, int64_t n
     return largest;
   };
   return draw_threshold(features, feature, low, high, branch, random, largest_value, split);
+}
+
+// The same for documents that are bits of a word.
+inline bool draw_threshold(const ForestFeatures& features, const DocumentBits& documents,
+                           int32_t feature, int32_t low, int32_t high, Random& random,
+                           NodeSplit& split) {
+  const auto largest_value = [&] { return documents.largest_value(feature); };
+  return draw_threshold(features, feature, low, high, false, random, largest_value, split);
 }
 
 }  // namespace rankgrove::forests

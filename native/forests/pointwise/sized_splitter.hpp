@@ -23,6 +23,12 @@ class SizedSplitter final : public NodeSplitter<Code> {
     return last_->find(documents, node, random);
   }
 
+  bool reads_bits() const override { return small_->reads_bits(); }
+  NodeSplit find(const DocumentBits& documents, const uint32_t* class_counts,
+                 Random& random) override {
+    return small_->find(documents, class_counts, random);
+  }
+
   const Code* split_codes() const override { return last_->split_codes(); }
   std::span<const int32_t> split_categories() const override { return last_->split_categories(); }
 
