@@ -62,9 +62,9 @@ GROWTH: dict[str, tuple[str, tuple[int, ...], str]] = {
     "documents": (
         "documents",
         (10, 100, 1_000, 10_000, 100_000),
-        "0: pairs per document end at the truncation; sorting has a logarithm. A query is the work of "
-        "one thread: 150,000 rows are two queries at the end, of 100,000 and 50,000 documents, whose "
-        "gradients two threads can compute 1.5 times as fast as one",
+        "0: pairs per document end at the truncation; sorting has a logarithm. A query is the work "
+        "of one thread: 150,000 rows are two queries at the end, of 100,000 and 50,000 documents, "
+        "whose gradients two threads can compute 1.5 times as fast as one",
     ),
 }
 PHASES = ("gradients", "tree", "scores", "python", "step")
