@@ -22,6 +22,7 @@
 #else
 #define RANKGROVE_SIMD
 #endif
+#define RANKGROVE_AVX2 __attribute__((target("avx2,bmi")))
 #define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2")))
 #define RANKGROVE_INLINE inline __attribute__((always_inline))
 
@@ -35,6 +36,12 @@ inline void cpu_pause() {
 }
 
 #if RANKGROVE_X86
+// Whether functions marked RANKGROVE_AVX2 can be called.
+inline bool has_avx2() {
+  static const bool kAvailable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
+  return kAvailable;
+}
+
 // Whether functions marked RANKGROVE_AVX512 can be called: processors with its later parts (VBMI2:
 // Ice Lake, Zen 4 and newer) keep their clock.
 inline bool has_avx512() {

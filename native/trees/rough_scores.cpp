@@ -1,6 +1,7 @@
 #include "trees/rough_scores.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "common/simd.hpp"
@@ -26,6 +27,24 @@ RANKGROVE_INLINE void low_halves(const Words& a, const Words& b, LaneMask& halve
   shuffle<0, 2, 4, 6, 8, 10, 12, 14>((LaneMask)a, (LaneMask)b, halves);
 }
 
+// Eight splits with the sums a and b to their left.
+RANKGROVE_INLINE void score_sums(const Words& a, const Words& b, int64_t total, RoughUnits units,
+                                 float* score) {
+  LaneMask g, h;
+  low_halves(a >> kHessianBits, b >> kHessianBits, g);
+  low_halves(a, b, h);
+  h &= static_cast<int32_t>(kHessianMask);
+  const LaneMask other_g = static_cast<int32_t>(total >> kHessianBits) - g;
+  const LaneMask other_h = static_cast<int32_t>(total & kHessianMask) - h;
+  const Lanes gl = __builtin_convertvector(g, Lanes);
+  const Lanes gr = __builtin_convertvector(other_g, Lanes);
+  const Lanes hl = __builtin_convertvector(h, Lanes) + units.l2;
+  const Lanes hr = __builtin_convertvector(other_h, Lanes) + units.l2;
+  const Lanes both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
+  const LaneMask heavy = (h >= units.min_hessian) & (other_h >= units.min_hessian);
+  store(score, heavy ? both : Lanes{} + kNoRough);
+}
+
 // Eight splits; `before` holds what is left of them, and then what is left of the next ones.
 RANKGROVE_INLINE void score_lanes(const int64_t* bins, int64_t total, RoughUnits units,
                                   Words& before, int64_t* left, float* score) {
@@ -42,19 +61,7 @@ RANKGROVE_INLINE void score_lanes(const int64_t* bins, int64_t total, RoughUnits
   before += sum_a + sum_b;
   store(left, a);
   store(left + kLanes64, b);
-  LaneMask g, h;
-  low_halves(a >> kHessianBits, b >> kHessianBits, g);
-  low_halves(a, b, h);
-  h &= static_cast<int32_t>(kHessianMask);
-  const LaneMask other_g = static_cast<int32_t>(total >> kHessianBits) - g;
-  const LaneMask other_h = static_cast<int32_t>(total & kHessianMask) - h;
-  const Lanes gl = __builtin_convertvector(g, Lanes);
-  const Lanes gr = __builtin_convertvector(other_g, Lanes);
-  const Lanes hl = __builtin_convertvector(h, Lanes) + units.l2;
-  const Lanes hr = __builtin_convertvector(other_h, Lanes) + units.l2;
-  const Lanes both = (gl * gl * hr + gr * gr * hl) / (hl * hr);
-  const LaneMask heavy = (h >= units.min_hessian) & (other_h >= units.min_hessian);
-  store(score, heavy ? both : Lanes{} + kNoRough);
+  score_sums(a, b, total, units, score);
 }
 
 RANKGROVE_SIMD void score_splits(const int64_t* bins, int32_t n, int64_t missing, int64_t total,
@@ -68,6 +75,17 @@ RANKGROVE_SIMD void score_splits(const int64_t* bins, int32_t n, int64_t missing
     int64_t rest[kLanes] = {};
     std::memcpy(rest, bins + b, (n - b) * sizeof(int64_t));
     score_lanes(rest, total, units, before, left + b, score + b);
+  }
+  std::fill(score + n, score + n_rough_blocks(n) * kRoughBlock, kNoRough);
+}
+
+RANKGROVE_SIMD void score_list(const int64_t* left, int32_t n, int64_t total, RoughUnits units,
+                               float* score) {
+  for (int32_t i = 0; i < n; i += kLanes) {  // there is room for whole blocks
+    Words a, b;
+    load(a, left + i);
+    load(b, left + i + kLanes64);
+    score_sums(a, b, total, units, score + i);
   }
   std::fill(score + n, score + n_rough_blocks(n) * kRoughBlock, kNoRough);
 }
@@ -91,6 +109,38 @@ RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, fl
 }
 
 #if RANKGROVE_X86
+
+// Bit b: whether bins[b] is not 0, of up to 64 bins.
+RANKGROVE_AVX2 inline uint64_t occupied(const int64_t* bins, int32_t n) {
+  uint64_t bits = 0;
+  int32_t b = 0;
+  for (; b + kLanes64 <= n; b += kLanes64) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bins + b));
+    const __m256i empty = _mm256_cmpeq_epi64(words, _mm256_setzero_si256());
+    const int signs = _mm256_movemask_pd(_mm256_castsi256_pd(empty));
+    bits |= static_cast<uint64_t>(signs ^ 0xf) << b;
+  }
+  for (; b < n; ++b) bits |= static_cast<uint64_t>(bins[b] != 0) << b;
+  return bits;
+}
+
+RANKGROVE_AVX2 int32_t list_occupied_avx2(const int64_t* bins, int32_t n, int64_t missing,
+                                          int32_t* bin, int64_t* left) {
+  int32_t n_listed = 0;
+  if (n > 0 && bins[0] == 0) {
+    bin[n_listed] = 0;
+    left[n_listed++] = missing;
+  }
+  int64_t sum = missing;
+  for (int32_t first = 0; first < n; first += 64) {
+    for (uint64_t bits = occupied(bins + first, std::min(n - first, 64)); bits; bits &= bits - 1) {
+      const int32_t b = first + std::countr_zero(bits);
+      bin[n_listed] = b;
+      left[n_listed++] = sum += bins[b];
+    }
+  }
+  return n_listed;
+}
 
 // The same with sixteen splits at once, half a block, and by the same operations.
 RANKGROVE_AVX512 inline __m512i with_those_before(__m512i words) {
@@ -171,6 +221,29 @@ float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t tota
   if (has_avx512()) return rough_scores_avx512(bins, n, missing, total, units, scores);
 #endif
   score_splits(bins, n, missing, total, units, scores.left, scores.score);
+  return greatest_of_blocks(scores.score, n_rough_blocks(n), scores.of_block);
+}
+
+bool can_list_occupied() {
+#if RANKGROVE_X86
+  return has_avx2() && !has_avx512();
+#else
+  return false;
+#endif
+}
+
+int32_t list_occupied([[maybe_unused]] const int64_t* bins, [[maybe_unused]] int32_t n,
+                      [[maybe_unused]] int64_t missing, [[maybe_unused]] int32_t* bin,
+                      [[maybe_unused]] int64_t* left) {
+#if RANKGROVE_X86
+  return list_occupied_avx2(bins, n, missing, bin, left);
+#else
+  return 0;
+#endif
+}
+
+float rough_scores_of_list(int32_t n, int64_t total, RoughUnits units, const RoughScores& scores) {
+  score_list(scores.left, n, total, units, scores.score);
   return greatest_of_blocks(scores.score, n_rough_blocks(n), scores.of_block);
 }
 

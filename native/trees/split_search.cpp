@@ -118,14 +118,18 @@ struct Workspace {
   }
 
   // Lists those of them that by a first look may be best and score `least`, and returns how many.
-  // (One after an empty bin parts the node like the one before it.)
+  // (One after an empty bin parts the node like the one before it.) `n_rows` says how many bins
+  // can be occupied.
   int32_t list_promising(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
-                         const Units& units, double least) {
+                         int64_t n_rows, const Units& units, double least) {
     const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
     const RoughUnits rough_units{static_cast<float>(units.l2 / units.hessian),
                                  static_cast<int32_t>(min_hessian)};
-    const float greatest = rough_scores(histogram, n, missing, total, rough_units,
-                                        {left.data(), rough.data(), rough_of_block.data()});
+    const RoughScores scores{left.data(), rough.data(), rough_of_block.data()};
+    const bool sparse = n_rows < n && can_list_occupied();
+    if (sparse) n = list_occupied(histogram, n, missing, bin.data(), left.data());
+    const float greatest = sparse ? rough_scores_of_list(n, total, rough_units, scores)
+                                  : rough_scores(histogram, n, missing, total, rough_units, scores);
     const double unit = units.gradient * units.gradient / units.hessian;
     if (!(greatest > 0.0f) || greatest * unit * (1.0 + 2 * kRoughError) < least) return 0;
     const auto enough = static_cast<float>(greatest * (1.0 - 4 * kRoughError));
@@ -135,7 +139,7 @@ struct Workspace {
       for (int32_t b = block * kRoughBlock; b < (block + 1) * kRoughBlock; ++b) {
         if (rough[b] < enough || (n_listed > 0 && left[b] == left[n_listed - 1])) continue;
         left[n_listed] = left[b];
-        bin[n_listed++] = b;
+        bin[n_listed++] = sparse ? bin[b] : b;
       }
     }
     return n_listed;
@@ -207,7 +211,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Grad
   const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
   const bool rough = by_score_alone && !node.noise && !c.penalties && units.l1 == 0.0 &&
                      units.l2 <= kMostRoughL2 * units.hessian;
-  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, c.total, units,
+  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, c.total, node.n_rows, units,
                                                  node_score + std::max(c.least_gain, best.gain))
                           : space.list_all(c.bins, c.n, missing);
   children_scores(space.left.data(), n, c.total, units, space.score.data());

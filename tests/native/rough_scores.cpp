@@ -69,3 +69,35 @@ CASE("rough scores are near exact ones, for any number of splits") {
     for (size_t b = size_t(n); b < looked.score.size(); ++b) CHECK(looked.score[b] == kNoRough);
   }
 }
+
+CASE("splits after occupied bins are all that differ, and score as those of all bins") {
+  if (!can_list_occupied()) return;
+  Random random(6);
+  for (int32_t n = 1; n < 200; ++n) {
+    std::vector<int64_t> bins;
+    const int64_t missing = n % 3 == 0 ? packed_word({-40, 70}) : 0;
+    int64_t total = missing;
+    for (int32_t b = 0; b <= n; ++b) {
+      const bool empty = random.below(4) > 0;
+      bins.push_back(empty ? 0 : packed_word({int64_t(random.below(2001)) - 1000, 100}));
+      total += bins.back();
+    }
+    const RoughUnits units{0.5f, 200};
+    const Looked all = look(bins, n, missing, total, units);
+    Looked listed = all;
+    std::vector<int32_t> bin(all.left.size());
+    const int32_t n_listed = list_occupied(bins.data(), n, missing, bin.data(), listed.left.data());
+    listed.greatest = rough_scores_of_list(
+        n_listed, total, units, {listed.left.data(), listed.score.data(), listed.of_block.data()});
+    CHECK(listed.greatest == all.greatest);
+    int32_t i = 0;
+    for (int32_t b = 0; b < n; ++b) {
+      if (b > 0 && bins[size_t(b)] == 0) continue;
+      CHECK(bin[size_t(i)] == b);
+      CHECK(listed.left[size_t(i)] == all.left[size_t(b)]);
+      CHECK(listed.score[size_t(i)] == all.score[size_t(b)]);
+      ++i;
+    }
+    CHECK(i == n_listed);
+  }
+}
