@@ -146,11 +146,12 @@ class DaskEngine:
                 raise self._lost(waiting, patience)
 
     def _lost(self, waiting: dict[Any, Partition], patience: float) -> WorkerLost:
-        """Cancel the waiting partitions; return the loss of the workers that compute them."""
-        tasks = self._client.processing()
-        keys = {future.key for future in waiting}
-        busy = [address for address in sorted(tasks) if keys & set(tasks[address])]
-        busy = busy or [address for address in sorted(tasks) if tasks[address]]
+        """Cancel the waiting partitions; return the loss of the workers that keep them waiting.
+
+        Those are the workers that the scheduler has not heard of all the time, if there are any:
+        one that computes a partition may itself wait for data that a silent worker holds.
+        """
+        busy = self._unheard_for(patience / 2) or self._computing({f.key for f in waiting})
         known = self._addresses()
         self._silent.update(busy)
         self._client.cancel(list(waiting), force=True)
@@ -161,6 +162,23 @@ class DaskEngine:
             known.index(busy[0]) if busy and busy[0] in known else 0,
             busy[0] if busy else "",
         )
+
+    def _computing(self, keys: set[Any]) -> list[str]:
+        """Return the workers that compute one of these tasks, else those that compute any."""
+        tasks = self._client.processing()
+        busy = [address for address in sorted(tasks) if keys & set(tasks[address])]
+        return busy or [address for address in sorted(tasks) if tasks[address]]
+
+    def _unheard_for(self, seconds: float) -> list[str]:
+        """Return the workers whose last heartbeat is older than that."""
+
+        def ages(dask_scheduler: Any) -> dict[str, float]:  # sent by value: it knows no rankgrove
+            from time import time
+
+            return {name: time() - one.last_seen for name, one in dask_scheduler.workers.items()}
+
+        found = self._client.run_on_scheduler(ages)
+        return sorted(address for address, age in found.items() if age > seconds)
 
 
 class _DaskTasks:
