@@ -79,6 +79,7 @@ def test_per_query_file(rankgrove, data_file, score_file, tmp_path):
     ("content", "message"),
     [
         ("1\n2\n3\n", "has 3 scores, but the data has 5 rows"),
+        ("score\n1\n2\n3\n4\n5\n", "scores.txt, line 1: 'score' is not one number"),
         ("1\n2\nthree\n4\n5\n", "scores.txt, line 3: 'three' is not one number"),
         ("1\n2\n3 4\n4\n5\n", "line 3: '3 4' is not one number"),
         ("1\n2\n3\n1_0\n5\n", "line 4: '1_0' is not one number"),

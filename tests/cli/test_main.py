@@ -72,6 +72,10 @@ def test_no_verb_is_a_usage_error(rankgrove):
         (["xyz"], "unknown verb 'xyz': choose from info, convert"),
         (["info"], "the following arguments are required: DATA"),
         (["info", "a", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (
+            ["train", "rf-point", "a", "--out", "b", "--learning-rate", "0.1"],
+            "unknown option --learning-rate: `rankgrove train rf-point --help` lists",
+        ),
         (["evaluate", "s", "d", "--metric", "ncdg@10"], "ncdg"),
     ],
 )

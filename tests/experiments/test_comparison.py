@@ -531,3 +531,12 @@ def test_scores_are_those_of_all_rows_of_the_file_also_of_dropped_ones(tiny_data
     result = next(r for r in found.results("data") if r.ranker == "mine")
     assert result.failure == ""
     assert list(result.values.values()) == [1]
+
+
+def test_a_fold_is_one_fold_and_not_three_data_sets():
+    fold = next(rankgrove.kfold(make_ranking(12, n_features=4, seed=1), 3, seed=1))
+    found = rankgrove.compare(fold, ["random"], metrics=["ndcg@10"])
+    assert found.datasets == rankgrove.compare([fold], ["random"], metrics=["ndcg@10"]).datasets
+    assert len(found.datasets) == 1
+    with pytest.raises(ValueError, match="may be one fold or three data sets"):
+        rankgrove.compare(tuple(fold), ["random"])

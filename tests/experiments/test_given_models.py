@@ -1,5 +1,7 @@
 """Model files in comparisons, and the gate of scripts."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,17 @@ def test_the_gate_needs_a_measured_metric_and_two_rankers(there, capsys):
     assert main([*there, *two[:2], "--fail-if-worse", "ndcg@10"]) == 1
     assert "give at least two" in capsys.readouterr().err
     assert main([*there, "--ranker", "model:"]) != 0
+
+
+def test_a_model_that_was_trained_with_the_file_is_reported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("old.txt", 1), ("new.txt", 2)):
+        write_letor(make_ranking(9, n_features=4, seed=seed), name)
+    words = ["train", "mart", "old.txt", "--n-estimators", "2", "--quiet", "--out", "old.rg"]
+    assert main(words) == 0
+    options = {"folds": 3, "metrics": ["ndcg@10"]}
+    with pytest.warns(DataWarning, match="old was trained with old.txt, on which"):
+        rankgrove.compare("old.txt", ["old=model:old.rg", "random"], **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        rankgrove.compare("new.txt", ["old=model:old.rg", "random"], **options)

@@ -18,6 +18,7 @@ from formats.export_cases import (
     exported,
     model_of,
 )
+from rankgrove.datasets import make_ranking
 from rankgrove.errors import ModelError
 from rankgrove.formats.export_check import check_export
 from rankgrove.formats.exporting import TARGETS, export_model, target_of
@@ -233,3 +234,10 @@ def test_lightgbm_text_holds_the_ranges_of_the_training_data(tmp_path):
     assert "[0.0:59.0] [0.0:6.0] none " in infos[True]
     assert infos[True] != infos[False]
     assert "0.0:59.0" not in infos[False]
+
+
+def test_a_name_by_which_xgboost_takes_the_file_for_another_format_is_refused(tmp_path):
+    ranker = rankgrove.MART(n_estimators=1).fit(make_ranking(4, n_features=3, seed=1))
+    with pytest.raises(ValueError, match=r"xgboost reads a file that ends in \.ubj as another"):
+        ranker.export(tmp_path / "model.ubj", to="xgboost")
+    assert not list(tmp_path.iterdir())

@@ -75,7 +75,12 @@ class _RankerParser(HelpParser):
         if self._name is not None:
             name, self._name = self._name, None
             _add_ranker_options(self, name)
-        return super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
+        for text in unknown:
+            if text.startswith("--"):
+                option = text.partition("=")[0]
+                self.error(f"unknown option {option}: `{self.prog} --help` lists those that it has")
+        return parsed, unknown
 
 
 def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:

@@ -29,6 +29,7 @@ from rankgrove.errors import DataError
 from rankgrove.experiments.model_categories import naming_models, with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 from rankgrove.experiments.specs import Spec
+from rankgrove.experiments.training_files import warn_of_training_files
 
 Rows = npt.NDArray[np.int64]
 DEFAULT_FOLDS = 5
@@ -202,6 +203,7 @@ def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> li
     reading = options.get("options") or {}
     if not all(_in_memory(origin) for _, origin in named):
         options["options"], options["model_of_column"] = with_model_categories(reading, specs)
+        warn_of_training_files([origin for _, origin in named], specs)
     elif reading:
         raise ValueError(
             f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
@@ -247,6 +249,13 @@ def fingerprint(parts: Sequence[Dataset]) -> str:
 def _as_list(data: Any) -> list[Any]:
     if isinstance(data, str | os.PathLike | Dataset) or is_table(data):
         return [data]
+    if isinstance(data, Fold):
+        return [[data]]
+    if isinstance(data, tuple) and len(data) == 3 and all(isinstance(d, Dataset) for d in data):
+        raise ValueError(
+            "three Datasets in a tuple may be one fold or three data sets: give a Fold (of "
+            "rankgrove.data.reading.folds) as kfold makes them, or a list of three"
+        )
     entries = list(data)
     folds = entries and all(isinstance(entry, Fold) for entry in entries)
     return [entries] if folds else entries

@@ -81,6 +81,7 @@ class Target:
     evaluate : (file, matrix, names of its columns) -> scores, in the target's own arithmetic
     carries_missing : whether a missing value can go another way than 0
     absent_is_zero : whether it gives 0 to features that a document lacks, or did in some version
+    other_endings : endings of file names by which the target takes a file for another format
     at_least_zero : whether scores must not be negative, as in Lucene
     needs_names : whether features are known by name only
     links : functions of the sum that it can apply
@@ -102,6 +103,7 @@ class Target:
     evaluate: Evaluate
     carries_missing: bool = True
     absent_is_zero: bool = False
+    other_endings: frozenset[str] = frozenset()
     at_least_zero: bool = False
     needs_names: bool = False
     links: frozenset[str] = frozenset({"identity"})
@@ -200,6 +202,7 @@ def export_model(
         for targets that have a place for them
     """
     target = target_of(to)
+    _refuse_ending(path, target)
     model = as_one_linear(model.without_head())  # targets rank by the score
     if missing not in (None, *MISSING):
         raise ValueError(f"missing must be one of {', '.join(MISSING)}, not {missing!r}")
@@ -246,6 +249,16 @@ def export_model(
     linear = isinstance(model, LinearModel)
     result = Export(target, file, missing, reason, shift, linear, names, used_names, tuple(beside))
     return replace(result, indicators=indicators)
+
+
+def _refuse_ending(path: str | os.PathLike[str], target: Target) -> None:
+    """Refuse a file name by which the target takes the file for another format."""
+    ending = file_path(path).suffix.lower()
+    if ending in target.other_endings:
+        raise ValueError(
+            f"{target.name} reads a file that ends in {ending} as another format than this, "
+            f"{target.about}: give another name than {file_path(path).name!r}"
+        )
 
 
 def _reason_for_zero(model: Model, target: Target) -> str:

@@ -237,5 +237,6 @@ XGBOOST = Target(
     evaluate=_evaluate,
     links=frozenset(_OBJECTIVES),
     carries_categories=True,
+    other_endings=frozenset({".ubj"}),
     library=_library,
 )

@@ -66,6 +66,8 @@ def _read_text(stream: ByteStream, name: str, n_rows: int) -> npt.NDArray[np.flo
             raise DataError(
                 f"{name} is a model, not a file of scores: `rankgrove predict` makes scores with it"
             )
+        if filled == 0 and lines and lines[0].strip() and not _is_number(lines[0]):
+            raise DataError(_first_bad_line(lines[:1], name, 0))  # perhaps a header
         while lines and not lines[-1].strip():
             lines.pop()
         if lines and blank:

@@ -76,7 +76,7 @@ def make_provenance(
     if data is not None:
         record["data"] = _data_facts(data)
         record["ranges"] = feature_ranges(data)
-    record["files"] = [_file_facts(file_path(file)) for file in files]
+    record["files"] = [file_facts(file_path(file)) for file in files]
     for part, values in (metrics or {}).items():
         record[part] = {name: float(value) for name, value in values.items()}
     if parent is not None:
@@ -182,7 +182,8 @@ def _judgments_digest(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _file_facts(path: FilePath) -> dict[str, Any]:
+def file_facts(path: FilePath) -> dict[str, Any]:
+    """Return name, size and digest of a file."""
     if not path.is_file():  # a pipe or a folder
         return {"name": path.name}
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
