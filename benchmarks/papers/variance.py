@@ -38,7 +38,10 @@ def variance(report: Report, arguments: argparse.Namespace) -> None:
         )
         quick = ".quick" if arguments.quick else ""
         with Store(arguments.out / f"papers-variance-{name.lower()}{quick}") as store:
-            curves = run_curve("variance", study, store, Run(n_jobs=arguments.threads), [_SHARE])
+            run = Run(n_jobs=arguments.threads)
+            curves, lacking = run_curve("variance", study, store, run, [_SHARE])
+        if lacking:
+            raise SystemExit(f"{name}: {'; '.join(lacking)}")
         found = {curve.name: curve for curve in curves}
         lines = []
         for label in rankers:
