@@ -153,3 +153,4 @@ def test_notebooks_show_parameters_and_what_was_learnt(ranker):
     for text in ("what was learnt", "4 trees", "a&lt;b&gt;"):
         assert text in after
     assert "a&lt;b&gt;" in ranker.model_._repr_html_()
+    assert repr(ranker.model_).startswith("<TreesModel: 4 trees, ")  # and no arrays

@@ -52,7 +52,7 @@ class Head:
 
 
 @kind("calibrated")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CalibratedModel(WrapperModel):
     """Scores like its inner model; ``probability_of`` is the head.
 

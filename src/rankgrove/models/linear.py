@@ -19,7 +19,7 @@ from rankgrove.models.model import Arrays, Floats, Matrix, Model, kind, per_feat
 
 
 @kind("linear")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LinearModel(Model):
     """Scores ``sum of weights[j] * x[j]``, x being the features after ``normalised``.
 

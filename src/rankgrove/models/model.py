@@ -41,7 +41,7 @@ _KINDS: dict[str, type[Model]] = {}
 _BUILT_IN = ("trees", "pairs", "linear", "random", "sums", "ranks", "calibrated")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Model(ABC):
     """Base of all models.
 
@@ -85,6 +85,9 @@ class Model(ABC):
             ("size", self.size),
             ("features", f"{len(names):,}: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"),
         ]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.size}, {len(self.columns.all_names):,} features>"
 
     def _repr_html_(self) -> str:
         """Return kind, size and features, as a notebook shows them."""

@@ -24,7 +24,7 @@ _BLOCK_VALUES = 1 << 24  # most values of pairs in memory at once
 
 
 @kind("pairs")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PairsModel(Model):
     """The probability that the first of two documents is the more relevant one.
 

@@ -19,7 +19,7 @@ _NOT_USED = -1
 
 
 @kind("random")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RandomModel(Model):
     """A number in [0, 1) per document, by a hash of the seed and its features as float32.
 

@@ -15,7 +15,7 @@ from rankgrove.models.wrapper import WrapperModel
 
 
 @kind("ranks")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RanksModel(WrapperModel):
     """Scores a document by its place in its query: from 0 for the last to 1 for the first.
 

@@ -31,7 +31,7 @@ MAX_PARTS = 1000
 
 
 @kind("sum")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SumModel(Model):
     """A weighted sum of models that cannot be merged into one ensemble; see ``add_up``.
 

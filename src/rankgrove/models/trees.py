@@ -39,7 +39,7 @@ Float32s = npt.NDArray[np.float32]
 
 
 @kind("trees")
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TreesModel(Model):
     """A weighted sum of trees, per output, and the link that turns outputs into one score.
 

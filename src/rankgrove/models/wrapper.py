@@ -23,7 +23,7 @@ from rankgrove.models.model import (
 W = TypeVar("W", bound="WrapperModel")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class WrapperModel(Model):
     """A model with an inner model, whose properties it has unless it says otherwise.
 
