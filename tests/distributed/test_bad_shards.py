@@ -135,7 +135,7 @@ def test_too_little_memory_on_one_worker(tmp_path, where):
     pq.write_table(table.slice(n_rows // 2), tmp_path / "b.parquet")
     name, _, method = where.rpartition(".")
     fault = f"""
-import resource, pyarrow.parquet
+import resource, numpy, pyarrow.parquet
 from rankgrove.distributed import row_spool
 from rankgrove.workers import run_exchange
 original = {where}
@@ -143,6 +143,7 @@ def limited(*arguments):
     pages = int(open("/proc/self/statm").read().split()[0])
     limit = pages * resource.getpagesize() + (1 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    numpy.zeros(1 << 28, numpy.uint8)  # more than freed memory may serve
     return original(*arguments)
 {name}.{method} = limited
 """

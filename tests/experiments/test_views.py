@@ -85,7 +85,7 @@ def test_a_study_without_trees_cannot_rank_features(tiny_data):
 def test_curves_see_the_part_that_the_study_says(tiny_data):
     study = make_study(tiny_data, "mart:n_estimators=3", folds=3, metrics="ndcg", train_share=0.5)
     with Store(None) as store:
-        (features,) = run_curve("features", study, store, Run(), [4])
+        (features,), _ = run_curve("features", study, store, Run(), [4])
     found = rankgrove.compare(
         tiny_data, "mart:n_estimators=3", folds=3, metrics="ndcg", train_share=0.5, best_features=4
     )
