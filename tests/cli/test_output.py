@@ -31,3 +31,8 @@ def test_names_are_folded_on_a_narrow_terminal_alone(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: False)
     show(table(["ranker", "ndcg@10"], rows * 2))
     assert capsys.readouterr().out.count("a ranker with a long name") == 2
+
+
+def test_a_row_may_end_early(capsys):
+    show(table(["target", "changed", "lost"], [["lightgbm", "3"], ["c", "4", "0.5"]]))
+    assert "lightgbm" in capsys.readouterr().out

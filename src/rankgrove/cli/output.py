@@ -27,7 +27,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = ""
     """Return a table with the first column to the left and numbers to the right.
 
     On a narrow terminal the names of the first column are folded; numbers are never cut: a table
-    that is too wide nevertheless has lines that the terminal wraps.
+    that is too wide nevertheless has lines that the terminal wraps. A row may end early.
     """
     from rich import box
     from rich.table import Table
@@ -35,7 +35,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = ""
     texts = [[str(cell) for cell in row] for row in rows]
     result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for j, name in enumerate(columns):
-        width = max(_width(cell) for cell in (name, *(row[j] for row in texts)))
+        width = max(_width(cell) for cell in (name, *(row[j] for row in texts if j < len(row))))
         if j == 0:
             result.add_column(name, overflow="fold", min_width=min(width, _NAME_WIDTH))
         else:
