@@ -7,7 +7,8 @@ Values per query are kept in ``--store`` as they come, so that the same command 
 stopped. A difference is ours minus the peer, paired over the queries of a collection after each
 query's values are averaged over the seeds; p-values (paired t test) are corrected by Holm over all
 comparisons of a table. Our trees and the candidates of ``Auto`` were chosen on the collections of
-``_judgments.py``, and ``Auto`` is a bag: the tables say so. Those of ``_held_out.py`` had no say.
+``_judgments.py``, and ``Auto`` is a bag: the tables say so. Those of ``_held_out.py`` and
+``_package_data.py`` had no say.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 import rankgrove
 from _held_out import held_out
 from _judgments import collections, more_synthetic
+from _package_data import package_data
 from _report import Report
 from rankgrove.data.core.dataset import concatenate
 from rankgrove.data.reading.folds import Fold
@@ -41,13 +43,17 @@ N_FOLDS = 5
 SETS = {
     "study": lambda folder: collections(folder) | more_synthetic(),
     "held-out": held_out,
+    "packages": package_data,
 }
 NOTES = {
     "study": "The trees of ours were chosen on these very collections (defaults.md, "
     "defaults-shape.md), and so were the candidates of auto: expect smaller differences on other "
     "data, such as those of the tables that are called held out.",
-    "held-out": "These collections had no say in any choice: they were declared before the first "
-    "figure on them.",
+    **dict.fromkeys(
+        ("held-out", "packages"),
+        "These collections had no say in any choice: they were declared before the first figure on "
+        "them.",
+    ),
 }
 A_BAG = (
     f"auto is a bag of {N_BAGS} models after a race of up to four, where lambdamart and the peers "

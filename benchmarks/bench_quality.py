@@ -12,8 +12,8 @@ not matter, and the table says how far single runs lie apart::
     python benchmarks/bench_quality.py --quick
 
 With ``--tables``, ours beside LightGBM, XGBoost and CatBoost on every collection of
-``_judgments.py``, or on those of ``_held_out.py``, each with its defaults, comparable settings,
-bagged, or tuned by 30 or 10 trials (``_peer_quality.py``)::
+``_judgments.py``, or on those of ``_held_out.py`` or ``_package_data.py``, each with its defaults,
+comparable settings, bagged, or tuned by 30 or 10 trials (``_peer_quality.py``)::
 
     python benchmarks/bench_quality.py --tables "comparable settings" --seeds 3
     python benchmarks/bench_quality.py --tables defaults --collections held-out
@@ -82,8 +82,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="collections of --tables by parts of their names")
     args = parser.parse_args()
     if args.tables:
-        held_out = ["held-out"] if args.collections == "held-out" else []
-        name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split(), *held_out])
+        given = [] if args.collections == "study" else [args.collections]
+        name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split(), *given])
         report = Report(name, args, libraries=["lightgbm", "xgboost", "catboost"])
         _peer_quality.run(report, args)
         report.write()

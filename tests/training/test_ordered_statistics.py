@@ -6,6 +6,7 @@ import pytest
 
 import rankgrove as rg
 from rankgrove.data.input_checks import ranking_input
+from rankgrove.rankers.base.query_samples import distinct_queries, query_sample
 from rankgrove.training.ordered_statistics import ordered_statistics
 from rankgrove.workers.row_shard import RowShard
 
@@ -149,3 +150,37 @@ def test_auto_uses_statistics_for_many_categories_alone():
     constrained = rg.LambdaMART(monotone=[0, 1], **given).fit(many)
     sets = rg.LambdaMART(monotone=[0, 1], category_splits="subsets", **given).fit(many)
     np.testing.assert_array_equal(constrained.predict(many), sets.predict(many))
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rg.Bagged(ranker="mart:n_estimators=3", n_bags=3),
+        rg.Auto(n_bags=2, n_estimators=3),
+        rg.Blend(rankers=["mart:n_estimators=3", "yetirank:n_estimators=3"], n_folds=2),
+        rg.Calibrated(ranker="mart:n_estimators=3", n_folds=2),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_fits_to_samples_of_queries_of_any_sizes_have_statistics(ranker):
+    frame = make(100, 15, 150).sample(frac=0.7, random_state=0).sort_values("qid")
+    data = rg.load(frame)
+    assert len(set(np.diff(data.groups.offsets))) > 1
+    ranker.set_params(random_state=0)
+    assert np.isfinite(ranker.fit(data).predict(data)).all()
+
+
+def test_a_query_that_a_sample_holds_twice_sees_no_label_of_its_own():
+    frame = make(100, 15, 150, effect=0.0)
+    data = ranking_input(rg.load(frame))
+    queries = np.repeat(np.arange(50), 2)
+    sample = query_sample(data, queries)
+    once = distinct_queries(sample)
+    np.testing.assert_array_equal(once.groups.ids, data.groups.ids[:50])
+    given = {"n_orders": 1, "prior": 0.5, "smoothing": 1.0, "seed": 3}
+    found = ordered_statistics(once, [0], RowShard.of(once.groups.offsets, None), **given)[0]
+    alone = ranking_input(rg.load(frame[frame["qid"] < 50]))
+    expected = ordered_statistics(alone, [0], RowShard.of(alone.groups.offsets, None), **given)[0]
+    np.testing.assert_array_equal(found.training[: 50 * 15], expected.training)
+    np.testing.assert_array_equal(found.training[50 * 15 :], 0.5)
+    assert distinct_queries(data) is data

@@ -43,7 +43,7 @@ class OrderedStatistics:
 
     Attributes
     ----------
-    training : float32, of each training document, in the rows of X
+    training : float32, of each row of X; rows that are no training documents have the prior
     table : float32, of each code, for documents that are scored later
     prior : of missing and unknown categories
     """
@@ -65,7 +65,8 @@ def ordered_statistics(
 ) -> dict[int, OrderedStatistics]:
     """Compute the statistics of categorical columns; a collective call.
 
-    Sums are those of integers: they do not depend on threads or on how rows are divided.
+    Sums are those of integers: they do not depend on threads or on how rows are divided. No query
+    may occur twice in the data: one copy would see the labels of the other, which are its own.
     """
     groups = data.groups
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
@@ -101,8 +102,10 @@ def ordered_statistics(
         total = np.zeros(n_codes, np.int64)
         np.add.at(total, codes[codes >= 0], values[codes >= 0])
         count = np.bincount(codes[codes >= 0], minlength=n_codes)
+        training = np.full(len(data.X), prior, np.float32)
+        training[slice(None) if groups.order is None else groups.order] = mean
         found[column] = OrderedStatistics(
-            groups.restored(mean.astype(np.float32)),
+            training,
             smoothed(total, count).astype(np.float32),
             np.float32(prior),
         )

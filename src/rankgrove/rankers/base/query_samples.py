@@ -45,6 +45,15 @@ def others(queries: Integers, n_queries: int) -> Integers:
     return np.flatnonzero(~held)
 
 
+def distinct_queries(data: RankingInput) -> RankingInput:
+    """Return a sample in which each query of the given one is once; the data itself if it is."""
+    order, filled = data.groups.order, np.flatnonzero(data.groups.sizes)
+    if order is None:
+        return data
+    _, first = np.unique(order[data.groups.offsets[filled]], return_index=True)
+    return data if len(first) == len(filled) else query_sample(data, np.sort(filled[first]))
+
+
 def places_of(queries: Integers, groups: QueryGroups) -> Integers:
     """Return the places of the documents of some queries in grouped order."""
     sizes = groups.sizes[queries]

@@ -20,7 +20,9 @@ from rankgrove.rankers.base.declaration import declared, param
 from rankgrove.rankers.base.estimator import BaseRanker, DerivedColumns
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.parameters import Choice, Integer, Real
+from rankgrove.rankers.base.query_samples import distinct_queries
 from rankgrove.training.ordered_statistics import OrderedStatistics, ordered_statistics
+from rankgrove.workers.row_shard import RowShard
 
 MANY_CATEGORIES = 100  # more of them have target statistics unless the user decides
 _STATISTICS = ("statistics_orders", "statistics_prior", "statistics_smoothing")
@@ -85,10 +87,11 @@ class TreeRanker(BaseRanker):
                 "a model is continued on the columns that it has: category_splits='both' adds "
                 "ordered target statistics"
             )
+        distinct = distinct_queries(data)
         found = ordered_statistics(
-            data,
+            distinct,
             columns,
-            fit.shard,
+            fit.shard if distinct is data else RowShard.of(distinct.groups.offsets, None),
             n_orders=self.statistics_orders,
             prior=self.statistics_prior,
             smoothing=self.statistics_smoothing,
