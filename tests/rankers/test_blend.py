@@ -8,7 +8,7 @@ import pytest
 import rankgrove
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.datasets import make_ranking
-from rankgrove.errors import DataError, ModelError
+from rankgrove.errors import DataError, DataWarning, ModelError
 from rankgrove.models.ranks import places
 from rankgrove.rankers.base.blending import blend_weights
 from support.rankers import quick
@@ -68,6 +68,24 @@ def test_weights_are_those_of_forward_selection():
     assert found.value > found.single_values.max()
     downwards = blend_weights(scores, groups, "score", lambda total: -closeness(total), -1)
     np.testing.assert_array_equal(downwards.weights, found.weights)
+
+
+def test_scores_that_differ_by_rounding_alone_are_not_blown_up():
+    groups = QueryGroups.from_sizes([7] * 9)
+    truth = np.random.default_rng(0).normal(size=63)
+    constant = np.full(63, 0.1)
+    assert np.add.reduceat(constant, [0, 7])[0] / 7 != 0.1
+    found = blend_weights(np.stack([constant, truth]), groups, "score", lambda _: 0.0, 1)
+    assert found.scales[0] == 0
+    assert found.scales[1] > 0.5
+
+
+def test_blend_of_rankers_that_learn_nothing_has_ordinary_scores():
+    y = np.random.default_rng(1).integers(0, 3, 60)
+    found = blend(["mart:n_estimators=7", "rf-point:n_estimators=3"], n_folds=2, random_state=3)
+    with pytest.warns(DataWarning, match="every document gets the same score"):
+        found.fit(np.zeros((60, 3)), y, qid=np.repeat(range(6), 10))
+    assert np.abs(found.predict(np.zeros((60, 3)))).max() < 10
 
 
 def test_places_share_ties():

@@ -129,7 +129,8 @@ def differences(
 
     Of a categorical column, a pair has the code of the first document; NaN if both have the same.
     """
-    with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN: a missing value
+    # infinity minus infinity is NaN: a missing value; differences may be beyond float32: infinite
+    with np.errstate(invalid="ignore", over="ignore"):
         result = np.asarray(X[first] - X[second], np.float32)
     for column in categorical:
         code = X[first, column]

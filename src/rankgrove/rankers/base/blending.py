@@ -14,6 +14,7 @@ from rankgrove.models.ranks import places
 Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 30
+_ROUNDING = 1e-13  # of the largest score: smaller spreads are those of equal scores
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,11 @@ def blend_weights(
 
 
 def _spread(scores: Floats, groups: QueryGroups) -> float:
-    """Return the standard deviation of scores within queries."""
+    """Return the standard deviation of scores within queries; 0 if they differ by rounding alone."""
     filled = np.flatnonzero(groups.sizes)
     if not len(filled):
         return 0.0
-    means = np.add.reduceat(scores, groups.offsets[filled]) / groups.sizes[filled]
-    return float(np.sqrt(np.mean((scores - np.repeat(means, groups.sizes[filled])) ** 2)))
+    sizes, first = groups.sizes[filled], groups.offsets[filled]
+    means = np.add.reduceat(scores, first) / sizes
+    spread = float(np.sqrt(np.mean((scores - np.repeat(means, sizes)) ** 2)))
+    return spread if spread > _ROUNDING * float(np.abs(scores).max()) else 0.0
