@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 from tests.serving.test_answers import batch_of, post_arrow, rows_of, stream_of
 
+from rankgrove.cli.main import main
+from rankgrove.serving import Limits, make_app
+
 NAMES = [f"column {j}" for j in range(20)]
 GOOD = [[0.5] * 20, [0.25] * 20]
 
@@ -285,3 +288,20 @@ def test_json_in_another_charset_is_refused(server, charset):
         headers = {"content-type": f"application/json; charset={usual}"}
         good = server.client.post("/score", content=json.dumps({"rows": GOOD}), headers=headers)
         assert good.status_code == 200, good.text
+
+
+@pytest.mark.parametrize("option", ["--read-seconds", "--reload-seconds", "--drain-seconds"])
+@pytest.mark.parametrize("text", ["nan", "inf", "-1", "soon"])
+def test_times_of_serve_are_finite(option, text, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "model.rg", option, text])
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0])
+def test_times_of_an_application_are_finite(model_files, seconds):
+    with pytest.raises(ValueError, match="reload_seconds must be a finite number"):
+        make_app({"m": model_files[0]}, reload_seconds=seconds)
+    with pytest.raises(ValueError, match="read_seconds must be a finite number"):
+        Limits(read_seconds=seconds)

@@ -56,14 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--read-seconds",
-        type=float,
+        type=_seconds,
         default=30.0,
         metavar="S",
         help="time in which a request must arrive (%(default)s)",
     )
     parser.add_argument(
         "--reload-seconds",
-        type=float,
+        type=_seconds,
         default=1.0,
         metavar="S",
         help="how often to check for replaced model files; 0: never (%(default)s)",

@@ -32,8 +32,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("max_body", "max_rows", "max_concurrent", "read_seconds"):
             value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"{name} must be more than 0, not {value!r}")
+            if not 0 < value < float("inf"):
+                raise ValueError(f"{name} must be a finite number above 0, not {value!r}")
 
     @property
     def max_large_bytes(self) -> int:

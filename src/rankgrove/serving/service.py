@@ -103,6 +103,10 @@ class Service:
         n_jobs: int | None = None,
         reload_seconds: float = 1.0,
     ) -> None:
+        if not 0 <= reload_seconds < float("inf"):
+            raise ValueError(
+                f"reload_seconds must be a finite number from 0 on, not {reload_seconds!r}"
+            )
         self.metrics = metrics.Metrics()
         self.store = ModelStore(models, self.metrics.count_reload)
         self.limits = limits or Limits()

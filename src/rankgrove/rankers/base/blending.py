@@ -74,7 +74,7 @@ def blend_weights(
 
 
 def _spread(scores: Floats, groups: QueryGroups) -> float:
-    """Return the standard deviation of scores within queries; 0 if they differ by rounding alone."""
+    """Return the standard deviation of scores within queries; 0 if it is rounding alone."""
     filled = np.flatnonzero(groups.sizes)
     if not len(filled):
         return 0.0
